@@ -4,7 +4,7 @@ SOURCES = nmt_cli tests $(wildcard benchmarks)
 
 # Tests of what must work without torch; run on every supported version of Python.
 WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init \
-  cli/test_score_command cli/test_settings config/test_schema data/test_lines \
+  cli/test_score_command cli/test_score_details cli/test_settings config/test_schema data/test_lines \
   data/test_process_pool data/test_splitting data/test_subword_model data/test_wordpiece \
   extras/test_demo_grammar faults/text/test_misalignment scoring/test_scoring storage/test_files \
   storage/test_manifest terminal/test_console test_errors test_machine))
@@ -40,7 +40,7 @@ fix:  ## let ruff fix and format the code
 	$(PYTHON) -m ruff check --fix $(SOURCES)
 	$(PYTHON) -m ruff format $(SOURCES)
 
-docs:  ## generate docs/cli.md, cli_surface.txt, docs/demo.svg and the lists in CONTRIBUTING.md
+docs:  ## generate docs/cli.md, docs/man, cli_surface.txt, docs/demo.svg and the lists in CONTRIBUTING.md
 	$(PYTHON) -m nmt_cli.cli.docs
 	$(PYTHON) docs/picture.py
 	$(PYTHON) docs/architecture.py

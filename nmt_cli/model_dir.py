@@ -73,7 +73,9 @@ class StoredModel:
     def loaded(self, device: "torch.device | str" = "cpu") -> "LoadedModel":
         """The same with the model in torch."""
         model = self.make_model().to(device)
-        return LoadedModel(model, self.config, self.subwords, self.metadata, self.text)
+        return LoadedModel(
+            model, self.config, self.subwords, self.metadata, self.text, self.directory
+        )
 
     def without_weights(self) -> "StoredModel":
         """The same, without the weights, which take memory."""
@@ -95,7 +97,8 @@ class LoadedModel:
     """A loaded model directory.
 
     metadata: step, validation score and signature, as texts. text: what is usual in its training
-    text; None where that was not measured, as by older versions.
+    text; None where that was not measured, as by older versions. directory: where it was loaded
+    from; None for a model that was not loaded.
     """
 
     model: "EncoderDecoder"
@@ -103,6 +106,7 @@ class LoadedModel:
     subwords: Subwords
     metadata: dict[str, str]
     text: TextStatistics | None = None
+    directory: Path | None = None
 
 
 def save_model(

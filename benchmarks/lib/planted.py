@@ -11,8 +11,9 @@ from torch import Tensor
 
 from nmt_cli.config.schema import Config
 from nmt_cli.model.encoder_decoder import initialise
-from nmt_cli.model.positions import sinusoidal_halves_encoding
+from nmt_cli.model.positions import SINUSOIDAL_ENCODINGS
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.zero_start import set_zero_start
 
 # How strongly the source's word is added, how sharply its place is found.
 COPY, SHARPNESS = 4.0, 14.0
@@ -38,7 +39,7 @@ def planted_model(config: Config, longest: int) -> Transformer:
     """A model that copies sources of up to `longest` tokens."""
     model = initialise(Transformer(config.model), seed=1).eval()
     width = config.model.d_model
-    places = sinusoidal_halves_encoding(longest, width)
+    places = SINUSOIDAL_ENCODINGS[config.model.positions](longest, width)
     # Words that say nothing of positions, so that positions can be read from sums of both.
     words = model.embedding.matrix("src")
     basis = torch.linalg.svd(places, full_matrices=False)[2]
@@ -49,6 +50,8 @@ def planted_model(config: Config, longest: int) -> Transformer:
             layer.self_attention.output.weight *= FAINT
     for layer in model.decoder_layers[:-1]:
         layer.cross_attention.output.weight *= FAINT
+    if config.model.zero_start:
+        set_zero_start(model)
     _plant(model, _finder(places, config.model.heads))
     return model
 

@@ -20,19 +20,23 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
+TRAINING = "Train a model, run again to resume; compare runs"
 AFTER_TRAINING = "Average checkpoints; learn word translations"
+TRANSLATION = "Translate text line by line, or over HTTP"
 EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
     "prepare": "Prepare parallel text for training",
-    "train": "Train a model; run again to resume",
+    "train": TRAINING,
+    "runs": TRAINING,
     "average": AFTER_TRAINING,
     "shortlist": AFTER_TRAINING,
     "export": EXCHANGE,
     "import": EXCHANGE,
     "info": EXCHANGE,
-    "translate": "Translate text line by line",
+    "translate": TRANSLATION,
+    "serve": TRANSLATION,
     "score": "Score translations: BLEU, chrF, TER",
     "demo": "Train and test a small model on generated sentences",
     "parse": "Parse sentences into trees; score trees like EVALB",
@@ -249,6 +253,10 @@ def _load(name: str) -> Command:
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
     for each_command in (command, *below):
         each_command.params.append(_debug_option())
+        if COMPLETION_VARIABLE in os.environ:
+            from nmt_cli.cli.options.completion import add_completion
+
+            add_completion(each_command)
     return command
 
 

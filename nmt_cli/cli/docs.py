@@ -1,4 +1,4 @@
-"""Generates docs/cli.md and the list of all options: `python -m nmt_cli.cli.docs`."""
+"""Generates docs/cli.md, man pages, the list of all options: `python -m nmt_cli.cli.docs`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from typer.core import TyperGroup
 
 from nmt_cli.cli.app import HELP_OPTIONS, WIDTH, make_command
 from nmt_cli.cli.exit_codes import STABLE, exit_codes
+from nmt_cli.cli.man_pages import man_page, page_name
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SETTINGS
 from nmt_cli.config.values import type_name
 from nmt_cli.extras.project import toml_value
-from nmt_cli.storage.files import make_directory, write_text
+from nmt_cli.storage.files import make_directory, remove, write_text
 
 if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context
 
 GUIDE = Path("docs/cli.md")
 SURFACE = Path("tests/contracts/cli_surface.txt")
+MAN_PAGES = Path("docs/man")
 
 _HEAD = """\
 # The command line
@@ -126,9 +128,21 @@ def _parameter(parameter: Any) -> str:
     return re.sub(r"\s+", " ", f"{names} {value} {f'({shown})' if shown else ''}").strip()
 
 
+def man_pages() -> dict[Path, str]:
+    """The texts of all man pages, by their paths in the repository."""
+    return {
+        MAN_PAGES / page_name(path): man_page(path, command, context)
+        for path, command, context in walk_commands()
+    }
+
+
 def main(root: Path) -> None:
-    """Write both files below `root`, the checkout."""
-    for path, text in ((GUIDE, guide()), (SURFACE, surface())):
+    """Write all these files below `root`, the checkout, and remove pages of former commands."""
+    pages = man_pages()
+    for old in (root / MAN_PAGES).glob("*.1"):
+        if MAN_PAGES / old.name not in pages:
+            remove(old)
+    for path, text in ((GUIDE, guide()), (SURFACE, surface()), *pages.items()):
         make_directory((root / path).parent)
         write_text(root / path, text)
 

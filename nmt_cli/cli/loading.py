@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from nmt_cli.errors import NoInputError
 
 if TYPE_CHECKING:
+    import torch
+
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.translator import Translator
 
@@ -56,6 +58,16 @@ def require_models(models: Sequence[Path | str]) -> None:
                 raise
             hints = [error.hint, "name another one with --model"]
             raise NoInputError(error.message, "; ".join(filter(None, hints))) from error
+
+
+def announce_training_kernels(device: "torch.device", console: "Console") -> None:
+    """Write a note if kernels for training on a CPU are about to be compiled."""
+    from nmt_cli.kernels.training import must_compile
+    from nmt_cli.machine import cache_folder
+
+    folder = cache_folder()
+    if device.type == "cpu" and folder is not None and must_compile(folder):
+        console.note("compiling kernels for this CPU (once, some seconds)")
 
 
 def announce_compiling(model: Path, cache: Path, console: "Console") -> None:

@@ -60,8 +60,11 @@ def require_text_file(name: str, command: str = "translate") -> None:
         ) from error
 
 
-def require_output(output: Path | None) -> None:
-    """Raise an error, before any work, if the file `output` cannot be written as plain text."""
+def require_output(output: Path | None, option: str = "--output") -> None:
+    """Raise an error, before any work, if the file `output` cannot be written as plain text.
+
+    option: the option that names it, for the hint.
+    """
     from nmt_cli.storage.files import require_creatable
 
     if output is not None and output.suffix.lower() in COMPRESSED:
@@ -71,7 +74,7 @@ def require_output(output: Path | None) -> None:
         )
     if output is None or str(output) == STDOUT or output.exists():
         return
-    with _naming_the_option():
+    with _naming(option):
         require_creatable(output)
         if not output.absolute().parent.exists():
             raise CannotCreateError(
@@ -81,12 +84,12 @@ def require_output(output: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def _naming_the_option() -> Iterator[None]:
+def _naming(option: str) -> Iterator[None]:
     try:
         yield
     except CannotCreateError as error:
         hint = error.hint or "choose another path"
-        raise CannotCreateError(error.message, f"{hint} with --output") from error
+        raise CannotCreateError(error.message, f"{hint} with {option}") from error
 
 
 @contextlib.contextmanager

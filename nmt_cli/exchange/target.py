@@ -64,6 +64,28 @@ class BatchTranslator(ForeignTranslator, Protocol):
         ...
 
 
+@runtime_checkable
+class WordsTranslator(Protocol):
+    """An engine that gives greedy translations, and no probabilities of given words."""
+
+    def source_ids(self, line: str) -> list[int]:
+        """The ids of a line with EOS, made by the exported segmenter and vocabulary."""
+        ...
+
+    def greedy_translations(self, lines: Sequence[str]) -> list[str]:
+        """The greedy translation of each line."""
+        ...
+
+
+@runtime_checkable
+class NeedsEngine(Protocol):
+    """A format whose engine is no Python package."""
+
+    def require_engine(self, hint: str) -> dict[str, str]:
+        """The version of the engine; raises UnavailableError, with `hint` behind its own."""
+        ...
+
+
 class Target(Protocol):
     """A format that models are exported to."""
 
@@ -100,7 +122,7 @@ class Target(Protocol):
         """Write the exported model into an existing, empty directory."""
         ...
 
-    def open(self, directory: Path) -> ForeignTranslator:
+    def open(self, directory: Path) -> ForeignTranslator | WordsTranslator:
         """Load what `write` wrote, with the library that it is for."""
         ...
 
@@ -131,14 +153,30 @@ class NeedsLibraries(Protocol):
 def require_libraries(
     toolkit: NeedsLibraries, doing: str = "exporting to", hint: str = ""
 ) -> dict[str, str]:
-    """The versions of a toolkit's libraries; raises UnavailableError if one is missing.
+    """The versions of the packages of a toolkit; raises UnavailableError if a library is missing.
 
     hint: what else the user can do.
     """
+    if isinstance(toolkit, NeedsEngine):
+        return toolkit.require_engine(hint)
     missing = [name for name in toolkit.libraries if find_spec(name) is None]
     if missing:
         raise UnavailableError(
             f"{doing} {toolkit.title} needs the package {' and '.join(missing)}",
             f"{install_command(toolkit.extra)}{hint}",
         )
-    return {name: importlib.metadata.version(name) for name in toolkit.libraries}
+    return {name: version for module in toolkit.libraries for name, version in _versions(module)}
+
+
+def _versions(module: str) -> list[tuple[str, str]]:
+    """The names and versions of the packages that install a module.
+
+    The module `onnxruntime` may come from the package onnxruntime-gpu, among others.
+    """
+    try:
+        return [(module, importlib.metadata.version(module))]
+    except importlib.metadata.PackageNotFoundError:
+        names = sorted(set(importlib.metadata.packages_distributions().get(module, ())))
+    if not names:
+        return [(module, "unknown")]
+    return [(name, importlib.metadata.version(name)) for name in names]

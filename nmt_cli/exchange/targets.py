@@ -14,6 +14,7 @@ MODULES = {
     "argos": "ctranslate2.argos",
     "huggingface": "huggingface.target",
     "marian": "marian.target",
+    "bergamot": "bergamot.target",
     "onnx": "onnx.target",
 }
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.model.encoder_decoder import stack_depths
 from nmt_cli.model.kinds import make_model
 from nmt_cli.storage import files
 
@@ -32,8 +33,18 @@ def read_weight_files(paths: tuple[Path, ...], named: Path | None = None) -> dic
     return tensors
 
 
-def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shapes of the weights of a model of ours, by name; raises ConfigError."""
+def weight_shapes(model: ModelConfig, stored: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of a model of ours, by name.
+
+    stored: the number of tensors in its files. Raises ConfigError, and DataError before anything
+    is built if there are more layers than tensors.
+    """
+    layers = sum(stack_depths(model))
+    if layers > stored:
+        raise DataError(
+            f"its settings ask for {layers} layers, but it has {stored} tensors",
+            "the settings and the weights are of different models: copy them again",
+        )
     try:
         with torch.device("meta"):
             empty = make_model(model)

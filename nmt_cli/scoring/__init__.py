@@ -1,6 +1,8 @@
 """Scores of translations: BLEU, chrF, TER and the paper's own BLEU, each with its signature."""
 
 from nmt_cli.scoring.gates import Gate, make_gate, missed, verdict
+from nmt_cli.scoring.given import GivenScores
+from nmt_cli.scoring.grouping import GroupScore
 from nmt_cli.scoring.metrics import METRICS, check_metrics, looks_tokenized
 from nmt_cli.scoring.paper import paper_text, split_compounds
 from nmt_cli.scoring.scores import Comparison, Score, check_aligned, score
@@ -9,6 +11,8 @@ __all__ = [
     "METRICS",
     "Comparison",
     "Gate",
+    "GivenScores",
+    "GroupScore",
     "Score",
     "check_aligned",
     "check_metrics",

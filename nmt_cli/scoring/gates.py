@@ -1,24 +1,34 @@
 """Bounds that a score must meet, and the verdict of a comparison with a baseline."""
 
+import types
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nmt_cli.errors import UsageError
-from nmt_cli.scoring.metrics import LOWER_IS_BETTER, check_metrics
+from nmt_cli.scoring.metrics import LOWER_IS_BETTER, METRICS, check_metrics
 from nmt_cli.scoring.scores import Comparison, Score
+
+NONE_GIVEN: Mapping[str, bool] = types.MappingProxyType({})
 
 
 class Gate(NamedTuple):
-    """The metric must be at least `bound`, or at most `bound` where lower is better."""
+    """The metric must be at least `bound`, or with `at_most` at most `bound`."""
 
     metric: str
     bound: float
+    at_most: bool = False
+
+    @property
+    def option(self) -> str:
+        """The option that sets it."""
+        return "--max" if self.at_most else "--min"
 
 
-def make_gate(option: str, text: str) -> Gate:
+def make_gate(option: str, text: str, given: Mapping[str, bool] = NONE_GIVEN) -> Gate:
     """The gate that `option` (--min or --max) sets with a text such as `bleu=27`.
 
-    Raises UsageError, also for --min with a metric that is better when lower, and the reverse.
+    given: the names of other tools' scores, and whether lower is better. Raises UsageError, also
+    for --min with a metric that is better when lower, and the reverse.
     """
     metric, _, number = text.partition("=")
     try:
@@ -27,21 +37,22 @@ def make_gate(option: str, text: str) -> Gate:
         bound = float("nan")
     if bound != bound:
         raise UsageError(f"{option} {text}: a metric and a number are needed", "such as bleu=27")
-    check_metrics([metric])
-    right, better = ("--max", "lower") if metric in LOWER_IS_BETTER else ("--min", "higher")
+    check_metrics([metric], [*METRICS, *given])
+    at_most = given.get(metric, metric in LOWER_IS_BETTER)
+    right, better = ("--max", "lower") if at_most else ("--min", "higher")
     if option != right:
         raise UsageError(f"{option} {text}: {metric} is better when {better}", f"use {right}")
-    return Gate(metric, bound)
+    return Gate(metric, bound, at_most)
 
 
 def missed(results: Mapping[str, Score], gates: Sequence[Gate]) -> list[str]:
     """One sentence for each gate that `results` (metric to score) do not meet."""
     messages = []
-    for metric, bound in gates:
+    for metric, bound, at_most in gates:
         name, value = results[metric].name, results[metric].value
-        if metric in LOWER_IS_BETTER and value > bound:
+        if at_most and value > bound:
             messages.append(f"{name} {value:.4f} is above {bound:g}")
-        elif metric not in LOWER_IS_BETTER and value < bound:
+        elif not at_most and value < bound:
             messages.append(f"{name} {value:.4f} is below {bound:g}")
     return messages
 

@@ -50,11 +50,12 @@ class Metric:
         return str(signature)
 
 
-def check_metrics(names: Iterable[str]) -> None:
-    """Raise UsageError for a name that is not in METRICS."""
+def check_metrics(names: Iterable[str], known: Sequence[str] = ()) -> None:
+    """Raise UsageError for a name that is not in `known`, which is METRICS if it is not given."""
+    known = known or list(METRICS)
     for name in names:
-        if name not in METRICS:
-            raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
+        if name not in known:
+            raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(known)))
 
 
 def make_metric(name: str, options: Options) -> Metric:

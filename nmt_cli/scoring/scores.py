@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nmt_cli.errors import DataError, UsageError
+from nmt_cli.scoring.grouping import GroupScore, all_groups
 from nmt_cli.scoring.metrics import Metric, Options, make_metric
 from nmt_cli.scoring.sacrebleu_adapter import corpus_score, line_statistics
 
@@ -32,7 +33,8 @@ class Score:
     """A value and its signature, without which the value must not be reported.
 
     `interval`: bounds of the 95 % confidence interval, if requested. `details`: what the metric
-    says beyond its value (BLEU: precisions, brevity penalty, lengths).
+    says beyond its value (BLEU: precisions, brevity penalty, lengths). `groups`: the scores of
+    groups of lines, if requested. `digits`: the decimals that are worth showing.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Score:
     interval: tuple[float, float] | None = None
     details: str = ""
     comparisons: tuple[Comparison, ...] = ()
+    groups: tuple[GroupScore, ...] = ()
+    digits: int = 2
 
 
 def score(
@@ -55,6 +59,7 @@ def score(
     baselines: Mapping[str, Sequence[str]] = NO_BASELINES,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    labelings: Mapping[str, Sequence[str]] = NO_BASELINES,
 ) -> list[Score]:
     """Score `hypotheses` against `references`: one list of lines for each reference translation.
 
@@ -62,6 +67,7 @@ def score(
     sacreBLEU's tokenizers ("": 13a, or the one for `tgt_lang`); `tgt_lang` also chooses the rules
     of `bleu-paper`. Each of `baselines` (name to lines) is another system that the hypotheses are
     compared with. With baselines or with `confidence`, intervals come from `resamples` draws.
+    Each of `labelings` (name to a label for each line) adds the scores of the lines by label.
 
     Raises DataError where the numbers of lines differ, UsageError for an unknown name.
     """
@@ -72,6 +78,7 @@ def score(
             ("the hypotheses", hypotheses),
             *((f"reference {index}", lines) for index, lines in enumerate(references, 1)),
             *((f"baseline `{name}`", lines) for name, lines in baselines.items()),
+            *((f"labels `{name}`", labels) for name, labels in labelings.items()),
         ]
     )
     if resamples < 1:
@@ -81,8 +88,10 @@ def score(
     made = [make_metric(name, options) for name in metrics]
     systems = [hypotheses, *baselines.values()]
     draws = resamples if confidence or baselines else 0
+    groups = all_groups(labelings)
     return [
-        _score_metric(metric, systems, references, list(baselines), draws, seed) for metric in made
+        _score_metric(metric, systems, references, list(baselines), draws, seed, groups)
+        for metric in made
     ]
 
 
@@ -108,8 +117,12 @@ def _score_metric(
     baselines: Sequence[str],
     draws: int,
     seed: int,
+    groups: Sequence[tuple[str, str, list[int]]],
 ) -> Score:
-    """Score the first of `systems` by `metric`; the others are the named `baselines`."""
+    """Score the first of `systems` by `metric`; the others are the named `baselines`.
+
+    groups: (by, label, indices of the lines), as `all_groups` returns them.
+    """
     prepared = [metric.prepare(lines) for lines in references]
     counts = [line_statistics(metric.engine, metric.prepare(lines), prepared) for lines in systems]
     system, *others = (corpus_score(metric.engine, statistics) for statistics in counts)
@@ -118,6 +131,11 @@ def _score_metric(
         system.value,
         metric.signature(draws, seed),
         details=system.details,
+        groups=tuple(
+            GroupScore(by, label, len(lines), corpus_score(metric.engine, some).value)
+            for by, label, lines in groups
+            for some in [[counts[0][line] for line in lines]]
+        ),
     )
     if not draws:
         return result

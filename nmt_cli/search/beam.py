@@ -26,7 +26,7 @@ from nmt_cli.search.logits_processors import (
 )
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.search.sampler import Sampler
-from nmt_cli.search.source_queue import IndexedSource, SourceQueue
+from nmt_cli.search.source_queue import IndexedSource, ReadAhead, SourceQueue, WaitingSources
 from nmt_cli.search.strategy import (
     MISSING,
     BeamCandidates,
@@ -77,9 +77,9 @@ class Searcher:
         processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.arrays)
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
-        self._budget = tokens // decoder.beam
         # If synchronising with the device is slow, so is running the encoder for a few sources.
-        self._min_free_slots = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
+        min_free_slots = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
+        self._queue = SourceQueue(tokens // decoder.beam, min_free_slots)
         self._beams = BeamSearch(decoder, config, processor_list, strategy or make_strategy(config))
 
     def run(
@@ -89,18 +89,33 @@ class Searcher:
 
         on_step: called after each step, or after several where the engine groups them.
         """
-        beams, slots = self._beams, self._decoder.slots
-        beams.drop()
-        queue = SourceQueue(sources, self._budget, self._min_free_slots)
-        while True:
-            new = queue.take(slots - len(beams.active), beams.busy_tokens)
-            if new:
-                beams.admit(new)
-            if not beams.active:
-                return
-            finished = beams.advance()
+        self.drop()
+        waiting = ReadAhead(sources)
+        while self.admit(waiting):
+            finished = self.advance()
             on_step()
             yield from finished
+
+    def admit(self, waiting: WaitingSources) -> bool:
+        """Put waiting sources into free slots; returns whether any slot is busy."""
+        beams, slots = self._beams, self._decoder.slots
+        new = self._queue.take(waiting, slots - len(beams.active), beams.busy_tokens)
+        if new:
+            beams.admit(new)
+        return bool(beams.active)
+
+    def advance(self) -> list[tuple[int, list[Hypothesis]]]:
+        """Run a step of the busy slots, or several; the sources that are done, as in `run`."""
+        return self._beams.advance()
+
+    def drop(self, indices: Set[int] | None = None) -> None:
+        """Free the slots of the sources with these indices; None: of all sources."""
+        self._beams.drop(indices)
+
+    @property
+    def busy(self) -> int:
+        """The number of busy slots."""
+        return len(self._beams.active)
 
 
 def make_strategy(config: SearchConfig) -> BeamStrategy:
@@ -199,10 +214,13 @@ class BeamSearch:
         self._retire(done)
         return list(zip(indices, hypotheses, strict=True))
 
-    def drop(self) -> None:
-        """Free the slots of all sources that are not done."""
-        if self.active:
-            self._retire(list(self.active))
+    def drop(self, indices: Set[int] | None = None) -> None:
+        """Free the slots of the sources with these indices; None: of all sources."""
+        slots = [
+            slot for slot, (index, _) in self.active.items() if indices is None or index in indices
+        ]
+        if slots:
+            self._retire(slots)
 
     def _retire(self, slots: Sequence[int]) -> None:
         self.decoder.retire(slots)

@@ -24,7 +24,7 @@ NO_IMPORT = (
     "train a model on your text (`nmt init`, `nmt prepare`, `nmt train`)"
 )
 # The toolkits whose models `nmt import` reads.
-IMPORTED = {"Hugging Face"}
+IMPORTED = {"Hugging Face", "Marian", "fairseq", "OpenNMT-py"}
 
 
 class Toolkit(NamedTuple):
@@ -39,6 +39,7 @@ TOOLKITS = (
     Toolkit("CTranslate2", ("model.bin", "*vocabulary*")),
     Toolkit("CTranslate2", ("model.bin", "config.json")),
     Toolkit("Argos Translate", ("metadata.json", "model")),
+    Toolkit("ONNX", ("*.onnx",)),
     Toolkit("Hugging Face", ("config.json",)),
     Toolkit("Marian", ("decoder.yml",)),
     Toolkit("Marian", ("*.npz",)),
@@ -91,11 +92,16 @@ def _not_a_model_error(path: Path) -> NmtError:
     what = "it is not a directory"
     if path.suffix in FILES:
         what, hint = f"it looks like {FILES[path.suffix]}", NO_IMPORT
+        if path.suffix == ".npz":
+            hint = f"import it: `nmt import {path} --out model`"
     elif path.is_file():
         with path.open("rb") as file:
             if file.read(4).startswith(_PICKLE_STARTS):
                 what = "it looks like a pickle or a zip of pickles (.pt), which nmt never loads"
-                hint = NO_IMPORT
+                hint = (
+                    "import it if it is a checkpoint of fairseq or OpenNMT-py: "
+                    f"`nmt import {path} --out model` reads it without running code of it"
+                )
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
 
 
@@ -114,9 +120,18 @@ def _describe_directory(path: Path) -> tuple[str, str]:
     if toolkit:
         hint = NO_IMPORT
         if toolkit in IMPORTED:
-            hint = f"import it: `nmt import {path} --out model`"
+            hint = f"import it: `nmt import {_to_import(path, toolkit)} --out model`"
         return f"it looks like a model of {toolkit}", hint
     return f"it has no {CONFIG} and {MANIFEST}", hint_at_models(path, is_model_directory) or HINT
+
+
+def _to_import(path: Path, toolkit: str) -> Path:
+    """What to name for the import: the directory, or one of its files."""
+    pattern = {"Marian": "*.npz", "OpenNMT-py": "*_step_*.pt"}.get(toolkit)
+    if pattern is None or (path / "decoder.yml").exists():
+        return path
+    # Numbers of more digits are larger.
+    return max(path.glob(pattern), key=lambda file: (len(file.name), file.name))
 
 
 def _toolkits_of(path: Path) -> Iterator[str]:

@@ -38,7 +38,7 @@ from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, windows
 from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
-from nmt_cli.translation.lines.searcher_cache import SearcherCache
+from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
@@ -101,7 +101,7 @@ class Translator:
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._shortlist = called_once(shortlist)
-        self._line_search = self._make_line_search()
+        self._line_search = self._make_line_search(SearcherCache(self.engine))
         self._markup = markup_translator(
             lambda: self.forcer,
             subwords,
@@ -152,8 +152,12 @@ class Translator:
             confidence=Confidence.parse(stored.metadata.get("confidence", "")),
         )  # fmt: skip
 
-    def _make_line_search(self) -> LineSearch:
-        """Make the search that turns lines into translations with this translator's engine."""
+    def search_with(self, searchers: Searchers) -> None:
+        """Search with these from now on, such as those of `translation.continuous`."""
+        self._line_search = self._make_line_search(searchers)
+
+    def _make_line_search(self, searchers: Searchers) -> LineSearch:
+        """Make the search that turns lines into translations."""
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs, *, attention=False: force_members(
@@ -163,9 +167,8 @@ class Translator:
             self.config.languages.tgt,
         )
         source_search = SourceSearch(
-            SearcherCache(self.engine), self.config.model.eos_id, self.subwords,
-            self.shortlist_for, placer,
-        )  # fmt: skip
+            searchers, self.config.model.eos_id, self.subwords, self.shortlist_for, placer
+        )
         return LineSearch(
             source_search,
             HypothesisSelector(lambda: self.forcer, self.subwords),
@@ -295,18 +298,20 @@ class Translator:
         constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        every: int = 1,
         on_progress: OnProgress = _ignore,
     ) -> list[Translation]:
         """Translate some lines in one search; `first` is the index of the first line.
 
+        every: the difference between the indices of two lines, where they are a part of a text;
         on_progress: called after each step of the search with the share of lines that are done.
         """
         config = search or self.config.search
         check_constraints(constraints, config)
         starts = prefixes or [""] * len(lines)
         requests = [
-            Request(line, index, start)
-            for index, (line, start) in enumerate(zip(lines, starts, strict=True), first)
+            Request(line, first + every * place, start)
+            for place, (line, start) in enumerate(zip(lines, starts, strict=True))
         ]
 
         def translate(

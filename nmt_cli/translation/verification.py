@@ -64,13 +64,18 @@ class Verifier:
         return "alone" if same else "alone, by the reference engine"
 
     def check(
-        self, translations: Sequence[Translation], prefixes: Sequence[str] | None, first: int
+        self,
+        translations: Sequence[Translation],
+        prefixes: Sequence[str] | None,
+        first: int,
+        every: int = 1,
     ) -> Iterator[Difference]:
-        """The differences among translations of consecutive lines, the first of which is line
-        `first`; prefixes: those they were translated with.
+        """The differences among translations of lines, the first of which is line `first`.
+
+        prefixes: those they were translated with; every: as for `translate_window`.
         """
         for index, translation in enumerate(translations):
-            line = first + index
+            line = first + every * index
             if line % self._every == 0:
                 prefix = None if prefixes is None else [prefixes[index]]
                 yield from self._compare(translation, prefix, line)

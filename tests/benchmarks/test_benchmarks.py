@@ -81,6 +81,28 @@ def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
+def test_serve_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    (tmp_path / "test.en").write_text("a b c\nb c\n")
+    golden = Path(__file__).resolve().parents[1] / "golden" / "model-v1"
+    document = run(
+        "serve.py", "--model", str(golden), "--test", str(tmp_path / "test.en"),
+        out=tmp_path / "out.json",
+    )  # fmt: skip
+    names = [case["name"] for case in document["cases"]]
+    kinds = ("ctranslate2", "ctranslate2, collected", "one at a time")
+    figures = ("lines / s", "p50, ms", "p99, ms")
+    assert names[:-1] == [
+        f"{clients} clients, {kind}: {figure}"
+        for clients in (1, 4)
+        for kind in kinds
+        for figure in figures
+    ]
+    assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
+    assert all(case.get("equal_outputs", 1) == 1 for case in document["cases"][6:9])
+
+
+@pytest.mark.slow
 def test_decode_gpu_benchmark(tmp_path: Path) -> None:
     document = run("decode_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import loading, main
@@ -288,7 +289,7 @@ def test_wrong_arguments_are_refused_before_any_work(nmt, arguments, code: int, 
 def test_files_of_prefixes_are_counted_before_any_work(
     nmt, folder: Path, monkeypatch, prefixes: int, words: str
 ) -> None:
-    monkeypatch.setattr("nmt_cli.cli.commands.translate._load", None)
+    monkeypatch.setattr("nmt_cli.cli.commands.translation.work._load", None)
     (folder / "short.en").write_text("a\nb\nc\n")
     (folder / "prefixes").write_text("x\n" * prefixes)
     result = nmt("short.en", "--prefix", "prefixes")
@@ -425,3 +426,41 @@ def test_compiling_is_announced_on_a_terminal_only(folder, model, monkeypatch) -
     with pytest.raises(NoInputError):
         loading.load_translator(folder / "none", console=Console(stream, interactive=True))
     assert stream.getvalue().count("compiling") == 1
+
+
+def test_compiling_for_training_is_announced_where_it_is_needed(monkeypatch) -> None:
+    must = {"compile": True}
+    monkeypatch.setattr("nmt_cli.kernels.training.must_compile", lambda _: must["compile"])
+    stream = io.StringIO()
+    console = Console(stream, interactive=True)
+    loading.announce_training_kernels(torch.device("meta"), console)
+    assert stream.getvalue() == ""
+    loading.announce_training_kernels(torch.device("cpu"), console)
+    assert stream.getvalue() == "compiling kernels for this CPU (once, some seconds)\n"
+    must["compile"] = False
+    loading.announce_training_kernels(torch.device("cpu"), console)
+    assert stream.getvalue().count("compiling") == 1
+
+
+def test_stats_count_what_was_translated(nmt, folder: Path) -> None:
+    result = nmt("test.en", "--stats", "--threads", "1", "-q")
+    assert (result.code, result.out) == (0, nmt("test.en").out)
+    shown = dict(re.split(r"  +", line, maxsplit=1) for line in result.err.splitlines())
+    words = sum(len(line.split()) for line in LINES)
+    assert shown["lines"] == str(len(LINES))
+    out_words = sum(len(line.split()) for line in result.lines)
+    assert shown["words"] == f"{words} in, {out_words} out"
+    documents = [json.loads(line) for line in nmt("test.en", "--json").lines]
+    subwords = sum(len(document["hypotheses"][0]["tokens"]) for document in documents)
+    assert shown["subwords"] == f"{subwords} out"
+    assert shown["CPU threads"] == "1"
+    assert shown["engine"].startswith("native: ")
+    seconds = float(shown["translating"].split()[0])
+    speed = float(shown["speed"].split()[0].replace(",", ""))
+    assert speed == pytest.approx(len(LINES) / seconds, rel=0.2, abs=1)
+    assert int(shown["peak memory"].split()[0].replace(",", "")) > 50
+    assert nmt("--stats", stdin=b"").code == 0
+    page = folder / "page.html"
+    page.write_text("<p>abc</p><p>def</p>")
+    of_document = nmt("--document", str(page), "--stats", "-q")
+    assert of_document.err.startswith("lines                  2\n")

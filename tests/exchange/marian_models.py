@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from marian_recipe import DATA
+from exchange.marian_recipe import DATA
 
 from nmt_cli.exchange.importer import ImportOptions
 

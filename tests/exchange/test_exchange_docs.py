@@ -9,6 +9,7 @@ import pytest
 from exported import letter_lines
 
 from nmt_cli.cli import main
+from nmt_cli.exchange.formats.bergamot.engine import PACKAGE
 from nmt_cli.exchange.importers import MODULES as IMPORTERS
 from nmt_cli.exchange.importers import load_importer
 from nmt_cli.exchange.targets import MODULES, load_target
@@ -50,10 +51,17 @@ def test_import_commands_of_the_page_run(
 
 
 def test_table_of_the_page_lists_every_format() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install '(.*)'` \| (.*) \|$", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| .* \| `(.* install .*)` \| (.*) \|$", PAGE, re.MULTILINE)
+    targets = {name: load_target(name) for name in MODULES}
     assert rows == [
-        (name, f"nmt-cli[{load_target(name).extra}]", ", ".join(load_target(name).precisions))
-        for name in MODULES
+        (
+            name,
+            f"pip install 'nmt-cli[{target.extra}]'"
+            if target.libraries
+            else f"npm install {PACKAGE}",
+            ", ".join(target.precisions),
+        )
+        for name, target in targets.items()
     ]
     rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install '(.*)'` \|$", PAGE, re.MULTILINE)
     importers = {name: load_importer(name) for name in IMPORTERS}

@@ -1,11 +1,14 @@
 """Real `transformers` loads the exported model and gives its probabilities and translations."""
 
+import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from exported import largest_difference, letter_lines, random_model
 
+from nmt_cli.exchange.formats.huggingface.model_card import data_hashes, model_card
 from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
@@ -107,3 +110,23 @@ def test_model_card_names_languages_and_scores(tmp_path: Path) -> None:
     assert "validation BLEU 37.35 (nrefs:1|tok:13a)" in card
     assert "trained for 1,200 steps" in card
     assert "float16" in card
+
+
+def test_model_card_has_the_hashes_of_the_data(
+    letters_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load_model(letters_model)
+    monkeypatch.chdir(letters_model.parent)
+    card = model_card(loaded, "float32")
+    [train] = loaded.config.data.train
+    rows = re.findall(r"^\| (\w+) \| `(.*)` \| `(\w{64})` \|$", card, re.MULTILINE)
+    assert rows == [
+        (use, Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
+        for use, paths in (("training", train), ("validation", loaded.config.data.valid))
+        for path in paths
+    ]
+    # The corpus of another model, and a folder without one.
+    assert data_hashes(random_model({})) == {}
+    monkeypatch.chdir(tmp_path)
+    assert data_hashes(loaded) == {}
+    assert "SHA-256 |" not in model_card(loaded, "float32")

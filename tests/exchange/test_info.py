@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from exported import random_model
+from marian_recipe import DATA
 
 from nmt_cli.cli import main
 from nmt_cli.exchange.targets import MODULES
@@ -18,6 +19,7 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
     loaded = load_model(letters_model)
     assert info["parameters"] == parameter_count(loaded.model)
     assert info["step"] == 120
+    assert info["imported_from"] is None
     assert info["validation"]["signature"].startswith("nrefs:1")
     assert info["weights"]["embedding.shared"] == [loaded.subwords.src_size, 32]
     marian = info["export"].pop("marian")
@@ -40,3 +42,15 @@ def test_info_names_the_reasons_against_an_export(
     assert "export to ctranslate2 possible" in shown
     assert "export to huggingface not possible: model.positions=rotary" in shown
     assert f"parameters {parameter_count(loaded.model):,}" in shown
+
+
+def test_info_names_the_format_that_a_model_was_imported_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model")
+    options = ["--src-lang", "en", "--tgt-lang", "xx", "--no-check"]
+    assert main(["import", str(DATA), "--out", model, *options]) == 0
+    assert main(["info", model]) == 0
+    assert "imported from marian" in " ".join(capsys.readouterr().out.split())
+    assert main(["info", model, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["imported_from"] == "marian"

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 from marian_models import LANGUAGES, RECORDED, copied, rewrite, settings_of, with_settings
+from marian_mutations import MUTATIONS
 from marian_recipe import BEAM, DATA, NORMALIZE
 
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.exchange.checks.comparison import TOLERANCE
 from nmt_cli.exchange.formats.marian.importer import IMPORTER
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
@@ -81,6 +83,27 @@ def test_only_the_sinusoids_of_marian_give_its_scores(
         for pair, entry in zip(forced, RECORDED[:-1], strict=True)
     )
     assert difference < 1e-3 if positions == "sinusoidal_t2t" else difference > 0.1
+
+
+@pytest.mark.parametrize("mutation", [None, *MUTATIONS])
+def test_mutated_files_do_not_give_the_recorded_words_and_scores(
+    mutation: str | None, greedy: list, tmp_path: Path
+) -> None:
+    """Without a mutation they do."""
+    folder = copied(tmp_path / "copy")
+    if mutation is not None:
+        MUTATIONS[mutation](folder / "model.npz")
+    import_model(folder, tmp_path / "model", options=LANGUAGES, check=False)
+    loaded = load_model(tmp_path / "model")
+    sources = loaded.subwords.encode_source(LINES)
+    targets = [list(result.hypotheses[0].ids) for result in greedy]
+    forced = force_pairs(loaded.model, list(zip(sources, targets, strict=True))[:-1])
+    differences = [
+        abs(sum(pair.token_scores) - sum(entry["word_scores"]))
+        for pair, entry in zip(forced, RECORDED[:-1], strict=True)
+    ]
+    # The tolerance of the comparison that `nmt import` makes.
+    assert (max(differences) <= TOLERANCE) == (mutation is None)
 
 
 def test_the_decoder_begins_with_zeros_that_no_text_has(imported: Path) -> None:

@@ -1,5 +1,6 @@
 """onnxruntime gives the probabilities and the translations of the model, for every variant."""
 
+import importlib.metadata
 import json
 import shutil
 from dataclasses import replace
@@ -25,8 +26,12 @@ from nmt_cli.installation import install_command
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.translation.translator import Translator
 
+# One of four is compared with each commit, all of them with the slow tests.
 HOLDS = [
-    *VARIANTS[::4],
+    *(
+        pytest.param(variant, marks=pytest.mark.slow if number % 4 else ())
+        for number, variant in enumerate(VARIANTS)
+    ),
     {"model.positions": "sinusoidal_t2t", "model.position_offset": 2},
     {"model.norm_epsilon": 1e-2},
     {"model.norm_epsilon": 1e-2, "model.norm": "rms_norm"},
@@ -235,6 +240,26 @@ def test_missing_package_is_one_line_of_hint(
     assert "needs the package onnxruntime" in err
     assert install_command("onnx") in err
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("packages", [{"onnxruntime": ["onnxruntime-gpu"]}, {}])
+def test_another_package_may_bring_onnxruntime(
+    packages: dict, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of onnxruntime and onnxruntime-gpu, one is installed."""
+    version = importlib.metadata.version
+
+    def installed(name: str) -> str:
+        if name == "onnxruntime":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1.32.0" if name == "onnxruntime-gpu" else version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", installed)
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: packages)
+    assert export("--check", "lines") == 0
+    versions = json.loads((folder / "out/export.json").read_bytes())["versions"]
+    expected = {"onnxruntime-gpu": "1.32.0"} if packages else {"onnxruntime": "unknown"}
+    assert {name: versions[name] for name in versions.keys() - {"nmt", "onnx"}} == expected
 
 
 def test_older_models_are_refused_before_work(

@@ -1,6 +1,7 @@
 """A run beside Table 2: what is compared, what passes, what is only shown, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from nmt_cli.cli import main
 from nmt_cli.config.schema import SettingsLayer, dump, resolve
 from nmt_cli.errors import ConfigError, DataError, NoInputError
-from nmt_cli.extras.paper_tables.table2 import LOG, PAPER, compare, notes, rows
+from nmt_cli.extras.paper_tables.earlier_systems import EARLIER
+from nmt_cli.extras.paper_tables.table2 import LOG, PAPER, Figure, compare, notes, rows
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting import train_log as training_log
 
@@ -178,6 +180,40 @@ def test_table2_shows_unknown_values(model: Path) -> None:
     }
 
 
+def test_table2_has_the_earlier_systems(model: Path) -> None:
+    """Table 2 says that big surpasses each of them in BLEU, and base all of English-German."""
+    assert [len(EARLIER[tgt]) for tgt in ("de", "fr")] == [6, 7]
+    assert len({system.system for systems in EARLIER.values() for system in systems}) == 8
+    for tgt, systems in EARLIER.items():
+        assert max(system.bleu for system in systems) < PAPER["big"].bleu[tgt]
+        for system in systems:
+            # The paper: FLOPs of base are below those of any competitor.
+            assert system.flops is None or system.flops > PAPER["base"].flops
+    # The abstract: "over 2 BLEU" better than the best, including ensembles.
+    assert PAPER["big"].bleu["de"] - max(system.bleu for system in EARLIER["de"]) > 2
+
+
+def test_table2_shows_the_run_beside_earlier_systems(model: Path) -> None:
+    comparison = compare(model, [])
+    bytenet, gnmt, *_, convs2s = comparison.as_document()["earlier"]
+    assert bytenet == {
+        "system": "ByteNet", "bleu": 23.75, "flops": None,
+        "source": "Kalchbrenner et al. 2016, arXiv:1610.10099",
+        "difference": None, "flops_ratio": None,
+    }  # fmt: skip
+    assert (gnmt["flops"], gnmt["flops_ratio"]) == (2.3e19, 0.144)
+    assert convs2s["system"] == "ConvS2S, ensemble"
+    assert comparison.earlier_rows()[1] == (
+        "GNMT + RL", "24.60", "", "2.3e+19", "0.144 x", "Wu et al. 2016, arXiv:1609.08144",
+    )  # fmt: skip
+    measured = Figure("BLEU-paper", 27.34, 27.3, True, 3_003)
+    earlier = replace(comparison, figures=(measured,)).as_document()["earlier"]
+    assert [system["difference"] for system in earlier] == [3.59, 2.74, 2.18, 1.31, 1.04, 0.98]
+    # Another test set than the paper's is compared with nobody.
+    unlike = replace(comparison, figures=(replace(measured, paper=None, lines=2_737),))
+    assert {system["difference"] for system in unlike.as_document()["earlier"]} == {None}
+
+
 @pytest.mark.slow
 def test_table2_command(model: Path, tests, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model.parent)
@@ -190,6 +226,7 @@ def test_table2_command(model: Path, tests, monkeypatch, capsys) -> None:
     assert [row.split()[-1] for row in table.splitlines() if "pass" in row] == ["pass"] * 3
     assert [row.split()[0] for row in table.splitlines() if row.endswith("fail")] == ["FLOPs,"]
     assert "nrefs:1" in said
+    assert "ConvS2S, ensemble" in said
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["passed"] is False

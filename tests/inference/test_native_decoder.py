@@ -20,7 +20,7 @@ from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
 from nmt_cli.inference.native.linear import PRECISIONS, Kernels
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.self_test import LANES, find_kernels
+from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
@@ -265,5 +265,5 @@ def test_kernels_with_wrong_steps_are_not_used(kernels, kernel_cache, monkeypatc
     loaded, _ = find_kernels(kernel_cache)
     assert loaded is not None
     assert loaded.lanes == 4
-    monkeypatch.setattr(self_test, "LANES", LANES[:2])
+    monkeypatch.setattr(self_test, "wanted_lanes", lambda: [16, 8])
     assert find_kernels(kernel_cache) == (None, "the kernels give wrong numbers here")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.attention import (
     FORMULAS,
     MultiHeadAttention,
@@ -22,6 +23,7 @@ from nmt_cli.model.attention import (
     scaled_dot_product_attention,
 )
 from nmt_cli.model.backends.dispatch import BACKENDS, attend, choose_backend, use_backend
+from nmt_cli.model.backends.native import attention_kernels
 from nmt_cli.model.layers import cross_attend, self_attend
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
@@ -168,11 +170,13 @@ def test_projections_have_biases_only_when_configured(bias: bool) -> None:
     assert len(names) == (8 if bias else 4)
 
 
-@pytest.mark.parametrize("backend", ["plain", "fused", "varlen", "tiles"])
+@pytest.mark.parametrize("backend", ["plain", "fused", "varlen", "tiles", "native"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_backends_agree_with_each_other(backend: str, causal: bool) -> None:
     if backend == "tiles":
         pytest.importorskip("triton")
+    if backend == "native" and attention_kernels(cache_folder()) is None:
+        pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
     lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
     segments = [Segments.from_lengths(length, sum(length) + 2) for length in lengths]
     tokens = [segment.tokens for segment in segments]
@@ -271,8 +275,12 @@ def test_dot_product_attention_uses_formula_of_device(monkeypatch) -> None:
         assert inspect.unwrap(dot_product_attention)(ones, ones, ones) == name
 
 
-def test_choose_backend_on_cpu_is_plain() -> None:
-    assert choose_backend(torch.device("cpu"), 64, 64) == "plain"
+def test_choose_backend_on_cpu_is_native_where_there_are_kernels(monkeypatch) -> None:
+    for kernels, backend in ((object(), "native"), (None, "plain")):
+        monkeypatch.setattr(
+            "nmt_cli.model.backends.dispatch.attention_kernels", lambda _, kernels=kernels: kernels
+        )
+        assert choose_backend(torch.device("cpu"), 64, 64) == backend
     assert choose_backend(torch.device("meta"), 64, 64) == "fused"
 
 
@@ -298,7 +306,7 @@ def test_use_backend_sets_every_attention_of_a_model(monkeypatch) -> None:
     model = Transformer(model_config({}))
     attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
     assert [attention.backend for attention in attentions] == ["auto"] * 6
-    with pytest.raises(ValueError, match="plain, fused, varlen, tiles"):
+    with pytest.raises(ValueError, match="plain, fused, varlen, tiles, native"):
         use_backend(model, "flash")
     use_backend(model, "fused")
     assert [attention.backend for attention in attentions] == ["fused"] * 6

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from exchange.marian_mutations import MUTATIONS
 from exchange.marian_recipe import (
     BEAM,
     DATA,
@@ -20,6 +21,7 @@ from peer_results import RESULTS, Record
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.export import export_model
 from nmt_cli.exchange.formats.marian import importer
+from nmt_cli.exchange.formats.marian.target import TARGET
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.model_dir import load_model
@@ -85,6 +87,25 @@ def test_the_comparison_notices_the_sinusoids_of_other_importers(
     )  # fmt: skip
     with pytest.raises(QualityGateError, match="other probabilities in Marian"):
         import_model(DATA, tmp_path / "model", options=LANGUAGES)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_the_comparison_with_marian_finds_mutated_files(
+    mutation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model goes out as it came in, but for one fault in what is written."""
+    import_model(DATA, tmp_path / "model", options=LANGUAGES, check=False)
+    write = type(TARGET).write
+
+    def write_mutated(self, loaded, directory: Path, precision: str) -> None:
+        write(self, loaded, directory, precision)
+        MUTATIONS[mutation](directory / "model.npz")
+
+    monkeypatch.setattr(type(TARGET), "write", write_mutated)
+    with pytest.raises(QualityGateError):
+        export_model(tmp_path / "model", "marian", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.peers

@@ -66,13 +66,24 @@ class Browser:
         elif method == "Log.entryAdded":
             self.problems.append(given["entry"]["text"])
 
-    def open(self, page: Path) -> None:
+    def open(self, page: Path | str) -> None:
+        """Load a file, or an address of this machine."""
+        address = page if isinstance(page, str) else page.as_uri()
         self.requests.clear()
         self.problems.clear()
-        self.call("Page.navigate", url=page.as_uri())
+        self.call("Page.navigate", url=address)
+        loaded = f"document.readyState === 'complete' && location.href === {json.dumps(address)}"
+        self.wait_for(loaded)
+
+    def wait_for(self, script: str) -> None:
+        """Wait until a script gives something true."""
         end = time.monotonic() + SECONDS
-        while self.evaluate("document.readyState + location.protocol") != "completefile:":
-            assert time.monotonic() < end, "the page does not load"
+        while not self.evaluate(script):
+            assert time.monotonic() < end, f"it does not become true: {script}"
+
+    def write(self, text: str) -> None:
+        """Type a text where the cursor is."""
+        self.call("Input.insertText", text=text)
 
     def evaluate(self, script: str) -> Any:
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True)

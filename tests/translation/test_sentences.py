@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.data.corpus.text_statistics import (
     LENGTH_BOUNDS,
     SINGLE_SENTENCES,
     SideStatistics,
     TextStatistics,
 )
+from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.result import SentenceTranslation
 from nmt_cli.translation.translator import Translator
 

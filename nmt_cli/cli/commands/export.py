@@ -10,7 +10,6 @@ import typer
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Force, Quiet, Sets
 from nmt_cli.errors import UsageError
 from nmt_cli.exchange.targets import MODULES
-from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.exchange.export import Export
@@ -45,7 +44,9 @@ To = Annotated[Format, typer.Option("--to", help="Format to export to")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory to write")]
 PrecisionOption = Annotated[
     ExportPrecision | None,
-    typer.Option("--precision", help="Precision of the exported weights [default: float32]"),
+    typer.Option(
+        "--precision", help="Precision of the exported weights [default: float32; bergamot: int8]"
+    ),
 ]
 Check = Annotated[
     Path | None,
@@ -128,9 +129,4 @@ def _summary(export: "Export", out: Path) -> str:
     if export.check is None:
         return f"{written}; it was not compared with the original (--no-check)"
     check = export.check
-    return (
-        f"{written}\n"
-        f"compared on {export.checked_on}: {check.equal_translations} of "
-        f"{counted(check.lines, 'greedy translation')} equal, log-probabilities differ by at most "
-        f"{check.log_prob_difference:.2g}"
-    )
+    return f"{written}\ncompared on {export.checked_on}: {check.in_words()}"

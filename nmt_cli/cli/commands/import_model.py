@@ -142,9 +142,4 @@ def _summary(imported: "Import", out: Path) -> str:
             f"{check.ended_translations} of {counted(check.lines, 'translation')} end by "
             f"themselves, mean log-probability of a subword {check.log_prob:.2f}"
         )
-    return (
-        f"{written}\n"
-        f"compared on {imported.checked_on}: {check.equal_translations} of "
-        f"{counted(check.lines, 'greedy translation')} equal, log-probabilities differ by at most "
-        f"{check.log_prob_difference:.2g}"
-    )
+    return f"{written}\ncompared on {imported.checked_on}: {check.in_words()}"

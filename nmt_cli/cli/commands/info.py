@@ -26,7 +26,7 @@ def command(
     config_file: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a model: size, vocabulary, validation score, and possible exports.
+    """Describe a model: size, vocabulary, validation score, origin, and possible exports.
 
     For each format that `nmt export` cannot write, every reason is shown. With --json, the shapes
     of all weights are included.
@@ -64,6 +64,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "vocabulary", f"{info['src_vocab_size']:,} source, {info['tgt_vocab_size']:,} target"
     if info["step"] is not None:
         yield "trained", f"{info['step']:,} steps"
+    if info["imported_from"]:
+        yield "imported from", info["imported_from"]
     if info["averaged"]:
         yield "averaged", info["averaged"]
     if info["validation"]:

@@ -1,8 +1,10 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -16,6 +18,8 @@ from nmt_cli.cli.signals import StopSignals
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
     from nmt_cli.errors import NmtError
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.training.reporting.report import Report
 
 EXAMPLES = """
 nmt train    with the settings of nmt.toml, on all GPUs
@@ -43,6 +47,16 @@ Threads = Annotated[
 ]
 
 
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track", metavar="NAME[=TARGET]",
+        help="Also send the log to tensorboard, wandb, mlflow or trackio; TARGET is a directory "
+        "(tensorboard) or project; repeatable",
+    ),
+]  # fmt: skip
+
+
 @with_options(
     {
         "": (
@@ -52,7 +66,7 @@ Threads = Annotated[
         ),
         "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),
         "Reproducibility": ("train.seed", "train.deterministic"),
-        "Output": (SettingOption("paths.model", "--out"), "as_json", "quiet"),
+        "Output": (SettingOption("paths.model", "--out"), "track", "as_json", "quiet"),
         "Hardware": ("gpus", "threads"),
     }
 )  # fmt: skip
@@ -63,6 +77,7 @@ def command(
     threads: Threads = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
+    track: Track = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,6 +95,7 @@ def command(
     from nmt_cli.installation import require_torch
 
     require_torch("`nmt train`")
+    trackers = _trackers(track)
     if threads is not None:
         use_threads(threads)
     resolved = resolve_training(flags, lambda given: resolve_settings(given, sets, config_file))
@@ -90,7 +106,7 @@ def command(
         note_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
-        be_rank(config, stop, as_json=as_json, quiet=quiet)
+        be_rank(config, stop, trackers, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
 
 
@@ -114,10 +130,22 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
         raise typer.Exit(code)
 
 
-def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    """Train as one rank, possibly the only one; the first rank shows the progress."""
+def _trackers(texts: list[str] | None) -> dict[str, str]:
+    """The targets of the trackers by name; raises if one cannot be used."""
+    if not texts:
+        return {}
+    from nmt_cli.extras.tracking.adapters import parse_trackers
+
+    return parse_trackers(texts)
+
+
+def be_rank(
+    config: "Config", stop: StopSignals, trackers: Mapping[str, str], *, as_json: bool, quiet: bool
+) -> None:
+    """Train as one rank, possibly the only one; the first rank shows and tracks the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import announce_training_kernels
     from nmt_cli.cli.settings import model_option
     from nmt_cli.config.automatic import max_steps
     from nmt_cli.data.corpus.corpus import Corpus
@@ -134,8 +162,13 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
             console.warning(no_validation(len(opened.train), "nmt prepare --force"))
+        if ranks.is_first:
+            announce_training_kernels(ranks.device, console)
         steps = max_steps(config.train)
-        with console.progress("training", steps, estimate_after=None) as progress:
+        with (
+            console.progress("training", steps, estimate_after=None) as progress,
+            _tracking(config, trackers if ranks.is_first else {}, console) as send,
+        ):
             display = TrainDisplay(console, progress, as_json=as_json)
 
             def listen(event: Event) -> None:
@@ -145,8 +178,43 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
             for report in train(config, opened, Path(config.paths.model), ranks, stop, listen):
                 stop.validating = False
                 display.report(report)
+                send(report)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
+
+
+@contextlib.contextmanager
+def _tracking(
+    config: "Config", targets: Mapping[str, str], console: "Console"
+) -> Iterator[Callable[["Report"], None]]:
+    """A function that sends a report to all trackers; they end with the block."""
+    if not targets:
+        yield lambda _: None
+        return
+    from nmt_cli.config.schema import flatten
+    from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun
+    from nmt_cli.extras.tracking.tracker_thread import TrackerThread
+
+    settings = flatten(config)
+    threads = [
+        TrackerThread(
+            name,
+            partial(TRACKERS[name].make, TrackedRun(config.paths.model, settings, target)),
+            console.warning,
+        )
+        for name, target in targets.items()
+    ]
+
+    def send(report: "Report") -> None:
+        record = report.as_json()
+        for thread in threads:
+            thread.send(record)
+
+    try:
+        yield send
+    finally:
+        for thread in threads:
+            thread.close()
 
 
 def newest_step(checkpoints: Path) -> int:

@@ -4,9 +4,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
-from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.constraints import (
+    open_prefixes,
+    require_as_many_prefixes,
+)
 from nmt_cli.cli.commands.translation.document import DocumentOptions, translate_document
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT,
@@ -19,28 +22,33 @@ from nmt_cli.cli.commands.translation.options import (
     FlagFile,
     Fuzzy,
     GlossaryFile,
+    Join,
     JsonInput,
     Kind,
     Models,
     Output,
+    PartOption,
     Precision,
     PrecisionOption,
     Prefix,
     Scores,
+    Stats,
     Threads,
     Verify,
     VerifyEvery,
 )
+from nmt_cli.cli.commands.translation.parts import join_parts, part_of
+from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
-from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
+from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
-from nmt_cli.cli.environment import make_console, use_threads
-from nmt_cli.cli.loading import load_translator, require_models
+from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.loading import require_models
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
-from nmt_cli.cli.settings import chosen_search, resolve_settings
+from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
     note_waiting,
@@ -50,16 +58,13 @@ from nmt_cli.cli.text_io import (
     warn_of_invalid,
 )
 from nmt_cli.errors import UsageError
+from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.terminal.console import Console
-    from nmt_cli.translation.constraints import Constraints
-    from nmt_cli.translation.lines.prefixes import Prefixes
-    from nmt_cli.translation.result import Translation
-    from nmt_cli.translation.translator import Translator
 
 # The lines read so far are translated when no other line has arrived for this long.
 PATIENCE_SECONDS = 0.2
@@ -88,7 +93,10 @@ def command(
     prefix: Prefix = None,
     output: Output = None,
     force: ForceFile = False,
+    part: PartOption = None,
+    join: Join = None,
     scores: Scores = False,
+    stats: Stats = False,
     document: Document = None,
     kind: Kind = None,
     json_input: JsonInput = False,
@@ -109,54 +117,58 @@ def command(
     Writes one line for each input line, as soon as it is ready. Empty lines stay empty, each
     sentence of a line is translated on its own, and very long sentences are translated in segments.
     With --n-best, output lines are `N ||| translation ||| score`, where N is the index of the input
-    line, counted from 0. A model keeps the search settings that it was trained with; they are the
-    defaults of the options for search. --document translates the text of a document and keeps its
-    form.
+    line, counted from 0. A model keeps the search settings that it was trained with.
     """
-    from nmt_cli.data.text.lines import read_lines
-
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
+    if join is not None:
+        join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet)
+        return
     check_flags(fail_on or ())
+    of_text, output = part_of(part, output)
     chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
-    file = chosen.check(file, output, unfit=(scores, prefix, verify, verify_every), flags=flags)
+    file = chosen.check(
+        file, output, unfit=(scores, prefix, verify, verify_every, part), flags=flags
+    )
     read, written = (file, glossary, ban, prefix), (output, flag_file)
-    _check_output(written, resolved, config_file, model, files_read=read, force=force)
+    models = _check_files(read, written, resolved, config_file, model, force=force)
     console = make_console(quiet=quiet)
-    models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
-    constraining = partial(read_constraints, glossary, ban, file, console)
-    start = partial(_start, models, device, precision, threads, constraining, resolved, console)
+    loading = Loading(models, device, precision, threads, of_text, with_stats=stats)
+    start = starting(loading, glossary, ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
         translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))
-    with read_lines(file, strict=resolved.config.data.strict) as lines:
-        _translate_lines(lines, file, prefix, start, reporting, checking, form, output)
+    _translate_lines(file, resolved, prefix, start, reporting, checking, form, output)
 
 
 def _translate_lines(
-    lines: "Lines",
     file: str,
+    resolved: "ResolvedConfig",
     prefix: Path | None,
-    start: "Callable[[], _Work]",
+    start: "Callable[[], Work]",
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
-    checking: "Callable[[_Work], Checks | None]",
+    checking: "Callable[[Work], Checks | None]",
     form: "Callable[[SearchConfig], Show]",
     output: Path | None,
 ) -> None:
     """Translate the lines of `file`; start, reporting, checking, form: make what is needed."""
-    _require_as_many_prefixes(file, prefix)
-    work = start()
-    progress = _begin(work.console, work.translator.engine.notice, file)
-    with (
-        open_text_file(output, lines) as out,
-        _prefixes(prefix) as prefixes,
-        reporting() as report,
-    ):
-        work = work._replace(prefixes=prefixes)
-        _translate(work, lines, out, form(work.search), checking(work), report, progress)
+    from nmt_cli.data.text.lines import read_lines
+
+    with read_lines(file, strict=resolved.config.data.strict) as lines:
+        require_as_many_prefixes(file, prefix)
+        work = start()
+        progress = _begin(work, file)
+        with (
+            open_text_file(output, lines) as out,
+            open_prefixes(prefix, work.part) as prefixes,
+            reporting() as report,
+        ):
+            work = work._replace(prefixes=prefixes)
+            _translate(work, lines, out, form(work.search), checking(work), report, progress)
     progress.note_written(output)
+    work.show_stats()
     report.end()
 
 
@@ -171,114 +183,57 @@ def _form(search: "SearchConfig", *, as_json: bool, scores: bool) -> Show:
     return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
 
 
-def _require_files(file: str, models: list[str], *outputs: Path | None) -> list[str]:
-    """The `models`; raises before anything is loaded if a file cannot be read or written."""
-    require_text_file(file)
-    require_models(models)
-    for output in outputs:
-        require_output(output)
-    if None not in outputs and len({output.resolve() for output in outputs if output}) == 1:
-        raise UsageError("--output and --flag-file name the same file", "name two files")
-    return models
-
-
-def _search(
-    translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
-) -> "SearchConfig":
-    """The search settings; raises if settings, constraints and model cannot be combined."""
-    from nmt_cli.translation.constraints import check_constraints
-
-    translator.bind(constraints)
-    search = chosen_search(resolved, translator.config)
-    check_constraints(constraints, search)
-    translator.shortlist_for(search)
-    return search
-
-
-def _begin(console: "Console", notice: str, file: str) -> LineProgress:
-    """Write the notes before the first line, and make the progress bar."""
-    from nmt_cli.data.text.line_count import count_lines
-
-    if notice:
-        console.note(notice)
-    note_waiting(console, file)
-    return LineProgress(console, partial(count_lines, file))
-
-
-def _check_output(
-    outputs: Sequence[Path | None],
+def _check_files(
+    read: tuple[str | Path | None, ...],
+    written: tuple[Path | None, ...],
     resolved: "ResolvedConfig",
     config_file: Path | None,
-    models: Sequence[str] | None,
+    models: list[str] | None,
     *,
-    files_read: tuple[str | Path | None, ...],
     force: bool,
-) -> None:
-    """Raise CannotCreateError if an output would overwrite what the command or project reads.
+) -> list[str]:
+    """The models; raises before torch is loaded if a file cannot be read or written.
 
-    files_read: the text, and the files of constraints. force: replace any other file.
+    read: the text, and the files of constraints; an output must not overwrite them, nor what the
+    project reads. force: replace any other file.
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
 
-    text, *others = files_read
-    read = [
+    text, *others = read
+    needed = [
         *needed_files("is the file that is read", text),
         *needed_files("is read, too", *others),
     ]
     check_outputs(
-        outputs, read,
+        written, needed,
         resolved=resolved, config_file=config_file, models=models or (), force=force,
     )  # fmt: skip
+    require_text_file(str(text))
+    chosen = models or [resolved.config.paths.model]
+    require_models(chosen)
+    for output in written:
+        require_output(output)
+    if None not in written and len({output.resolve() for output in written if output}) == 1:
+        raise UsageError("--output and --flag-file name the same file", "name two files")
+    return chosen
 
 
-class _Work(NamedTuple):
-    """A translator with the settings, constraints and prefixes of this run."""
+def _begin(work: Work, file: str) -> LineProgress:
+    """Write the notes before the first line, and make the progress bar."""
+    from nmt_cli.data.text.line_count import count_lines
 
-    console: "Console"
-    translator: "Translator"
-    search: "SearchConfig"
-    constraints: "Constraints"
-    prefixes: "Prefixes | None" = None
+    def count() -> int | None:
+        lines = count_lines(file)
+        return lines if lines is None else work.part.size(lines)
 
-    def translate(
-        self,
-        window: Sequence[str],
-        prefixes: Sequence[str] | None,
-        first: int,
-        on_progress: Callable[[float], None],
-    ) -> "list[Translation]":
-        """The translations of the lines `window`.
-
-        prefixes: those of these lines; first: the index of the first line in the whole text;
-        on_progress: called with the finished share of the lines, from 0 to 1.
-        """
-        return self.translator.translate_window(
-            window,
-            search=self.search,
-            constraints=self.constraints,
-            prefixes=prefixes,
-            first=first,
-            on_progress=on_progress,
-        )
+    if work.translator.engine.notice:
+        work.console.note(work.translator.engine.notice)
+    note_waiting(work.console, file)
+    return LineProgress(work.console, count)
 
 
-def _start(
-    models: Sequence[str],
-    device: str,
-    precision: Precision,
-    threads: int | None,
-    constraining: "Callable[[], Constraints]",
-    resolved: "ResolvedConfig",
-    console: "Console",
-) -> _Work:
-    """Load the models, and check that they fit the settings and constraints."""
-    constraints = constraining()
-    translator = _load(models, device, precision, threads, console)
-    return _Work(console, translator, _search(translator, resolved, constraints), constraints)
-
-
-def _checks(work: _Work, *, precision: Precision, every: int) -> Checks | None:
+def _checks(work: Work, *, precision: Precision, every: int) -> Checks | None:
     """The verification of every nth line; None if `every` is 0."""
     if not every:
         return None
@@ -300,56 +255,8 @@ def _flag_report(
         yield FlagReport(console, fail_on or (), file)
 
 
-@contextlib.contextmanager
-def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
-    """The prefixes in a file; raises DataError if the file has more lines than the text."""
-    from nmt_cli.data.text.lines import read_lines
-    from nmt_cli.translation.lines.prefixes import Prefixes
-
-    if path is None:
-        yield None
-        return
-    with read_lines(path) as lines:
-        prefixes = Prefixes(lines, f"`{lines.name}`")
-        yield prefixes
-        prefixes.end()
-
-
-def _require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
-    """Raise DataError before any work if two files have different numbers of lines.
-
-    Streams can be read only once; for them this is known when one of the two ends.
-    """
-    from nmt_cli.data.text.lines import read_lines
-    from nmt_cli.errors import DataError
-    from nmt_cli.translation.lines.prefixes import require_as_many
-
-    if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
-        return
-    try:
-        with read_lines(text) as lines, read_lines(prefixes) as starts:
-            counts = sum(1 for _ in lines), sum(1 for _ in starts)
-    except DataError:
-        return  # A damaged file is reported when the damage is reached.
-    require_as_many(*counts, f"`{prefixes}`")
-
-
-def _load(
-    models: Sequence[str],
-    device: str,
-    precision: Precision,
-    threads: int | None,
-    console: "Console",
-) -> "Translator":
-    """Load the models onto the device, several of them as an ensemble."""
-    if threads is not None:
-        use_threads(threads)
-    first, *others = models
-    return load_translator(first, device, precision=precision.value, others=others, console=console)
-
-
 def _translate(
-    work: _Work,
+    work: Work,
     lines: "Lines",
     out: BinaryIO,
     show: Show,
@@ -365,7 +272,7 @@ def _translate(
     # A bar would stand between translations on the terminal.
     shown = contextlib.nullcontext() if out.isatty() else progress.shown()
     with shown:
-        for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
+        for window in windows(work.part.lines(lines), lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
                 is_marked = work.search.markup == "keep"
                 texts = [without_marks(line) for line in window] if is_marked else window
@@ -373,12 +280,14 @@ def _translate(
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
-            for index, translation in enumerate(translations, count):
+            for own, translation in enumerate(translations, count):
+                index = work.part.index(own)
                 out.write(show(index, translation).encode("utf-8", errors="replace"))
                 report.add(index, translation)
+                work.note(translation)
             out.flush()
             if checks:
-                checks.check(translations, prefixes, count)
+                checks.check(translations, prefixes, work.part.index(count), work.part.count)
             count += len(translations)
             progress.update(count)
     warn_of_invalid(progress.console, lines)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,7 +19,7 @@ def show_score(
 ) -> None:
     """Write a score and its comparisons to stdout, and its details to stderr."""
     if score_only:
-        typer.echo(f"{score.value:.2f}")
+        typer.echo(f"{score.value:.{score.digits}f}")
         return
     typer.echo(_as_text(metric, score, level))
     _tell_details(score, console)
@@ -57,6 +57,7 @@ def score_as_json(
             ],
             "checks": checks,
             "passed": all(check["passed"] for check in checks) if checks else None,
+            **({"groups": [group._asdict() for group in score.groups]} if score.groups else {}),
         }
     )
 
@@ -69,11 +70,9 @@ def _checks(
     level: the significance level at which a baseline must not be better; None: no such check.
     """
     from nmt_cli.scoring import missed, verdict
-    from nmt_cli.scoring.metrics import LOWER_IS_BETTER
 
-    option = "--max" if metric in LOWER_IS_BETTER else "--min"
     checks: list[dict[str, object]] = [
-        {"option": option, "bound": gate.bound, "passed": not missed({metric: score}, [gate])}
+        {"option": gate.option, "bound": gate.bound, "passed": not missed({metric: score}, [gate])}
         for gate in gates
         if gate.metric == metric
     ]
@@ -89,13 +88,33 @@ def _checks(
     ]
 
 
+def show_groups(results: "Mapping[str, Score]", console: "Console") -> None:
+    """Write the scores of groups as tables, one for each labelling, with a column per metric."""
+    groups = next(iter(results.values())).groups
+    names = [score.name for score in results.values()]
+    for by in dict.fromkeys(group.by for group in groups):
+        rows = [
+            (
+                group.label,
+                group.lines,
+                *(f"{score.groups[index].value:.{score.digits}f}" for score in results.values()),
+            )
+            for index, group in enumerate(groups)
+            if group.by == by
+        ]
+        console.plain("")
+        console.table(rows, header=(f"by {by}", "lines", *names))
+
+
 def _as_text(metric: str, score: "Score", level: float) -> str:
     from nmt_cli.scoring import verdict
 
-    bounds = f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]" if score.interval else ""
+    digits = f".{score.digits}f"
+    shown = [f"{value:{digits}}" for value in score.interval or ()]
+    bounds = f" [{', '.join(shown)}]" if shown else ""
     return "\n".join(
         [
-            f"{score.name} {score.value:.2f}{bounds}  {score.signature}",
+            f"{score.name} {score.value:{digits}}{bounds}  {score.signature}",
             *(
                 f"{score.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
                 f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"

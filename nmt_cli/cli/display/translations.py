@@ -1,15 +1,10 @@
-"""Output formats of translations: plain lines, n-best lists, JSON."""
+"""Output formats of translations: plain lines and n-best lists."""
 
-import json
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmt_cli.translation.result import Alternative, Translation
-
-SCHEMA = 1
-_ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 Show = Callable[[int, "Translation"], str]
 
@@ -31,37 +26,3 @@ def plain_lines(*, n_best: bool, scores: bool, alignment: bool) -> Show:
         return "".join(" ||| ".join(fields(line, hypothesis)) + "\n" for hypothesis in shown)
 
     return show
-
-
-def as_json_line(line: int, translation: "Translation", place: str = "") -> str:
-    """A translation with all its hypotheses, as one line of JSON; place: in a document."""
-    document = {
-        "schema": SCHEMA,
-        "line": line,
-        **({"place": place} if place else {}),
-        "source": translation.source,
-        "text": translation.text,
-        "score": translation.score,
-        "flags": translation.flags,
-        "sentences": [
-            {"source": sentence.source, "text": sentence.text} for sentence in translation.sentences
-        ],
-        "hypotheses": [
-            {
-                "text": hypothesis.text,
-                "score": hypothesis.score,
-                "log_prob": hypothesis.log_prob,
-                "tokens": hypothesis.tokens,
-                "token_scores": [round(score, 6) for score in hypothesis.token_scores],
-                **({"alignment": hypothesis.alignment} if hypothesis.alignment else {}),
-            }
-            for hypothesis in translation.hypotheses
-        ],
-    }
-    return as_one_line(document)
-
-
-def as_one_line(document: object) -> str:
-    """JSON in one line, without characters that other programs take for the end of a line."""
-    text = json.dumps(document, ensure_ascii=False)
-    return _ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

@@ -36,10 +36,17 @@ class Checks:
         )
 
     def check(
-        self, translations: "list[Translation]", starts: Sequence[str] | None, first: int
+        self,
+        translations: "list[Translation]",
+        starts: Sequence[str] | None,
+        first: int,
+        every: int,
     ) -> None:
-        """Check some of these lines; starts: their prefixes, first: the index of the first line."""
-        for difference in self._verifier.check(translations, starts, first):
+        """Check some of these lines; starts: their prefixes, first: the index of the first line.
+
+        every: the difference between the indices of two lines.
+        """
+        for difference in self._verifier.check(translations, starts, first, every):
             self._console.warning(str(difference))
 
     def end(self) -> None:

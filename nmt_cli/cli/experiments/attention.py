@@ -91,8 +91,8 @@ def command(
     _warn_of_file(sentence, console)
     attention = _attention_of(sentence, target, resolved, console)
     if as_json:
-        from nmt_cli.cli.display.translations import as_one_line
         from nmt_cli.extras.attention_map.attention import as_document
+        from nmt_cli.translation.json_lines import as_one_line
 
         typer.echo(as_one_line(as_document(attention)), nl=False)
         return

@@ -55,7 +55,8 @@ def command(
     The BLEU of the paper is computed on tokenised text with German compounds split; that of
     sacreBLEU is lower for the same text, and both are printed. Floating-point operations are
     estimated in two ways: from the equations of the model and, as in the paper, from the GPU time
-    and the peak performance.
+    and the peak performance. A second table has the earlier systems of Table 2, with the figures
+    published there.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table2
@@ -74,6 +75,8 @@ def command(
         if not quiet:
             for line in table2.notes(comparison):
                 console.plain(line)
+            console.plain("")
+            console.table(comparison.earlier_rows(), header=table2.EARLIER_HEADER)
     if fail_if_missed and not comparison.passed:
         reasons = comparison.missed or ["no BLEU could be compared with that of the paper"]
         raise QualityGateError("; ".join(reasons))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
-from nmt_cli.cli.display.translations import as_one_line
 from nmt_cli.cli.experiments import parse_score
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.plurals import agreeing, counted
+from nmt_cli.translation.json_lines import as_one_line
 
 if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Context

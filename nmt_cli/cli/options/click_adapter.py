@@ -1,9 +1,12 @@
 """The parts of Click that Typer bundles without a public name, imported in this module only."""
 
+from collections.abc import Callable, Iterable
+
 from typer._click.core import Command, Context, Parameter
 from typer._click.exceptions import ClickException
 from typer._click.exceptions import UsageError as ClickUsageError
 from typer._click.formatting import HelpFormatter
+from typer._click.shell_completion import CompletionItem
 from typer._click.types import CompositeParamType
 
 __all__ = [
@@ -14,4 +17,14 @@ __all__ = [
     "Context",
     "HelpFormatter",
     "Parameter",
+    "complete_with",
 ]
+
+
+def complete_with(parameter: Parameter, completer: Callable[[str], Iterable[str]]) -> None:
+    """Let the shell complete the values of `parameter`; completer: takes what is typed so far."""
+
+    def complete(_context: Context, _parameter: Parameter, typed: str) -> list[CompletionItem]:
+        return [CompletionItem(text) for text in completer(typed)]
+
+    parameter._custom_shell_complete = complete

@@ -95,7 +95,7 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
             if not line.strip():
                 continue
             try:
-                entry = _parse_entry(line, line_number)
+                entry = parse_entry(line, line_number)
                 if entry.source in lines_of:
                     raise ValueError(f"`{entry.source}` is in line {lines_of[entry.source]} too")
                 lines_of[entry.source] = line_number
@@ -109,7 +109,8 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _parse_entry(line: str, line_number: int) -> Entry:
+def parse_entry(line: str, line_number: int) -> Entry:
+    """The entry of a line; raises ValueError, which says what is wrong with it."""
     columns = [clean_line(column).strip() for column in line.split("\t")]
     if len(columns) != 2:
         raise ValueError(f"{counted(len(columns), 'column')}, 2 are needed")

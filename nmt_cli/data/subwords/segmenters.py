@@ -59,6 +59,10 @@ class Segmenter(Protocol):
         ...
 
 
+# For a list, sentencepiece starts a thread, which takes longer than a few lines.
+LINES_FOR_THREAD = 16
+
+
 class SentencePieces:
     """BPE, unigram or characters with sentencepiece."""
 
@@ -82,6 +86,8 @@ class SentencePieces:
         segmenter = cls("unigram", model)
         processor = segmenter._processor
         scores = [processor.get_score(index) for index in range(len(processor))]
+        if not scores:
+            raise DataError("the sentencepiece model has no pieces", "copy it again")
         if all(score == round(score) for score in scores):
             segmenter.kind = "bpe"
         return segmenter
@@ -98,6 +104,8 @@ class SentencePieces:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the piece ids of each line."""
+        if len(lines) < LINES_FOR_THREAD:
+            return [self._processor.encode(line) for line in lines]
         ids: list[list[int]] = self._processor.encode(list(lines), num_threads=1)
         return ids
 

@@ -1,5 +1,6 @@
-"""The lines that an exported model is compared on."""
+"""The lines that an exported model is compared on, and those that calibrate it."""
 
+import contextlib
 import random
 from collections.abc import Iterator
 from itertools import islice
@@ -14,6 +15,7 @@ from nmt_cli.plurals import counted
 LINES = 20
 # The most lines of a file that the user names.
 MOST_LINES = 100
+CALIBRATION_LINES = 200
 # Longer lines are left out: `nmt translate` splits them.
 LONGEST_SUBWORDS = 100
 SHORTEST_MADE, LONGEST_MADE = 3, 12
@@ -43,7 +45,21 @@ def choose_check_lines(loaded: LoadedModel, file: Path | None) -> tuple[list[str
                 lines = []
             if lines:
                 return lines, f"{counted(len(lines), 'line')} of `{test}`"
-    return _made_lines(loaded), f"{LINES} lines made of the model's subwords"
+    return _made_lines(loaded, LINES), f"{LINES} lines made of the model's subwords"
+
+
+def calibration_lines(loaded: LoadedModel) -> list[str]:
+    """Lines that show how large the numbers inside a model become.
+
+    These are lines of the validation text, else of the test text, else lines that are made of the
+    model's own subwords.
+    """
+    for name in (*loaded.config.data.valid[:1], *test_text(loaded.config)[:1]):
+        with contextlib.suppress(DataError, NoInputError):
+            lines = list(islice(_suitable(loaded, Path(name)), CALIBRATION_LINES))
+            if lines:
+                return lines
+    return _made_lines(loaded, CALIBRATION_LINES)
 
 
 def _suitable(loaded: LoadedModel, file: Path) -> Iterator[str]:
@@ -54,8 +70,8 @@ def _suitable(loaded: LoadedModel, file: Path) -> Iterator[str]:
                 yield line
 
 
-def _made_lines(loaded: LoadedModel) -> list[str]:
-    """Lines of random subwords: they are in the alphabet of the model's language."""
+def _made_lines(loaded: LoadedModel, count: int) -> list[str]:
+    """`count` lines of random subwords: they are in the alphabet of the model's language."""
     chooser = random.Random(1)
     subwords = loaded.subwords
     special = set(subwords.special)
@@ -63,5 +79,5 @@ def _made_lines(loaded: LoadedModel) -> list[str]:
         # Among them entries that no text has.
         special |= set(loaded.config.model.banned_ids)
     ids = [token for token in range(subwords.src_size) if token not in special]
-    lengths = [chooser.randint(SHORTEST_MADE, LONGEST_MADE) for _ in range(LINES)]
+    lengths = [chooser.randint(SHORTEST_MADE, LONGEST_MADE) for _ in range(count)]
     return subwords.decode_source([chooser.choices(ids, k=length) for length in lengths])

@@ -1,12 +1,9 @@
 """Attention as one interactive HTML file, which needs no network and no other files."""
 
-import base64
-import hashlib
-import json
-import re
 from importlib.resources import files
 
-from nmt_cli.drawing.svg import clean, words
+from nmt_cli.drawing.html_page import as_data, filled, policy_hash
+from nmt_cli.drawing.svg import words
 from nmt_cli.extras.attention_map.attention import Attention, as_document, chosen
 
 
@@ -33,21 +30,11 @@ def page(
         "TITLE": words(f"Attention: {attention.source}"),
         "SOURCE": words(attention.source),
         "TRANSLATION": words(attention.translation),
-        "POLICY": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
+        "POLICY": (
+            f"default-src 'none'; style-src {policy_hash(style)}; script-src {policy_hash(script)}"
+        ),
         "STYLE": style,
-        "DATA": _as_data({**as_document(attention), "start": start}),
+        "DATA": as_data({**as_document(attention), "start": start}),
         "SCRIPT": script,
     }
-    # All placeholders are replaced in one pass, so that text of one is never taken for another one.
-    return re.sub("@([A-Z]+)@", lambda match: parts[match[1]], template)
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _as_data(document: object) -> str:
-    """The document as JSON, escaped so that no text in it can end the script element."""
-    text = clean(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return filled(template, parts)

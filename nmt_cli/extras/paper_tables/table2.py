@@ -10,6 +10,7 @@ from typing import NamedTuple
 from nmt_cli.config.schema import load
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import ConfigError, DataError, NoInputError
+from nmt_cli.extras.paper_tables import earlier_systems
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.scoring import score
 from nmt_cli.storage.files import read_bytes
@@ -111,7 +112,20 @@ class PaperComparison:
     def as_document(self) -> dict[str, object]:
         """The document for JSON."""
         figures = [{**asdict(figure), "verdict": figure.verdict or None} for figure in self.figures]
-        return {"schema": SCHEMA, **asdict(self), "passed": self.passed, "figures": figures}
+        return {
+            "schema": SCHEMA, **asdict(self), "passed": self.passed, "figures": figures,
+            "earlier": earlier_systems.document(*self._beside()),
+        }  # fmt: skip
+
+    def earlier_rows(self) -> list[tuple[str, ...]]:
+        """The run beside the earlier systems of Table 2, in the columns of `EARLIER_HEADER`."""
+        return earlier_systems.rows(*self._beside())
+
+    def _beside(self) -> tuple[str, float | None, float | None]:
+        """Target language, BLEU on the paper's test set, and FLOPs as the paper counts them."""
+        compared = {figure.name: figure.value for figure in self.figures if figure.verdict}
+        tgt = self.pair.partition("-")[2]
+        return tgt, compared.get("BLEU-paper"), compared.get("gpu_time_flops")
 
 
 def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> PaperComparison:
@@ -215,6 +229,7 @@ _LABELS = types.MappingProxyType(
     }
 )
 HEADER = ("", "lines", "this run", "paper", "")
+EARLIER_HEADER = earlier_systems.HEADER
 
 
 def rows(comparison: PaperComparison) -> list[tuple[str, ...]]:

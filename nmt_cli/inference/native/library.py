@@ -1,111 +1,39 @@
-"""The library of CPU kernels: compiled once by this machine's C compiler, into the user's cache."""
+"""The library of kernels with which trained models translate."""
 
 import ctypes
-import hashlib
-import os
-import shutil
-import stat
-import subprocess
-import tempfile
-from importlib import resources
 from pathlib import Path
 
-from nmt_cli.errors import NmtError
-from nmt_cli.storage.files import make_directory, write_bytes
+from nmt_cli.kernels import library
+from nmt_cli.kernels.library import Sources
 
-SOURCES = (
-    "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
-    "attention.c", "output.c", "shortlist.c",
+_INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+SOURCES = Sources(
+    "kernels",
+    {
+        "nmt_cli.kernels.sources": ("vectors.h",),
+        "nmt_cli.inference.native.kernels": (
+            "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
+            "attention.c", "output.c", "shortlist.c",
+        ),
+    },
+    {
+        "nmt_product_bytes": (_INTEGER,),
+        "nmt_product": (
+            _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,
+        ),
+        "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
+        "nmt_step": (_INTEGER, _POINTER, _POINTER),
+        "nmt_encode": (_INTEGER, _POINTER, _POINTER),
+        "nmt_top_k": (_POINTER,),
+    },
 )  # fmt: skip
-FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
-LIMIT_SECONDS = 120
 
 
 def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
-    """The library and "", or None and why there is none; cache: a folder of this user.
-
-    Two processes may compile at the same time, because each moves a complete file to its place.
-    """
-    compiler = shutil.which("cc")
-    if compiler is None:
-        return None, "there is no C compiler (cc)"
-    try:
-        texts = _sources()
-        path = _library_path(cache, compiler, texts)
-        make_directory(cache)
-        reason = _untrusted(cache)
-        if not reason and not path.exists():
-            write_bytes(path, _compile(compiler, texts))
-        reason = reason or _untrusted(path)
-        return (None, reason) if reason else (_declared(ctypes.CDLL(str(path))), "")
-    except (OSError, NmtError, subprocess.SubprocessError) as error:
-        return None, f"the kernels cannot be compiled: {error}"
+    """The library and "", or None and why there is none; cache: a folder of this user."""
+    return library.load_library(cache, SOURCES)
 
 
 def must_compile(cache: Path) -> bool:
     """Whether `load_library` will have to compile, which takes a few seconds."""
-    compiler = shutil.which("cc")
-    try:
-        if compiler is None:
-            return False
-        return not _library_path(cache, compiler, _sources()).exists()
-    except (OSError, subprocess.SubprocessError):
-        return False
-
-
-def _sources() -> dict[str, bytes]:
-    return {
-        name: (resources.files(__package__) / "kernels" / name).read_bytes() for name in SOURCES
-    }
-
-
-def _library_path(cache: Path, compiler: str, texts: dict[str, bytes]) -> Path:
-    """The file of the library that this compiler makes of these texts."""
-    version = _run([compiler, "--version"])
-    key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
-    return cache / f"kernels-{key.hexdigest()[:32]}.so"
-
-
-def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="nmt-kernels-") as name:
-        folder = Path(name)
-        for file, text in texts.items():
-            write_bytes(folder / file, text)
-        sources = [str(folder / name) for name in SOURCES if name.endswith(".c")]
-        result = folder / "library.so"
-        _run([compiler, *FLAGS, *sources, "-o", str(result), "-lm"])
-        return result.read_bytes()
-
-
-def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare the argument types of the functions, so that integers are passed as 64 bits."""
-    integer, pointer = ctypes.c_int64, ctypes.c_void_p
-    functions = {
-        "nmt_product_bytes": (integer,),
-        "nmt_product": (integer, integer, pointer, pointer, integer, pointer, pointer),
-        "nmt_step_bytes": (integer, integer, integer),
-        "nmt_step": (integer, pointer, pointer),
-        "nmt_encode": (integer, pointer, pointer),
-        "nmt_top_k": (pointer,),
-    }
-    for name, arguments in functions.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = arguments, integer
-    return library
-
-
-def _run(command: list[str]) -> bytes:
-    completed = subprocess.run(
-        command, check=True, capture_output=True, timeout=LIMIT_SECONDS, stdin=subprocess.DEVNULL
-    )
-    return completed.stdout
-
-
-def _untrusted(path: Path) -> str:
-    """Why a file or folder may contain code of another user; "" where it cannot."""
-    status = path.stat()
-    if status.st_uid != os.getuid():
-        return f"`{path}` belongs to another user"
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others may write to `{path}`"
-    return ""
+    return library.must_compile(cache, SOURCES)

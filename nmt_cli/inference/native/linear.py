@@ -12,6 +12,7 @@ import numpy as np
 
 from nmt_cli.inference.native.memory import address, aligned, empty
 from nmt_cli.inference.weights import Projection
+from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
 from nmt_cli.machine import compute_threads
 
 PANEL = 16
@@ -58,10 +59,6 @@ class Linear(ctypes.Structure):
         ("outputs", ctypes.c_int64),
         ("kind", ctypes.c_int64),
     )
-
-
-# The SIMD lanes of the kernels by instruction set, best first: floats computed at once.
-INSTRUCTION_SETS = {"avx512": 16, "avx2": 8, "portable": 4}
 
 
 class Kernels(NamedTuple):

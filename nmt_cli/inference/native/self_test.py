@@ -10,7 +10,6 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.linear import (
-    INSTRUCTION_SETS,
     LARGEST_INPUT,
     PRECISIONS,
     Kernels,
@@ -22,13 +21,11 @@ from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.plain.layers import log_sum_exp
 from nmt_cli.inference.plain.model import PlainModel, Sentences
 from nmt_cli.inference.weights import Projection, TransformerArrays
+from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS, VARIABLE, wanted_lanes
 from nmt_cli.model.shapes import transformer_shapes
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source
 
-LANES = tuple(INSTRUCTION_SETS.values())
-# The environment variable that names the best instruction set to use, one of INSTRUCTION_SETS.
-VARIABLE = "NMT_CPU_ISA"
 LARGEST_ERROR = 1e-5
 # A step accumulates more rounding errors than a product.
 LARGEST_STEP_ERROR = 1e-4
@@ -51,9 +48,7 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     library, reason = load_library(folder)
     if library is None:
         return None, reason
-    name = os.environ.get(VARIABLE, "")
-    wanted = INSTRUCTION_SETS.get(name, max(LANES))
-    for lanes in (lanes for lanes in LANES if lanes <= wanted):
+    for lanes in wanted_lanes():
         kernels = Kernels(library, lanes)
         try:
             products = all(_products_are_right(kernels, precision) for precision in PRECISIONS)
@@ -61,7 +56,8 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
         except RuntimeError:
             continue
         if correct:
-            return kernels._replace(notice=_notice(name, kernels.instruction_set)), ""
+            notice = _notice(os.environ.get(VARIABLE, ""), kernels.instruction_set)
+            return kernels._replace(notice=notice), ""
     return None, "the kernels give wrong numbers here"
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from nmt_cli.batch import TILE, Segments
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.attention import (
     MultiHeadAttention,
     causal_mask,
@@ -20,6 +21,7 @@ from nmt_cli.model.attention import (
     fused_attention,
     rectangle_backend,
 )
+from nmt_cli.model.backends.native import attention_kernels, native_attention
 from nmt_cli.model.backends.tiles import MAX_WIDTH, tile_attention_function
 from nmt_cli.model.backends.varlen import (
     VARLEN_DTYPES,
@@ -93,6 +95,7 @@ BACKENDS: dict[str, Callable[..., Tensor]] = {
     "fused": partial(rectangle_attention, fused_attention),
     "varlen": unequal_attention,
     "tiles": tile_attention,
+    "native": native_attention,
 }
 
 
@@ -117,7 +120,12 @@ def attend(
 
 
 def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
-    """The fastest of BACKENDS for training on `device` with heads of these widths."""
+    """The fastest of BACKENDS for training on `device` with heads of these widths.
+
+    On a CPU, kernels are compiled for it if they were not before.
+    """
+    if device.type == "cpu" and attention_kernels(cache_folder()) is not None:
+        return "native"
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < FIRST_CAPABILITY:
         return rectangle_backend(device)
     if find_spec("triton") is not None and max(d_k, d_v) <= MAX_WIDTH:

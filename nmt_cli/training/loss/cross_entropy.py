@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt_cli.training.loss.softmax_gradient import choose_softmax, softmax_gradient
+from nmt_cli.training.loss.softmax_gradient import UNPADDED, choose_softmax
 
 # Logits of one chunk in `linear_cross_entropy`: small enough for the caches of a CPU and for any
 # GPU.
@@ -119,7 +119,7 @@ class _ChunkedLoss:
         dtype: torch.dtype,
     ) -> None:
         self.softmax = choose_softmax(weight, dtype)
-        multiple = 1 if self.softmax is softmax_gradient else PADDING
+        multiple = 1 if self.softmax in UNPADDED else PADDING
         # (vocabulary, or a multiple above it, d_model), in the dtype of the products
         self.cast_weight = _cast_and_pad(weight, dtype, multiple)
         self.bias = bias

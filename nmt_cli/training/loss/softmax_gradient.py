@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends.dispatch import FIRST_CAPABILITY
+from nmt_cli.training.loss import native_softmax
 
 KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -51,13 +53,24 @@ def softmax_gradient(
     return sums, gradient.to(logits.dtype)
 
 
+# Those on a CPU, where products gain nothing from padded weights.
+UNPADDED = (softmax_gradient, native_softmax.native_softmax_gradient)
+
+
 def choose_softmax(
     weight: Tensor, dtype: torch.dtype
 ) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """`softmax_gradient`, or its Triton kernel where that runs.
+    """`softmax_gradient`, or its kernel in C or Triton where that runs.
 
     weight: its device and dtype, the dtype of the sums; dtype: of the logits.
     """
+    if (
+        weight.device.type == "cpu"
+        and weight.dtype == torch.float32
+        and dtype in native_softmax.DTYPES
+        and native_softmax.softmax_kernels(cache_folder()) is not None
+    ):
+        return native_softmax.native_softmax_gradient
     if (
         not weight.is_cuda
         or weight.dtype != torch.float32

@@ -1,16 +1,48 @@
 """A cache of searchers over one engine, for engines whose decoders are expensive to make."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
+from typing import Protocol
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.engines import Engine
 from nmt_cli.search.beam import Searcher
+from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.logits_processors import LogitsProcessor
 from nmt_cli.search.strategy import BeamStrategy
 
 # Several sizes are kept: windows grow, and the last window is small again.
 MAX_SEARCHERS = 4
+
+
+class Search(Protocol):
+    """Searches sources: a `Searcher`, or one whose slots several callers share."""
+
+    def run(
+        self, sources: Iterator[Source], on_step: Callable[[], None] = ...
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The index and the finished hypotheses of each source, as sources finish."""
+        ...
+
+
+class Searchers(Protocol):
+    """Makes or finds searches with given settings; the arguments are those of SearcherCache."""
+
+    def halve(self, sources: int) -> bool:
+        """Use fewer slots from now on, after memory ran out; False if that is not possible."""
+        ...
+
+    def searcher(
+        self,
+        sources: int,
+        rows: int,
+        config: SearchConfig,
+        processors: Sequence[LogitsProcessor],
+        strategy: BeamStrategy | None,
+        unbanned_ids: Set[int],
+    ) -> Search:
+        """A search with these settings."""
+        ...
 
 
 class SearcherCache:

@@ -12,7 +12,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import with_shortlist
-from nmt_cli.translation.lines.searcher_cache import SearcherCache
+from nmt_cli.translation.lines.searcher_cache import Searchers
 from nmt_cli.translation.terms.placement import TermPlacer
 
 
@@ -21,7 +21,7 @@ class SourceSearch:
 
     def __init__(
         self,
-        searchers: SearcherCache,
+        searchers: Searchers,
         eos_id: int,
         subwords: Subwords,
         shortlist_for: Callable[[SearchConfig], Shortlist | None],

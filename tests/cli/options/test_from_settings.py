@@ -178,7 +178,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
         (
             "translate",
             ["Search", "Markup", "Length", "Constraints", "Sampling", "Input and output",
-             "Documents", "Doubtful translations", "Verification", "Hardware"],
+             "Parts of a text", "Documents", "Doubtful translations", "Verification", "Hardware"],
             {
                 "Options": ["--model", "--set", "--config", "--help"],
                 "Sampling": ["--sample", "--temperature", "--top-k", "--top-p", "--seed"],
@@ -191,7 +191,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
             {
                 "Options": ["--corpus", "--preset", "--set", "--config", "--help"],
                 "Stopping": ["--max-steps", "--max-epochs", "--max-hours", "--patience"],
-                "Output": ["--out", "--json", "--quiet"],
+                "Output": ["--out", "--track", "--json", "--quiet"],
             },
         ),
         (

@@ -21,6 +21,7 @@ FOREIGN = {
          for end in ("en", "de", "labels", "words", "brackets")], "My only copy.\n",
     ),
     "train.trees": "(S (NN dogs))\n",
+    "parts/out.1-of-1": "Mine.\n",
     "more.trees": "(S (NN cats))\n",
     "terms.tsv": "dog\tHund\n",
     "figure.svg": "<svg/>\n",
@@ -101,6 +102,12 @@ TABLE: dict[str, list[Try]] = {
         ),
         Try(f"{TRAIN} --corpus corpus --out new", 65),
     ],
+    "nmt runs": [
+        *refused(". --out figure.svg", ". --out own/new.svg --force", ". --out layers.svg"),
+        Try(". --out train.de", 2),
+        # The folder has a log, without a record.
+        Try(".", 0),
+    ],
     "nmt average": [
         *refused("own"),
         *refused(
@@ -136,8 +143,22 @@ TABLE: dict[str, list[Try]] = {
         Try("--model own --beam 1 test.en -o config.toml --force", 0, ("config.toml",)),
         Try("--model own --beam 1 test.en -o new", 0, ("new",)),
         Try("--model model test.en -o newer", 78),
+        *refused(*(f"--join parts/out.{{part}} -o {out}" for out in ("parts/out.1-of-1", "own/x"))),
+        *refused(
+            "--join parts/out.{part} -o more.trees", "--join parts/out.{part} -o train.de --force"
+        ),
+        Try("--join parts/out.{part} -o joined", 0, ("joined",)),
     ],
-    "nmt score": [Try("test.de test.de", 0), Try("train.en valid.en", 0)],
+    "nmt score": [
+        Try("test.de test.de", 0),
+        Try("train.en valid.en", 0),
+        *refused(*(f"test.de valid.en --junit {out}" for out in (*NEEDED, "more.trees"))),
+        *refused("more.trees test.de --junit more.trees --force", "test.de --junit own/x --force"),
+        *refused("test.de valid.en --by terms.tsv --junit terms.tsv --force"),
+        Try("test.de valid.en --junit new.xml", 0, ("new.xml",)),
+        Try("test.de valid.de --junit new.xml", 0, ("new.xml",)),
+        Try("test.de valid.en --junit more.trees --force", 0, ("more.trees",)),
+    ],
     "nmt import": [
         *refused(
             *(
@@ -192,6 +213,8 @@ TABLE: dict[str, list[Try]] = {
         Try("train.trees --out new --force", 0, ("new.words", "new.trees")),
     ],
     "nmt parse score": [Try("train.trees more.trees", 0)],
+    # It writes no files.
+    "nmt serve": [Try("own --token-file empty", 66), Try("own --port 99999", 2)],
     "nmt attention": [
         *refused("--model own a"),
         *refused(*(f"--model own a --out {out}" for out in ("figure.svg", "own/new.html"))),

@@ -30,6 +30,10 @@ ALLOWED = {
     "cli/error_reporting.py: os.open": "the streams that are closed",
     "cli/signals.py: os.write": "what a signal handler says",
     "data/corpus/corpus.py: np.memmap": "for reading",
+    "exchange/formats/bergamot/engine.py: tempfile.TemporaryDirectory": "files for the engine",
+    "exchange/formats/bergamot/engine.py: shutil.copytree": "in that directory",
+    "exchange/formats/bergamot/engine.py: folder / 'worker' / 'package.json'.write_text": "there",
+    "exchange/formats/bergamot/engine.py: folder / 'request.json'.write_text": "there",
     "exchange/formats/ctranslate2/argos.py: package.open": "a file in a new directory",
     "exchange/export.py: target.open": "for reading: what was exported",
     "exchange/formats/huggingface/weight_files.py: tempfile.TemporaryDirectory": "weights",
@@ -46,7 +50,7 @@ ALLOWED = {
     "exchange/pickled/reading.py: folder / STDERR.open": "in that directory",
     "extras/doctor.py: tempfile.TemporaryDirectory": "whether a folder may be written to",
     "extras/doctor.py: tempfile.TemporaryFile": "whether there are temporary files",
-    "inference/native/library.py: tempfile.TemporaryDirectory": "the compiler's",
+    "kernels/library.py: tempfile.TemporaryDirectory": "the compiler's",
     "model_weights.py: os.open": "for reading",
 }
 

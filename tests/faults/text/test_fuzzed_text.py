@@ -18,9 +18,10 @@ from faults.tally import fault
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.cli.display.translations import as_json_line, plain_lines
+from nmt_cli.cli.display.translations import plain_lines
 from nmt_cli.data.text.lines import Lines, read_lines
 from nmt_cli.errors import DataError
+from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.lines.inputs import windows
 from nmt_cli.translation.translator import Translator
 

@@ -17,7 +17,6 @@ from corpora import reversal_corpus
 from faults.tally import fault
 from ranks import in_ranks
 
-from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import DataError, DivergedError
@@ -29,6 +28,7 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.setup import complete, prepare_directory
 from nmt_cli.training.step import StepResult, shard_loss, take_step
+from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.result import LONGEST_REPEATED, has_repetition
 from nmt_cli.translation.translator import Translator
 

@@ -21,11 +21,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def set_gpu_backend(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
-    real = execution_plan.choose_backend
     monkeypatch.setattr(
         execution_plan,
         "choose_backend",
-        lambda device, *widths: real(device, *widths) if device == CPU else backend,
+        lambda device, *_: "native" if device == CPU else backend,
     )
 
 
@@ -42,7 +41,7 @@ def plan_of(
 def test_plan_on_a_cpu_computes_shards_in_threads() -> None:
     """25,000 tokens in passes of 4,096 / 4 are 25 shards, and a multiple of 4 threads 28."""
     assert plan_of(train__batch_tokens=25_000) == ExecutionPlan(
-        backend="plain", replicas=4, threads=4, micro_batch_tokens=1_024, shards=28, packed=False,
+        backend="native", replicas=4, threads=4, micro_batch_tokens=1_024, shards=28, packed=False,
         compiled=False, separate_graphs=False, prefetched=False, subword_workers=6,
     )  # fmt: skip
 

@@ -8,11 +8,11 @@ import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 from marked_lines import html_sentence, random_string
 
-from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.markup.projection import is_kept
 from nmt_cli.translation.translator import Translator
 

@@ -20,11 +20,13 @@ NEEDED = {
     "--fail-if-worse": ("--baseline", "--baseline FILE"),
     "--p": ("--baseline", "--baseline FILE"),
     "--each": ("--pairs", "--pairs SRC TGT"),
+    "--lower-is-better": ("--scores-from", "--scores-from FILE"),
+    "--force": ("--junit", "--junit FILE"),
 }
 # Options about metrics, which --pairs and --n-best-list do not compute.
 OF_METRICS = (
     "--metric", "--paper", "--confidence", "--baseline", "--p", "--fail-if-worse", "--min-bleu",
-    "--min", "--max", "--lowercase", "--tokenize",
+    "--min", "--max", "--lowercase", "--tokenize", "--scores-from", "--worst", "--by", "--junit",
 )  # fmt: skip
 # The parameters of the command that are not named like their option.
 RENAMED = {"minimum": "min", "maximum": "max", "as_json": "json"}
@@ -50,6 +52,8 @@ def check_options(parameters: Mapping[str, object]) -> None:
         raise UsageError("--pairs and --n-best-list are used without other files")
     if "--score-only" in given and ("--json" in given or by_model):
         raise UsageError("--score-only cannot be combined with --json, --pairs or --n-best-list")
+    if "--score-only" in given and given & {"--worst", "--by"}:
+        raise UsageError("--score-only cannot be combined with --worst or --by")
     ignored = [name for name in OF_METRICS if name in given and by_model]
     if ignored:
         raise UsageError(

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nmt_cli.cli.display.translations import SCHEMA, as_one_line
+from nmt_cli.cli.commands.scoring.texts import check_files
 from nmt_cli.cli.options.declarations import FILE_PAIR, FilePair
 from nmt_cli.cli.text_io import note_waiting, warn_of_invalid
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.plurals import counted
+from nmt_cli.translation.json_lines import SCHEMA, as_one_line
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -70,6 +71,7 @@ def score_by_model(
     """Score pairs or rescore an n-best list; raises UsageError if both are given."""
     if pairs and n_best_list:
         raise UsageError("--pairs and --n-best-list cannot be combined")
+    check_files([*(pairs or ()), *(n_best_list or ())])
     note_waiting(console, *(pairs or ()), *(n_best_list or ()))
     if n_best_list:
         rescore(n_best_list, resolved, console)

@@ -1,16 +1,20 @@
-"""Reads the glossary and the banned phrases of `nmt translate`, and warns of swapped columns."""
+"""Reads glossary, banned phrases and prefixes of `nmt translate`; warns of swapped columns."""
 
+import contextlib
 import shlex
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.commands.translation.parts import Part
 from nmt_cli.errors import NmtError
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.constraints import Constraints
+    from nmt_cli.translation.lines.prefixes import Prefixes
 
 LINES_CHECKED = 2_000
 # Swaps the columns, and gives each of several target forms a line of its own.
@@ -67,3 +71,37 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
         "columns swapped? The source term comes first; to swap them: "
         f"{SWAP} {name} > swapped.tsv"
     )
+
+
+@contextlib.contextmanager
+def open_prefixes(path: Path | None, part: Part) -> Iterator["Prefixes | None"]:
+    """The prefixes in a file; raises DataError if the file has more lines than the text."""
+    from nmt_cli.data.text.lines import read_lines
+    from nmt_cli.translation.lines.prefixes import Prefixes
+
+    if path is None:
+        yield None
+        return
+    with read_lines(path) as lines:
+        prefixes = Prefixes(part.lines(lines), f"`{lines.name}`")
+        yield prefixes
+        prefixes.end()
+
+
+def require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
+    """Raise DataError before any work if two files have different numbers of lines.
+
+    Streams can be read only once; for them this is known when one of the two ends.
+    """
+    from nmt_cli.data.text.lines import read_lines
+    from nmt_cli.errors import DataError
+    from nmt_cli.translation.lines.prefixes import require_as_many
+
+    if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
+        return
+    try:
+        with read_lines(text) as lines, read_lines(prefixes) as starts:
+            counts = sum(1 for _ in lines), sum(1 for _ in starts)
+    except DataError:
+        return  # A damaged file is reported when the damage is reached.
+    require_as_many(*counts, f"`{prefixes}`")

@@ -6,46 +6,23 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
-from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.cli.text_io import STDIN, STDOUT, open_text_file
 from nmt_cli.errors import UsageError
+from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
+    from nmt_cli.cli.commands.translation.work import Work
     from nmt_cli.config.schema import Config
-    from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.markup.marked_text import MarkedText
     from nmt_cli.documents.document import Document
-    from nmt_cli.terminal.console import Console
-    from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.result import Translation
-    from nmt_cli.translation.translator import Translator
 
 JSON_LINES = "jsonl"
-
-
-class Work(Protocol):
-    """The translator and settings of a run, as `nmt translate` has them."""
-
-    @property
-    def console(self) -> "Console":
-        """Where notes, warnings and the progress go."""
-
-    @property
-    def translator(self) -> "Translator":
-        """The translator."""
-
-    @property
-    def search(self) -> "SearchConfig":
-        """The settings of the search."""
-
-    @property
-    def constraints(self) -> "Constraints":
-        """The glossary and the banned phrases."""
 
 
 class DocumentOptions(NamedTuple):
@@ -72,8 +49,8 @@ class DocumentOptions(NamedTuple):
     ) -> str:
         """The name of the file to read; raises UsageError for options that do not fit.
 
-        file: the argument; unfit: --scores, --prefix, --verify and --verify-every; flags: the
-        settings that are given as options.
+        file: the argument; unfit: --scores, --prefix, --verify, --verify-every, --part; flags:
+        the settings that are given as options.
         """
         from nmt_cli.documents.kinds import KINDS
 
@@ -84,7 +61,7 @@ class DocumentOptions(NamedTuple):
                 )
             return file
         kind = self._kind(file)
-        names = ("--scores", "--prefix", "--verify", "--verify-every")
+        names = ("--scores", "--prefix", "--verify", "--verify-every", "--part")
         wrong = [name for name, value in zip(names, unfit, strict=True) if value]
         wrong += ["--n-best"] if flags.get("search.n_best") not in (None, 1) else []
         wrong += ["--alignment"] if flags.get("search.alignment") else []
@@ -156,7 +133,7 @@ def translate_document(
     chosen: DocumentOptions,
     file: str,
     config: "Config",
-    start: Callable[[], Work],
+    start: "Callable[[], Work]",
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
     output: Path | None,
     as_json: bool,
@@ -175,6 +152,7 @@ def translate_document(
         translations = [translation for _, translation in done]
         for index, translation in enumerate(translations):
             report.add(index, translation, document.places[index])
+            work.note(translation)
         if as_json:
             data = "".join(
                 as_json_line(index, translation, document.places[index])
@@ -187,11 +165,12 @@ def translate_document(
             out.write(data)
             out.flush()
         report.show(work.translator.quality.left_out)
+    work.show_stats()
     report.end()
 
 
 def _translations(
-    segments: "Sequence[MarkedText]", work: Work
+    segments: "Sequence[MarkedText]", work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
     from nmt_cli.data.markup.marked_text import plain_text, raw_text

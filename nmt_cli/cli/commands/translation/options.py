@@ -25,8 +25,9 @@ LAYOUT = {
     ),
     "Input and output": (
         "data.strict", "output", "force", "scores", "search.alignment", "search.replace_unknown",
-        "as_json", "quiet",
+        "as_json", "stats", "quiet",
     ),
+    "Parts of a text": ("part", "join"),
     "Documents": ("document", "kind", "json_input", "field", "fuzzy"),
     "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
     "Verification": ("verify", "verify_every"),
@@ -129,6 +130,29 @@ Scores = Annotated[
         help="Add the score and the log-probabilities of the subwords, separated by |||",
     ),
 ]  # fmt: skip
+PartOption = Annotated[
+    str | None,
+    typer.Option(
+        "--part", metavar="K/N",
+        help="Translate only every Nth line, from line K on; in the name of --output, {part} "
+        "becomes K-of-N",
+    ),
+]  # fmt: skip
+Join = Annotated[
+    str | None,
+    typer.Option(
+        "--join", metavar="NAME",
+        help="Put the outputs of all parts together instead of translating; NAME is theirs, with "
+        "{part}. Add --json or --n-best if they were written with it",
+    ),
+]  # fmt: skip
+Stats = Annotated[
+    bool,
+    typer.Option(
+        "--stats",
+        help="Write lines, words, subwords, seconds, speed, engine and peak memory to stderr",
+    ),
+]
 FlagFile = Annotated[
     Path | None,
     typer.Option(

@@ -144,6 +144,6 @@ def _read(file: Path, checkpoint: ForeignCheckpoint, options: ImportOptions) -> 
     }
     config: Config = resolve([SettingsLayer(str(file), values)]).config
     named = partial(foreign_names, ties=config.model.tie_embeddings)
-    state = read_state(tensors, weight_shapes(config.model), named, WITHOUT_EFFECT)
+    state = read_state(tensors, weight_shapes(config.model, len(tensors)), named, WITHOUT_EFFECT)
     read = (file, *dict.fromkeys(located.dictionaries), *dict.fromkeys(located.segmenters))
     return ForeignModel(config, subwords, state, (NOTE,), read)

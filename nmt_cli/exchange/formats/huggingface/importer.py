@@ -85,6 +85,7 @@ class HuggingFaceImporter:
         weight_files = locate_weights(path)
         tensors = read_weights(weight_files)
         sizes = settings["vocab_size"], settings.get("decoder_vocab_size") or settings["vocab_size"]
+        _require_rows(path, sizes, tensors)
         subwords, subword_files = read_subwords(path, tokenizer, settings, sizes)
         generation = settings | (
             read_json(path / GENERATION) if (path / GENERATION).exists() else {}
@@ -96,7 +97,7 @@ class HuggingFaceImporter:
             "src_vocab_size": subwords.src_size,
             "tgt_vocab_size": subwords.tgt_size,
             "start_id": generation.get("decoder_start_token_id"),
-            "banned_ids": _banned_ids(generation),
+            "banned_ids": _banned_ids(path, generation, subwords.tgt_size),
         }
         values: dict[str, object] = {
             **{f"languages.{name}": code for name, code in zip(names, languages, strict=True)},
@@ -106,7 +107,7 @@ class HuggingFaceImporter:
             "data.joint": subwords.joint,
         }
         config = _resolved(path, values)
-        state = read_state(config.model, tensors, weight_shapes(config.model))
+        state = read_state(config.model, tensors, weight_shapes(config.model, len(tensors)))
         read = (path / CONFIG, *weight_files, *subword_files)
         return ForeignModel(config, subwords, state, tuple(notes), read)
 
@@ -188,6 +189,17 @@ def _require_sizes(path: Path, settings: Mapping[str, Any]) -> None:
             )
 
 
+def _require_rows(path: Path, sizes: tuple[int, int], tensors: Mapping[str, Tensor]) -> None:
+    """Raise DataError if a vocabulary is said to be larger than every matrix of embeddings."""
+    rows = max((len(tensor) for tensor in tensors.values() if tensor.dim() == 2), default=0)
+    if max(sizes) > rows:
+        raise DataError(
+            f"`{path / CONFIG}` has the vocabulary size {max(sizes)}, but the embeddings have at "
+            f"most {rows} rows",
+            "the files are of different models: copy them again",
+        )
+
+
 def _any_bias(tensors: Mapping[str, Tensor], parts: tuple[str, ...]) -> bool:
     endings = tuple(f"{part}.bias" for part in parts)
     return any(
@@ -195,10 +207,18 @@ def _any_bias(tensors: Mapping[str, Tensor], parts: tuple[str, ...]) -> bool:
     )
 
 
-def _banned_ids(generation: Mapping[str, Any]) -> list[int]:
-    """The ids that are never generated: the bad words that are one id."""
+def _banned_ids(path: Path, generation: Mapping[str, Any], size: int) -> list[int]:
+    """The ids that are never generated: the bad words that are one id below `size`."""
     bad_words = generation.get("bad_words_ids") or []
-    return sorted({word[0] for word in bad_words if isinstance(word, list) and len(word) == 1})
+    ids = {word[0] for word in bad_words if isinstance(word, list) and len(word) == 1}
+    wrong = [token for token in ids if type(token) is not int or not 0 <= token < size]
+    if wrong:
+        raise DataError(
+            f"`bad_words_ids` of `{path}` has {shortened(str(wrong[0]))}, which is no id of its "
+            "vocabulary",
+            "copy the directory again",
+        )
+    return sorted(ids)
 
 
 def _resolved(path: Path, values: Mapping[str, object]) -> Config:

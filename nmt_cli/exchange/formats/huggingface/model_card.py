@@ -1,8 +1,14 @@
 """The README.md of an exported model: what it is, how to use it, how good it is."""
 
+import hashlib
+from pathlib import Path
+
 from nmt_cli import __version__
+from nmt_cli.data.corpus.layout import SUBWORDS, read_description
+from nmt_cli.errors import NmtError
 from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
 from nmt_cli.model_dir import LoadedModel
+from nmt_cli.storage.manifest import read_manifest
 
 
 def model_card(loaded: LoadedModel, precision: str) -> str:
@@ -48,4 +54,36 @@ print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True)
 ## Licence and training data
 
 Add the licence of the model here and as `license:` above, and name the training data.
-"""
+{_data_table(loaded)}"""
+
+
+def data_hashes(loaded: LoadedModel) -> dict[str, str]:
+    """The SHA-256 of each text file that the model's corpus was prepared from, by its path.
+
+    Empty if the corpus is not where the model's settings say, if it is the corpus of a model with
+    other subwords, or if it was prepared from pipes.
+    """
+    corpus = Path(loaded.config.paths.corpus)
+    try:
+        inputs = read_description(corpus).get("inputs")
+        entries = read_manifest(corpus)
+    except (NmtError, OSError):
+        return {}
+    for name, content in loaded.subwords.contents():
+        entry = entries.get(f"{SUBWORDS}/{name}", {})
+        if entry.get("sha256") != hashlib.sha256(content).hexdigest():
+            return {}
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _data_table(loaded: LoadedModel) -> str:
+    """The files of the training, validation and test text, as rows of a table."""
+    hashes, data = data_hashes(loaded), loaded.config.data
+    uses = [("training", path) for pair in data.train for path in pair]
+    uses += [("validation", path) for path in data.valid] + [("test", path) for path in data.test]
+    rows = [
+        f"| {use} | `{Path(path).name}` | `{hashes[path]}` |"
+        for use, path in uses
+        if path in hashes
+    ]
+    return "\n".join(["", "| text | file | SHA-256 |", "|---|---|---|", *rows, ""]) if rows else ""

@@ -73,7 +73,7 @@ class MarianImporter:
         )  # fmt: skip
         search, notes = search_settings(located.decoder)
         config = _resolved(path, imported, model, search, languages)
-        state, used = read_state(arrays, weight_shapes(config.model))
+        state, used = read_state(arrays, weight_shapes(config.model, len(arrays)))
         unused = sorted(arrays.keys() - used - {SETTINGS})
         if unused:
             names = ", ".join(f"`{name[:60]}`" for name in unused[:10])

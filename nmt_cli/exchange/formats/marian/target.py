@@ -50,15 +50,12 @@ class Marian:
 
     def reasons_against(self, loaded: LoadedModel) -> list[Reason]:
         """What Marian's Transformer does not have."""
-        reasons = shared_reasons(loaded, self.title)
-        if loaded.config.model.kind == "transformer":
-            reasons += _architecture_reasons(loaded.config.model) + _start_reasons(loaded)
-        return reasons
+        return marian_reasons(loaded, self.title)
 
     def write(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
         """Write the weights with their settings, decoder.yml and the vocabularies."""
         model, state = loaded.config.model, loaded.model.state_dict()
-        rows = _rows(loaded)
+        rows = kept_rows(loaded)
         arrays = make_arrays(state, rows)
         if OUTPUT_BIAS in arrays and not arrays[OUTPUT_BIAS].any():
             del arrays[OUTPUT_BIAS]
@@ -92,6 +89,14 @@ class Marian:
 
 
 TARGET = Marian()
+
+
+def marian_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
+    """What a Transformer of Marian does not have; title: of the format, for messages."""
+    reasons = shared_reasons(loaded, title)
+    if loaded.config.model.kind == "transformer":
+        reasons += _architecture_reasons(loaded.config.model) + _start_reasons(loaded)
+    return reasons
 
 
 def _architecture_reasons(model: ModelConfig) -> list[Reason]:
@@ -148,7 +153,7 @@ def _start_reasons(loaded: LoadedModel) -> list[Reason]:
     ]
 
 
-def _rows(loaded: LoadedModel) -> tuple[int, int]:
+def kept_rows(loaded: LoadedModel) -> tuple[int, int]:
     """The rows of the source and target embeddings, without what an import has added."""
     subwords = loaded.subwords
     kept = subwords.tgt_size - added_rows(loaded.model.state_dict())
@@ -165,7 +170,7 @@ def _write_vocabularies(
     """
     subwords = loaded.subwords
     write_segmenters(subwords, directory)
-    if _has_ids_of_segmenters(loaded, rows):
+    if has_ids_of_segmenters(loaded, rows):
         return SOURCE_SPM, TARGET_SPM
     source = subwords.source_pieces(range(rows[0]))
     target = subwords.target_pieces(range(rows[1]))
@@ -176,7 +181,7 @@ def _write_vocabularies(
     return VOCABULARY, TARGET_VOCABULARY
 
 
-def _has_ids_of_segmenters(loaded: LoadedModel, rows: tuple[int, int]) -> bool:
+def has_ids_of_segmenters(loaded: LoadedModel, rows: tuple[int, int]) -> bool:
     """Whether the ids of both sides are those of their sentencepiece files."""
     subwords = loaded.subwords
     sides = (

@@ -119,7 +119,7 @@ def _read(path: Path, checkpoint: ForeignCheckpoint, options: ImportOptions) -> 
     }
     config = resolve([SettingsLayer(str(path), values)]).config
     named = partial(foreign_names, ties=config.model.tie_embeddings)
-    state = read_state(tensors, weight_shapes(config.model), named, WITHOUT_EFFECT)
+    state = read_state(tensors, weight_shapes(config.model, len(tensors)), named, WITHOUT_EFFECT)
     read = (path, *dict.fromkeys(options.vocabularies))
     return ForeignModel(config, subwords, state, (NOTE,), read)
 

@@ -5,63 +5,17 @@
    name of x for this instruction set), FMA(a, b, c), and MULTIPLY_QUADS, or not.
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
+#include "vectors.h"
+
 #define VECTORS (PANEL / LANES)
-typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef uint8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1)));
 typedef uint16_t NAME(halves) __attribute__((vector_size(2 * LANES), aligned(2)));
-#define floats NAME(floats)
-#define ints NAME(ints)
 #define bytes NAME(bytes)
 #define halves NAME(halves)
-
-static inline floats NAME(load)(const float *from) { return *(const floats *)from; }
-static inline void NAME(store)(float *to, floats value) { *(floats *)to = value; }
-static inline floats NAME(all)(float value) { return value - (floats){0}; }
 
 /* A bf16 number is the upper half of a float. */
 static inline floats NAME(load_bf16)(const uint16_t *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, ints) << 16);
-}
-
-static inline floats NAME(choose)(ints condition, floats yes, floats no) {
-    return (floats)(((ints)yes & condition) | ((ints)no & ~condition));
-}
-
-static inline floats NAME(greater)(floats a, floats b) { return NAME(choose)(b > a, b, a); }
-
-/* By halves: additions are ordered as in a tree. */
-static inline float NAME(sum)(floats values) {
-    float each[LANES];
-    NAME(store)(each, values);
-    for (int width = LANES / 2; width; width /= 2)
-        for (int i = 0; i < width; i++) each[i] += each[i + width];
-    return each[0];
-}
-
-static inline float NAME(greatest)(floats values) {
-    float maximum = values[0];
-    for (int i = 1; i < LANES; i++) maximum = values[i] > maximum ? values[i] : maximum;
-    return maximum;
-}
-
-/* e^x to about one unit in the last place; tiny below -87; NaN gives NaN. */
-static inline floats NAME(exp)(floats x) {
-    const floats low = NAME(all)(-87.0f), high = NAME(all)(88.0f), magic = NAME(all)(12582912.0f);
-    x = NAME(choose)(x < low, low, x);
-    x = NAME(choose)(x > high, high, x);
-    floats shifted = FMA(x, NAME(all)(1.44269504f), magic);
-    floats n = shifted - magic;
-    floats r = FMA(n, NAME(all)(-0.693145752f), x);
-    r = FMA(n, NAME(all)(-1.42860677e-6f), r);
-    floats p = FMA(r, NAME(all)(1.98756915e-4f), NAME(all)(1.39819995e-3f));
-    p = FMA(p, r, NAME(all)(8.33345190e-3f));
-    p = FMA(p, r, NAME(all)(4.16657962e-2f));
-    p = FMA(p, r, NAME(all)(1.66666657e-1f));
-    p = FMA(p, r, NAME(all)(0.5f));
-    p = FMA(p * r, r, r) + 1.0f;
-    ints power = ((ints)shifted << 23) + (127 << 23);
-    return p * (floats)power;
 }
 
 /* The sums of LANES vectors, one in each lane. */

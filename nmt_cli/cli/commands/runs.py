@@ -1,0 +1,95 @@
+"""`nmt runs`: a table of training runs, and their learning curves."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options.declarations import AsJson, ForceFile, Quiet
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.tracking.records import RunSummary
+
+EXAMPLES = """
+nmt runs    all runs below the current directory
+nmt runs runs/a runs/b --out curves.svg
+nmt runs --json | jq .bleu
+"""
+
+Folders = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[DIR...]", show_default=False,
+        help="Model directories, or folders with some [default: the current directory]",
+    ),
+]  # fmt: skip
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Draw learning curves to a file (.svg or .png)"),
+]
+HEADER = (
+    "run",
+    "preset",
+    "step",
+    "best",
+    "BLEU",
+    "perplexity",
+    "tokens/s",
+    "hours",
+    "FLOPs",
+    "state",
+)
+
+
+def command(
+    folders: Folders = None,
+    out: Out = None,
+    force: ForceFile = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare training runs by their logs: a table, and learning curves with --out.
+
+    The best validation of each run counts, by BLEU or, where it is not measured, by the loss.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.tracking.records import find_runs, read_log, summarise
+
+    if out is not None:
+        _check_picture(out, force=force)
+    runs = {str(path): read_log(path) for path in find_runs(folders or [Path()])}
+    summaries = [summarise(Path(name), records) for name, records in runs.items()]
+    for summary in summaries if as_json else ():
+        typer.echo(json.dumps({"schema": 1, **asdict(summary)}, ensure_ascii=False))
+    if not as_json:
+        make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
+    if out is not None:
+        from nmt_cli.drawing.output import write_picture
+        from nmt_cli.extras.tracking.curves import picture
+
+        write_picture(out, picture(runs))
+        make_console(quiet=quiet).note(f"wrote {out}: open it in a browser")
+
+
+def _row(summary: "RunSummary") -> tuple[str, ...]:
+    def shown(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
+
+    return (
+        summary.run, summary.preset, f"{summary.step:,}", shown(summary.best_step, ","),
+        shown(summary.bleu, ".2f"), shown(summary.perplexity, ".2f"),
+        shown(summary.tokens_per_second, ",.0f"), shown(summary.hours, ".2f"),
+        shown(summary.flops, ".1e"), summary.state,
+    )  # fmt: skip
+
+
+def _check_picture(out: Path, *, force: bool) -> None:
+    """Raise an error, before any work, if the picture cannot be written."""
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.drawing.output import check_picture, is_own_picture
+
+    check_picture(out)
+    check_outputs([out], force=force or is_own_picture(out))

@@ -1,0 +1,188 @@
+"""`nmt serve`: translates over HTTP until it is stopped."""
+
+import ipaddress
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.commands.translation.options import (
+    LAYOUT as TRANSLATION_LAYOUT,
+)
+from nmt_cli.cli.commands.translation.options import (
+    Device,
+    Precision,
+    PrecisionOption,
+    Threads,
+)
+from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.loading import load_translator, require_models
+from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import with_options
+from nmt_cli.cli.settings import chosen_search, resolve_settings
+from nmt_cli.errors import NoInputError, UnavailableError
+from nmt_cli.installation import install_command
+
+if TYPE_CHECKING:
+    from nmt_cli.terminal.console import Console
+
+EXAMPLES = """
+nmt serve model
+nmt serve model --port 8080 --precision int8
+nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
+"""
+LAYOUT = {
+    "": ("model", "sets", "config_file", "quiet"),
+    "Network": ("host", "port", "token_file"),
+    "Limits": ("max_queue", "max_chars", "deadline"),
+    "Search": TRANSLATION_LAYOUT["Search"],
+    "Log": ("access_log",),
+    "Hardware": TRANSLATION_LAYOUT["Hardware"],
+}
+
+Model = Annotated[
+    Path | None,
+    typer.Argument(metavar="[MODEL]", help="Model directory [default: model]"),
+]
+Host = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 = all")
+]
+Port = Annotated[
+    int, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="Port; 0 = any free one")
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file", metavar="FILE",
+        help="File with a token on each line; requests must have one of them",
+    ),
+]  # fmt: skip
+MaxQueue = Annotated[
+    int,
+    typer.Option(
+        "--max-queue", metavar="N", min=1,
+        help="Maximum number of requests that are translated or wait; more get status 429",
+    ),
+]  # fmt: skip
+MaxChars = Annotated[
+    int,
+    typer.Option(
+        "--max-chars", metavar="N", min=1, help="Maximum number of characters of a request"
+    ),
+]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        "--deadline", metavar="SECONDS", min=0.1,
+        help="Maximum time for a request, waiting included; then its work is dropped",
+    ),
+]  # fmt: skip
+AccessLog = Annotated[
+    bool,
+    typer.Option(
+        "--access-log", help="Write a line for each request to stderr; never the text itself"
+    ),
+]
+
+
+@with_options(LAYOUT)
+def command(
+    *,
+    flags: Mapping[str, object],
+    model: Model = None,
+    host: Host = "127.0.0.1",
+    port: Port = 5_000,
+    token_file: TokenFile = None,
+    max_queue: MaxQueue = 256,
+    max_chars: MaxChars = 5_000,
+    deadline: Deadline = 60.0,
+    access_log: AccessLog = False,
+    device: Device = "auto",
+    precision: PrecisionOption = Precision.float32,
+    threads: Threads = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Translate over HTTP until SIGTERM or Ctrl-C.
+
+    All requests share one search: a request joins it at the next step, and a line that is done
+    leaves it. POST /v1/translate takes lines or a document as JSON and answers with the JSON of
+    `nmt translate --json`. The options for search are the defaults of requests.
+    """
+    resolved = resolve_settings(
+        {**flags, "paths.model": str(model) if model else None}, sets, config_file
+    )
+    _require_libraries()
+    path = resolved.config.paths.model
+    require_models([path])
+    tokens = _read_tokens(token_file)
+
+    from nmt_cli.server.limits import Limits
+    from nmt_cli.server.run import listening_socket
+
+    console = make_console(quiet=quiet)
+    listener = listening_socket(host, port)
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    translator = load_translator(path, device, precision=precision.value, console=console)
+    search = chosen_search(resolved, translator.config)
+    translator.shortlist_for(search)
+    _announce(console, listener, has_token=bool(tokens))
+    limits = Limits(requests=max_queue, characters=max_chars, seconds=deadline)
+
+    from nmt_cli.server.app import Server
+    from nmt_cli.server.run import HttpServer
+    from nmt_cli.server.service import Service
+
+    service = Service(translator, search, limits)
+    server = Server(service, tokens, _write_log if access_log else None)
+    HttpServer(server.app(), service.drain).answer(listener)
+
+
+def _require_libraries() -> None:
+    """Raise UnavailableError if the extra `serve` is not installed."""
+    try:
+        import greenlet  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UnavailableError(
+            f"nmt serve needs the package {error.name}, which is not installed",
+            install_command("serve"),
+        ) from error
+
+
+def _read_tokens(path: Path | None) -> tuple[str, ...]:
+    """The tokens of a file; raises NoInputError if there are none."""
+    from nmt_cli.data.text.lines import read_lines
+
+    if path is None:
+        return ()
+    with read_lines(path, strict=True) as lines:
+        tokens = tuple(line.strip() for line in lines if line.strip())
+    if not tokens:
+        raise NoInputError(f"`{path}` has no token", "write a token on each line")
+    return tokens
+
+
+def _announce(console: "Console", listener: socket.socket, *, has_token: bool) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    console.note(f"listening on http://{shown}:{port}")
+    if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+        who = "with a token" if has_token else "without a token (see --token-file)"
+        console.warning(
+            f"other machines can reach this server and use it {who}; it has no encryption: put a "
+            "proxy with HTTPS in front of it"
+        )
+
+
+def _write_log(method: str, path: str, status: int, seconds: float) -> None:
+    sys.stderr.write(f"{method} {path} {status} {1_000 * seconds:.1f} ms\n")

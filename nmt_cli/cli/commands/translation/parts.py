@@ -1,0 +1,223 @@
+"""`nmt translate --part K/N` and `--join`: a text in parts, for several machines or processes.
+
+Part K has every Nth line, from line K on, so parts are equally long and need no count of the lines.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from nmt_cli.errors import DataError, NoInputError, UsageError
+from nmt_cli.plurals import counted
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.data.text.lines import Lines
+
+# What stands for the part in the names of outputs.
+PLACE = "{part}"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a text: of `count` parts that with this number, from 1."""
+
+    number: int = 1
+    count: int = 1
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Part":
+        """The part that `--part` says; None: the whole text. Raises UsageError."""
+        if text is None:
+            return WHOLE
+        match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
+            raise UsageError(
+                f"--part {text}: not a part", "K/N with K from 1 to N, such as --part 1/8"
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def lines(self, lines: Iterator[T]) -> Iterator[T]:
+        """The lines of this part.
+
+        >>> list(Part(2, 3).lines(iter("abcdef")))
+        ['b', 'e']
+        """
+        return islice(lines, self.number - 1, None, self.count)
+
+    def index(self, own: int) -> int:
+        """The index in the whole text of the line with the index `own` in this part; from 0.
+
+        >>> [Part(2, 3).index(own) for own in (0, 1)]
+        [1, 4]
+        """
+        return self.number - 1 + own * self.count
+
+    def size(self, lines: int) -> int:
+        """The lines of this part of a text of so many lines.
+
+        >>> [Part(number, 3).size(7) for number in (1, 2, 3)]
+        [3, 2, 2]
+        """
+        return (lines - self.number) // self.count + 1
+
+    def named(self, output: Path | None) -> Path | None:
+        """The output with `3-of-8` in place of `{part}`."""
+        if output is None or PLACE not in output.name:
+            return output
+        return output.with_name(output.name.replace(PLACE, f"{self.number}-of-{self.count}"))
+
+
+WHOLE = Part()
+
+
+class PartFile(NamedTuple):
+    """The output of a part."""
+
+    part: Part
+    path: Path
+
+
+def part_of(text: str | None, output: Path | None) -> tuple[Part, Path | None]:
+    """The part that `--part` says, and the file for its output."""
+    part = Part.parse(text)
+    return part, part.named(output) if text is not None else output
+
+
+def join_parts(
+    pattern: str,
+    output: Path | None,
+    resolved: "ResolvedConfig",
+    *,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the lines of all parts to `output`, or stdout, in the order of the text.
+
+    pattern: the name of the parts, with `{part}`. Lines of JSON and of n-best lists are sorted by
+    their index.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.cli.text_io import open_text_file, require_output
+    from nmt_cli.config.protected_files import needed_files
+    from nmt_cli.data.text.lines import read_lines
+
+    files = find_parts(Path(pattern))
+    read = needed_files("is one of the parts", *(file.path for file in files))
+    check_outputs([output], read, resolved=resolved, force=force)
+    require_output(output)
+    is_list = resolved.config.search.n_best > 1
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(read_lines(str(file.path))) for file in files]
+        joined = _by_index(lines, as_json=as_json) if as_json or is_list else _in_turn(lines, files)
+        out = stack.enter_context(open_text_file(output, *lines))
+        count = 0
+        for line in joined:
+            out.write(f"{line}\n".encode("utf-8", "replace"))
+            count += 1
+        out.flush()
+    make_console(quiet=quiet).note(
+        f"joined {counted(len(files), 'part')}: {counted(count, 'line')}"
+    )
+
+
+def find_parts(pattern: Path) -> list[PartFile]:
+    """The files whose name is `pattern` with `K-of-N` in place of `{part}`, by K.
+
+    Raises UsageError for a pattern without `{part}`, NoInputError if parts are missing.
+    """
+    if pattern.name.count(PLACE) != 1:
+        raise UsageError(
+            f"--join {pattern}: the name needs `{PLACE}` once", f"such as --join 'out.{PLACE}.de'"
+        )
+    before, after = (re.escape(text) for text in pattern.name.split(PLACE))
+    name = re.compile(rf"{before}(\d{{1,9}})-of-(\d{{1,9}}){after}")
+    names = sorted(pattern.parent.iterdir()) if pattern.parent.is_dir() else []
+    found = {
+        Part(int(match[1]), int(match[2])): path
+        for path in names
+        if (match := name.fullmatch(path.name))
+    }
+    counts = sorted({part.count for part in found})
+    if len(counts) != 1:
+        problem = f"parts of {' and of '.join(map(str, counts))}" if counts else "no part"
+        raise NoInputError(
+            f"--join {pattern}: {problem} in `{pattern.parent}`",
+            f"`nmt translate --part K/N -o '{pattern}'` writes them",
+        )
+    parts = [Part(number, counts[0]) for number in range(1, counts[0] + 1)]
+    missing = [str(part.number) for part in parts if part not in found]
+    if missing:
+        raise NoInputError(
+            f"--join {pattern}: of {counts[0]} parts, {', '.join(missing[:9])} "
+            f"{'is' if len(missing) == 1 else 'are'} missing",
+            f"`nmt translate --part {missing[0]}/{counts[0]} -o '{pattern}'` writes the first",
+        )
+    return [PartFile(part, found[part]) for part in parts]
+
+
+def _in_turn(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[str]:
+    """One line of each part in turn; raises DataError if parts have lost lines."""
+    ends: dict[int, int] = {}
+    round_number = 0
+    while not ends:
+        for index, part_lines in enumerate(lines):
+            line = next(part_lines, None)
+            if line is not None and not ends:
+                yield line
+            elif line is not None:
+                raise _unequal(files[min(ends)], files[index], round_number)
+            else:
+                ends[index] = round_number
+        round_number += 1
+    for index in set(range(len(lines))) - set(ends):
+        if next(lines[index], None) is not None:
+            raise _unequal(files[min(ends)], files[index], round_number - 1)
+
+
+def _unequal(ended: PartFile, longer: PartFile, lines: int) -> DataError:
+    return DataError(
+        f"`{ended.path}` ends after {counted(lines, 'line')}, but `{longer.path}` goes on",
+        "are they parts of the same text, each translated to its end?",
+    )
+
+
+def _by_index(lines: Sequence["Lines"], *, as_json: bool) -> Iterator[str]:
+    """Lines of JSON or of n-best lists by their index; raises DataError where one is missing."""
+    import heapq
+
+    def keyed(part_lines: "Lines") -> Iterator[tuple[int, str]]:
+        for number, line in enumerate(part_lines, 1):
+            yield (
+                _index_of(line, as_json=as_json, where=f"`{part_lines.name}`, line {number:,}"),
+                line,
+            )
+
+    expected = -1
+    for index, line in heapq.merge(*map(keyed, lines), key=lambda pair: pair[0]):
+        if index not in (expected, expected + 1):
+            raise DataError(
+                f"the parts have no translation of line {expected + 2:,}",
+                "is each of them translated to its end?",
+            )
+        expected = index
+        yield line
+
+
+def _index_of(line: str, *, as_json: bool, where: str) -> int:
+    try:
+        index = json.loads(line)["line"] if as_json else int(line.split(" ||| ", 1)[0])
+    except (ValueError, KeyError, TypeError):
+        index = None
+    if not isinstance(index, int):
+        form = "of nmt translate --json" if as_json else "of an n-best list"
+        raise DataError(f"{where}: not a line {form}", "join with the options of the parts")
+    return index

@@ -1,0 +1,131 @@
+"""The models of `nmt translate`, loaded, with the settings and constraints of the run."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.options import Precision
+from nmt_cli.cli.commands.translation.parts import WHOLE, Part
+from nmt_cli.cli.display.translation_stats import TranslationStats
+from nmt_cli.cli.environment import use_threads
+from nmt_cli.cli.loading import load_translator
+from nmt_cli.cli.settings import chosen_search
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.config.search import SearchConfig
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.constraints import Constraints
+    from nmt_cli.translation.lines.prefixes import Prefixes
+    from nmt_cli.translation.result import Translation
+    from nmt_cli.translation.translator import Translator
+
+
+class Loading(NamedTuple):
+    """What is loaded, and where to; the part of the text; whether the run is measured."""
+
+    models: Sequence[str]
+    device: str
+    precision: Precision
+    threads: int | None
+    part: Part
+    with_stats: bool
+
+
+class Work(NamedTuple):
+    """A translator with the settings, constraints and prefixes of this run."""
+
+    console: "Console"
+    translator: "Translator"
+    search: "SearchConfig"
+    constraints: "Constraints"
+    stats: TranslationStats | None = None
+    part: Part = WHOLE
+    prefixes: "Prefixes | None" = None
+
+    def note(self, translation: "Translation") -> None:
+        """Count a translation for --stats."""
+        if self.stats is not None:
+            self.stats.add(translation)
+
+    def show_stats(self) -> None:
+        """Write the figures of --stats."""
+        if self.stats is not None:
+            self.stats.show(self.translator, self.console)
+
+    def translate(
+        self,
+        window: Sequence[str],
+        prefixes: Sequence[str] | None,
+        first: int,
+        on_progress: Callable[[float], None],
+    ) -> "list[Translation]":
+        """The translations of the lines `window`.
+
+        prefixes: those of these lines; first: the index of the first line in the whole text;
+        on_progress: called with the finished share of the lines, from 0 to 1.
+        """
+        return self.translator.translate_window(
+            window,
+            search=self.search,
+            constraints=self.constraints,
+            prefixes=prefixes,
+            first=self.part.index(first),
+            every=self.part.count,
+            on_progress=on_progress,
+        )
+
+
+def starting(
+    loading: Loading,
+    glossary: Path | None,
+    ban: Path | None,
+    file: str,
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> "Callable[[], Work]":
+    """A function that loads what is needed to translate `file`; time counts from now on."""
+    constraining = partial(read_constraints, glossary, ban, file, console)
+    stats = TranslationStats() if loading.with_stats else None
+    return partial(_start, loading, stats, constraining, resolved, console)
+
+
+def _start(
+    loading: Loading,
+    stats: TranslationStats | None,
+    constraining: "Callable[[], Constraints]",
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> Work:
+    """Load the models, and check that they fit the settings and constraints."""
+    constraints = constraining()
+    translator = _load(loading, console)
+    search = _search(translator, resolved, constraints)
+    if stats is not None:
+        stats.loaded()
+    return Work(console, translator, search, constraints, stats, loading.part)
+
+
+def _search(
+    translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
+) -> "SearchConfig":
+    """The search settings; raises if settings, constraints and model cannot be combined."""
+    from nmt_cli.translation.constraints import check_constraints
+
+    translator.bind(constraints)
+    search = chosen_search(resolved, translator.config)
+    check_constraints(constraints, search)
+    translator.shortlist_for(search)
+    return search
+
+
+def _load(loading: Loading, console: "Console") -> "Translator":
+    """Load the models onto the device, several of them as an ensemble."""
+    if loading.threads is not None:
+        use_threads(loading.threads)
+    first, *others = loading.models
+    return load_translator(
+        first, loading.device, precision=loading.precision.value, others=others, console=console
+    )

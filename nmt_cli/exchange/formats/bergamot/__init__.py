@@ -1,0 +1,1 @@
+"""Bergamot: int8 models for the translators of Firefox and other browsers, out."""

@@ -1,0 +1,70 @@
+"""Learning curves of several runs: training loss, and BLEU or loss in validation."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nmt_cli.drawing.charts import Axis, Box, Curve, curves
+from nmt_cli.drawing.svg import document, label
+from nmt_cli.errors import DataError
+
+WIDTH = 760.0
+# More points than pixels cannot be seen.
+MOST_POINTS = 600
+
+Records = Sequence[Mapping[str, Any]]
+Points = list[tuple[float, float]]
+
+
+def picture(runs: Mapping[str, Records]) -> str:
+    """An SVG of the records of runs by name; raises DataError if none has two points."""
+    charts = {
+        "Training loss": _curves(runs, lambda record: record.get("nll")),
+        "Validation: loss": _curves(runs, lambda record: _validation(record, "nll")),
+        "Validation: BLEU": _curves(runs, lambda record: _validation(record, "bleu")),
+    }
+    charts = {title: shown for title, shown in charts.items() if shown}
+    if not charts:
+        raise DataError("there is no curve to draw: no run has two records", "train for longer")
+    inside = [label(20, 28, "Learning curves", kind="title")]
+    top = 60.0
+    for title, shown in charts.items():
+        inside += _chart(title, shown, top)
+        top += 340 + 18 * math.ceil(len(shown) / 2)
+    about = "Loss and BLEU of training runs by step."
+    return document(WIDTH, top, "Learning curves", about, inside)
+
+
+def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
+    values = [value for curve in shown for _, value in curve.points]
+    last = max(step for curve in shown for step, _ in curve.points)
+    low, high = min(values), max(values)
+    margin = 0.05 * (high - low) or 1.0
+    y = Axis(low - margin, high + margin, "")
+    return [
+        label(20, top, title),
+        *curves(Box(84, top + 14, 640, 240), Axis(0, last, "step"), y, shown),
+    ]
+
+
+def _curves(
+    runs: Mapping[str, Records], value_of: Callable[[Mapping[str, Any]], float | None]
+) -> list[Curve]:
+    """A curve for each run with at least two finite values."""
+    shown = []
+    for name, records in runs.items():
+        points: Points = [
+            (float(record["step"]), float(value))
+            for record in records
+            if (value := value_of(record)) is not None and math.isfinite(value)
+        ]
+        every = math.ceil(len(points) / MOST_POINTS)
+        thinned = [*points[::every], *points[-1:]] if every > 1 else points
+        if len({step for step, _ in thinned}) > 1:
+            shown.append(Curve(name, thinned))
+    return shown
+
+
+def _validation(record: Mapping[str, Any], key: str) -> float | None:
+    validation = record.get("validation")
+    return validation.get(key) if isinstance(validation, Mapping) else None

@@ -1,0 +1,161 @@
+"""The records of log.jsonl: the numbers and texts of each, and what a whole log says of a run."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nmt_cli.errors import NmtError, NoInputError
+from nmt_cli.storage.files import read_bytes
+from nmt_cli.storage.model_check import CONFIG
+
+# The same as in training.reporting.train_log, which is not imported since it loads torch.
+LOG = "log.jsonl"
+CHECKPOINTS = "checkpoints"
+# Folders are searched so many levels deep.
+LEVELS = 4
+NOT_TRACKED = frozenset({"schema", "step", "eta_seconds"})
+
+
+def values_of(record: Mapping[str, Any]) -> dict[str, float]:
+    """The finite numbers of a record, by names such as `train/loss` and `validation/bleu`."""
+    named = {f"train/{key}": value for key, value in record.items() if key not in NOT_TRACKED}
+    validation = record.get("validation")
+    if isinstance(validation, Mapping):
+        named.update({f"validation/{key}": value for key, value in validation.items()})
+    return {
+        name: float(value)
+        for name, value in named.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def texts_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """The note and the sample translations of a record."""
+    texts = {"note": str(record["note"])} if record.get("note") else {}
+    validation = record.get("validation")
+    samples = validation.get("samples") if isinstance(validation, Mapping) else None
+    if samples:
+        texts["samples"] = "\n\n".join(
+            f"source:    {source}\nreference: {reference}\noutput:    {output}"
+            for source, reference, output in samples
+        )
+    return texts
+
+
+def read_log(model: Path) -> list[dict[str, Any]]:
+    """The records of a run; a line that a crash left incomplete is skipped.
+
+    Raises NoInputError if the directory has no log.
+    """
+    records = []
+    for line in read_bytes(model / LOG, "log").decode("utf-8", "replace").split("\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("step"), int):
+            records.append(record)
+    return records
+
+
+def find_runs(folders: Sequence[Path]) -> list[Path]:
+    """The directories with a log, sorted: the folders themselves and what is below them.
+
+    Raises NoInputError for a folder that does not exist, and if there is no run at all.
+    """
+    runs: dict[Path, None] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise NoInputError(f"there is no folder `{folder}`", "name folders with training runs")
+        level = [folder]
+        for _ in range(LEVELS):
+            runs.update(dict.fromkeys(path for path in level if (path / LOG).is_file()))
+            level = [child for path in level for child in _folders(path)]
+    if not runs:
+        names = ", ".join(f"`{folder}`" for folder in folders)
+        raise NoInputError(f"no {LOG} in {names}", "`nmt train` writes one for each run")
+    return sorted(runs)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(
+            child
+            for child in folder.iterdir()
+            if child.is_dir() and not child.name.startswith(".") and child.name != CHECKPOINTS
+        )
+    except OSError:
+        return []
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What the log of a run says; None where it does not say it.
+
+    step: the last one; best_step, bleu, perplexity: of the best validation; tokens_per_second: the
+    mean of the records; hours: of steps; state: finished with the reason, or `step N`.
+    """
+
+    run: str
+    preset: str
+    step: int
+    best_step: int | None
+    bleu: float | None
+    perplexity: float | None
+    tokens_per_second: float | None
+    hours: float | None
+    flops: float | None
+    state: str
+
+
+def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
+    """Summarise the records of the run in `model`."""
+    last: Mapping[str, Any] = records[-1] if records else {}
+    validated = [record for record in records if isinstance(record.get("validation"), Mapping)]
+    best: Mapping[str, Any] = max(validated, key=_quality, default={})
+    validation = best.get("validation", {})
+    speeds = [record["tokens_per_second"] for record in records if "tokens_per_second" in record]
+    tokens = sum(record.get("tokens", 0) for record in records if "tokens_per_second" in record)
+    # The speed of each record counts by the time that its tokens took.
+    seconds = sum(
+        record["tokens"] / record["tokens_per_second"]
+        for record in records
+        if record.get("tokens_per_second") and record.get("tokens")
+    )
+    ended = [str(record["note"]) for record in records if _is_end(record, last)]
+    return RunSummary(
+        run=str(model),
+        preset=_preset(model),
+        step=int(last.get("step", 0)),
+        best_step=best.get("step"),
+        bleu=validation.get("bleu"),
+        perplexity=validation.get("perplexity"),
+        tokens_per_second=tokens / seconds if speeds and seconds else None,
+        hours=last["seconds"] / 3_600 if "seconds" in last else None,
+        flops=last.get("flops"),
+        state=ended[-1].partition(";")[0] if ended else f"at step {last.get('step', 0):,}",
+    )
+
+
+def _quality(record: Mapping[str, Any]) -> float:
+    """Higher is better: BLEU where it was measured, else the negative log-likelihood."""
+    validation = record["validation"]
+    bleu = validation.get("bleu")
+    return float(bleu if bleu is not None else -validation.get("nll", math.inf))
+
+
+def _is_end(record: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    note = str(record.get("note", ""))
+    return note.startswith("finished") and record.get("step") == last.get("step")
+
+
+def _preset(model: Path) -> str:
+    from nmt_cli.config.schema import load
+
+    try:
+        return load(model / CONFIG).train.preset
+    except NmtError:
+        return ""

@@ -1,0 +1,117 @@
+"""Libraries of CPU kernels: compiled once by this machine's C compiler, into the user's cache."""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from nmt_cli.errors import NmtError
+from nmt_cli.storage.files import make_directory, write_bytes
+
+FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
+LIMIT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The C sources of a library, and the functions that it has.
+
+    name: begins the name of the compiled file. files: names by the package that holds them; headers
+    are included, .c files are compiled. functions: the types of the arguments of each function, all
+    of which return an int64.
+    """
+
+    name: str
+    files: Mapping[str, Sequence[str]]
+    functions: Mapping[str, Sequence[type]]
+
+    def read(self) -> dict[str, bytes]:
+        """The text of each file."""
+        return {
+            name: (resources.files(package) / name).read_bytes()
+            for package, names in self.files.items()
+            for name in names
+        }
+
+
+def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str]:
+    """The library and "", or None and why there is none; cache: a folder of this user.
+
+    Two processes may compile at the same time, because each moves a complete file to its place.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None, "there is no C compiler (cc)"
+    try:
+        texts = sources.read()
+        path = _library_path(cache, compiler, sources.name, texts)
+        make_directory(cache)
+        reason = _untrusted(cache)
+        if not reason and not path.exists():
+            write_bytes(path, _compile(compiler, texts))
+        reason = reason or _untrusted(path)
+        return (None, reason) if reason else (_declared(path, sources.functions), "")
+    except (OSError, NmtError, subprocess.SubprocessError) as error:
+        return None, f"the kernels cannot be compiled: {error}"
+
+
+def must_compile(cache: Path, sources: Sources) -> bool:
+    """Whether `load_library` will have to compile, which takes a few seconds."""
+    compiler = shutil.which("cc")
+    try:
+        if compiler is None:
+            return False
+        return not _library_path(cache, compiler, sources.name, sources.read()).exists()
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _library_path(cache: Path, compiler: str, name: str, texts: dict[str, bytes]) -> Path:
+    """The file of the library that this compiler makes of these texts."""
+    version = _run([compiler, "--version"])
+    key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
+    return cache / f"{name}-{key.hexdigest()[:32]}.so"
+
+
+def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="nmt-kernels-") as name:
+        folder = Path(name)
+        for file, text in texts.items():
+            write_bytes(folder / file, text)
+        sources = [str(folder / name) for name in texts if name.endswith(".c")]
+        result = folder / "library.so"
+        _run([compiler, *FLAGS, *sources, "-o", str(result), "-lm"])
+        return result.read_bytes()
+
+
+def _declared(path: Path, functions: Mapping[str, Sequence[type]]) -> ctypes.CDLL:
+    """The library; argument types are declared so that integers are passed as 64 bits."""
+    library = ctypes.CDLL(str(path))
+    for name, arguments in functions.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, ctypes.c_int64
+    return library
+
+
+def _run(command: list[str]) -> bytes:
+    completed = subprocess.run(
+        command, check=True, capture_output=True, timeout=LIMIT_SECONDS, stdin=subprocess.DEVNULL
+    )
+    return completed.stdout
+
+
+def _untrusted(path: Path) -> str:
+    """Why a file or folder may contain code of another user; "" where it cannot."""
+    status = path.stat()
+    if status.st_uid != os.getuid():
+        return f"`{path}` belongs to another user"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write to `{path}`"
+    return ""

@@ -1,0 +1,82 @@
+/* Section 3.2.1 for training on a CPU: attention within the sentences of a stream, and its gradients.
+   The weights are not kept for the backward pass, which computes them again from the scores. */
+
+#include <stdint.h>
+
+/* The queries whose weights are in memory at a time. */
+enum { BLOCK = 64 };
+#define PADDED(count) (((count) + LANES - 1) / LANES * LANES)
+
+/* Streams of float32: query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v),
+   contiguous; sentence i of the queries, query_offsets[i] to query_offsets[i + 1], attends to
+   sentence i of the keys. log_sums: (tokens, heads). `attend` writes output and log_sums, the
+   backward pass the three gradients. */
+typedef struct {
+    const float *query, *key, *value;
+    const int64_t *query_offsets, *key_offsets;
+    int64_t heads, d_k, d_v, causal;
+    float *output, *log_sums;
+    const float *output_gradient;
+    float *query_gradient, *key_gradient, *value_gradient;
+    float scale;
+} attention;
+
+/* The first numbers of one head of one sentence, and its numbers of queries and keys. */
+typedef struct {
+    const float *query, *key, *value;
+    int64_t queries, keys;
+    float *output, *log_sums;
+    const float *output_gradient;
+    float *query_gradient, *key_gradient, *value_gradient;
+} head;
+
+/* Element (i, k) is data[i * row + k * step]. */
+typedef struct {
+    const float *data;
+    int64_t row, step;
+} matrix;
+
+typedef void (*pass)(const attention *, const head *, float *scratch);
+
+#define LOOPS "attention_loops.h"
+#include "each_instruction_set.h"
+
+static pass find_pass(int64_t lanes, int64_t backward) {
+#ifdef HAS_VECTORS
+    if (has_lanes(lanes))
+        return backward ? CHOOSE(lanes, attend_backward) : CHOOSE(lanes, attend);
+#endif
+    (void)backward;
+    return 0;
+}
+
+/* The bytes of scratch memory for sentences of at most so many keys. */
+int64_t nmt_attention_bytes(int64_t keys, int64_t d_k, int64_t d_v) {
+    const int64_t widest = 16, widths = d_k + d_v + 2 * widest, padded = keys + widest;
+    return (int64_t)sizeof(float) * (3 * padded * widths + 2 * BLOCK * (padded + widths));
+}
+
+/* Compute the sentences [first, last); 0, or 1 where this CPU has no such instructions. */
+int64_t nmt_attention(int64_t lanes, int64_t backward, const attention *a, int64_t first,
+                      int64_t last, float *scratch) {
+    const pass compute = find_pass(lanes, backward);
+    if (!compute) return 1;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t begin = a->query_offsets[i], key_begin = a->key_offsets[i];
+        for (int64_t h = 0; h < a->heads; h++) {
+            const int64_t query = (begin * a->heads + h) * a->d_k;
+            const int64_t output = (begin * a->heads + h) * a->d_v;
+            const int64_t key = (key_begin * a->heads + h) * a->d_k;
+            const int64_t value = (key_begin * a->heads + h) * a->d_v;
+            const head each = {
+                a->query + query, a->key + key, a->value + value,
+                a->query_offsets[i + 1] - begin, a->key_offsets[i + 1] - key_begin,
+                a->output + output, a->log_sums + begin * a->heads + h,
+                a->output_gradient + output,
+                a->query_gradient + query, a->key_gradient + key, a->value_gradient + value,
+            };
+            if (each.queries && each.keys) compute(a, &each, scratch);
+        }
+    }
+    return 0;
+}

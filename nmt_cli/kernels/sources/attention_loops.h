@@ -1,0 +1,228 @@
+/* Attention of one head within one sentence, forward and backward, in vectors of LANES floats;
+   included for each instruction set.
+
+   Before inclusion: LANES, NAME(x) (the name of x for this instruction set), FMA(a, b, c).
+   Rows are copied to buffers whose width is a multiple of LANES, filled up with zeros. */
+
+#include "vectors.h"
+
+/* Rows of a tile of a product, and its columns in vectors: as many as the registers hold. */
+#define ROWS (LANES / 2)
+#define COLUMNS 2
+
+/* out (+)= a b for `rows` rows and `columns` vectors; a's element (i, k) is a[i * row + k * step]. */
+static inline __attribute__((always_inline)) void NAME(multiply_tile)(
+    const matrix *a, const float *b, int64_t b_width, int64_t depth, float *out, int64_t out_width,
+    int rows, int columns, int adds) {
+    floats sums[ROWS][COLUMNS];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < columns; v++)
+            sums[r][v] = adds ? NAME(load)(out + r * out_width + v * LANES) : (floats){0};
+    for (int64_t k = 0; k < depth; k++) {
+        floats part[COLUMNS];
+#pragma GCC unroll 8
+        for (int v = 0; v < columns; v++) part[v] = NAME(load)(b + k * b_width + v * LANES);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            const floats factor = NAME(all)(a->data[r * a->row + k * a->step]);
+#pragma GCC unroll 8
+            for (int v = 0; v < columns; v++) sums[r][v] = FMA(part[v], factor, sums[r][v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < columns; v++) NAME(store)(out + r * out_width + v * LANES, sums[r][v]);
+}
+
+/* out (+)= a b for `columns` vectors: tiles of ROWS rows, then smaller ones. */
+static inline __attribute__((always_inline)) void NAME(multiply_columns)(
+    matrix a, int64_t rows, int64_t depth, const float *b, int64_t b_width, float *out,
+    int64_t out_width, int columns, int adds) {
+#define TILE(count)                                                                             \
+    for (; rows >= count; rows -= count, a.data += count * a.row, out += count * out_width)     \
+    NAME(multiply_tile)(&a, b, b_width, depth, out, out_width, count, columns, adds)
+    TILE(ROWS);
+    TILE(4);
+    TILE(2);
+    TILE(1);
+#undef TILE
+}
+
+/* out (+)= a b: (rows, depth) times (depth, width), where width is a multiple of LANES. */
+static void NAME(multiply)(matrix a, int64_t rows, int64_t depth, const float *b, int64_t b_width,
+                           float *out, int64_t out_width, int64_t width, int adds) {
+    int64_t c = 0;
+    for (; c + COLUMNS * LANES <= width; c += COLUMNS * LANES)
+        NAME(multiply_columns)(a, rows, depth, b + c, b_width, out + c, out_width, COLUMNS, adds);
+    for (; c < width; c += LANES)
+        NAME(multiply_columns)(a, rows, depth, b + c, b_width, out + c, out_width, 1, adds);
+}
+
+/* Copy rows of `width` numbers to rows of `padded` numbers, the last of which are zeros. */
+static void NAME(pack)(const float *from, int64_t stride, int64_t rows, int64_t width,
+                       int64_t padded, float *to) {
+    for (int64_t r = 0; r < rows; r++, from += stride, to += padded) {
+        memcpy(to, from, sizeof(float) * width);
+        for (int64_t c = width; c < padded; c++) to[c] = 0;
+    }
+}
+
+/* Copy back what `pack` copied. */
+static void NAME(unpack)(const float *from, int64_t padded, int64_t rows, int64_t width, float *to,
+                         int64_t stride) {
+    for (int64_t r = 0; r < rows; r++, from += padded, to += stride)
+        memcpy(to, from, sizeof(float) * width);
+}
+
+/* Transpose LANES vectors in place. */
+static inline __attribute__((always_inline)) void NAME(transpose_block)(floats *rows) {
+#pragma GCC unroll 4
+    for (int width = 1; width < LANES; width *= 2) {
+        ints first, second;
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) {
+            first[i] = i & width ? LANES + i - width : i;
+            second[i] = i & width ? LANES + i : i + width;
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) {
+            if (i & width) continue;
+            const floats a = rows[i], b = rows[i + width];
+            rows[i] = __builtin_shuffle(a, b, first);
+            rows[i + width] = __builtin_shuffle(a, b, second);
+        }
+    }
+}
+
+/* (rows, width) to (width, padded), both widths multiples of LANES; zeros after the last row. */
+static void NAME(transpose)(const float *from, int64_t rows, int64_t width, float *to,
+                            int64_t padded) {
+    for (int64_t r = 0; r < padded; r += LANES)
+        for (int64_t c = 0; c < width; c += LANES) {
+            floats block[LANES];
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                block[i] = r + i < rows ? NAME(load)(from + (r + i) * width + c) : (floats){0};
+            NAME(transpose_block)(block);
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++) NAME(store)(to + (c + i) * padded + r, block[i]);
+        }
+}
+
+/* Softmax of `scale` times the first `limit` scores, in place; zeros from there to `padded`.
+   Returns the logarithm of the sum of e^(scale * score). */
+static float NAME(softmax)(float *scores, int64_t limit, int64_t padded, float scale) {
+    const floats lowest = NAME(all)(-INFINITY);
+    floats maximum = lowest;
+    for (int64_t j = 0; j < limit; j += LANES)
+        maximum = NAME(greater)(
+            maximum, NAME(choose)(NAME(below)(j, limit), NAME(load)(scores + j), lowest));
+    const float greatest = NAME(greatest)(maximum) * scale;
+    floats total = (floats){0};
+    for (int64_t j = 0; j < padded; j += LANES) {
+        const floats power = NAME(exp)(FMA(NAME(load)(scores + j), NAME(all)(scale),
+                                           NAME(all)(-greatest)));
+        const floats weight = NAME(choose)(NAME(below)(j, limit), power, (floats){0});
+        NAME(store)(scores + j, weight);
+        total += weight;
+    }
+    const float sum = NAME(sum)(total), factor = 1.0f / sum;
+    for (int64_t j = 0; j < limit; j += LANES)
+        NAME(store)(scores + j, NAME(load)(scores + j) * factor);
+    return greatest + logf(sum);
+}
+
+/* The weights again, from their scores and the `log_sum` that `softmax` returned. */
+static void NAME(recompute_weights)(float *scores, int64_t limit, int64_t padded, float scale,
+                                    float log_sum) {
+    for (int64_t j = 0; j < padded; j += LANES) {
+        const floats power = NAME(exp)(FMA(NAME(load)(scores + j), NAME(all)(scale),
+                                           NAME(all)(-log_sum)));
+        NAME(store)(scores + j, NAME(choose)(NAME(below)(j, limit), power, (floats){0}));
+    }
+}
+
+/* The gradients of the scores, in place of those of the weights: softmax's backward pass. */
+static void NAME(softmax_backward)(const float *weights, float *gradients, int64_t padded,
+                                   float scale) {
+    floats total = (floats){0};
+    for (int64_t j = 0; j < padded; j += LANES)
+        total = FMA(NAME(load)(weights + j), NAME(load)(gradients + j), total);
+    const float mean = NAME(sum)(total);
+    for (int64_t j = 0; j < padded; j += LANES)
+        NAME(store)(gradients + j,
+                    NAME(load)(weights + j) * (NAME(load)(gradients + j) - mean) * scale);
+}
+
+static void NAME(attend)(const attention *a, const head *h, float *scratch) {
+    const int64_t d_k = PADDED(a->d_k), d_v = PADDED(a->d_v), keys = PADDED(h->keys);
+    float *query = scratch, *key = query + BLOCK * d_k, *value = key + h->keys * d_k;
+    float *transposed = value + h->keys * d_v, *weights = transposed + d_k * keys;
+    float *output = weights + BLOCK * keys;
+    NAME(pack)(h->key, a->heads * a->d_k, h->keys, a->d_k, d_k, key);
+    NAME(pack)(h->value, a->heads * a->d_v, h->keys, a->d_v, d_v, value);
+    NAME(transpose)(key, h->keys, d_k, transposed, keys);
+    for (int64_t begin = 0; begin < h->queries; begin += BLOCK) {
+        const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
+        const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
+        NAME(pack)(h->query + begin * a->heads * a->d_k, a->heads * a->d_k, rows, a->d_k, d_k,
+                   query);
+        NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, transposed, keys, weights, keys, width,
+                       0);
+        for (int64_t r = 0; r < rows; r++)
+            h->log_sums[(begin + r) * a->heads] = NAME(softmax)(
+                weights + r * keys, a->causal ? begin + r + 1 : seen, width, a->scale);
+        NAME(multiply)((matrix){weights, keys, 1}, rows, seen, value, d_v, output, d_v, d_v, 0);
+        NAME(unpack)(output, d_v, rows, a->d_v, h->output + begin * a->heads * a->d_v,
+                     a->heads * a->d_v);
+    }
+}
+
+static void NAME(attend_backward)(const attention *a, const head *h, float *scratch) {
+    const int64_t d_k = PADDED(a->d_k), d_v = PADDED(a->d_v), keys = PADDED(h->keys);
+    float *query = scratch, *key = query + BLOCK * d_k, *value = key + h->keys * d_k;
+    float *key_columns = value + h->keys * d_v, *value_columns = key_columns + d_k * keys;
+    float *weights = value_columns + d_v * keys, *gradients = weights + BLOCK * keys;
+    float *output_gradient = gradients + BLOCK * keys;
+    float *query_gradient = output_gradient + BLOCK * d_v;
+    float *key_gradient = query_gradient + BLOCK * d_k;
+    float *value_gradient = key_gradient + h->keys * d_k;
+    NAME(pack)(h->key, a->heads * a->d_k, h->keys, a->d_k, d_k, key);
+    NAME(pack)(h->value, a->heads * a->d_v, h->keys, a->d_v, d_v, value);
+    NAME(transpose)(key, h->keys, d_k, key_columns, keys);
+    NAME(transpose)(value, h->keys, d_v, value_columns, keys);
+    memset(key_gradient, 0, sizeof(float) * h->keys * (d_k + d_v));
+    for (int64_t begin = 0; begin < h->queries; begin += BLOCK) {
+        const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
+        const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
+        NAME(pack)(h->query + begin * a->heads * a->d_k, a->heads * a->d_k, rows, a->d_k, d_k,
+                   query);
+        NAME(pack)(h->output_gradient + begin * a->heads * a->d_v, a->heads * a->d_v, rows, a->d_v,
+                   d_v, output_gradient);
+        NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, key_columns, keys, weights, keys, width,
+                       0);
+        NAME(multiply)((matrix){output_gradient, d_v, 1}, rows, d_v, value_columns, keys, gradients,
+                       keys, width, 0);
+        for (int64_t r = 0; r < rows; r++) {
+            NAME(recompute_weights)(weights + r * keys, a->causal ? begin + r + 1 : seen, width,
+                                    a->scale, h->log_sums[(begin + r) * a->heads]);
+            NAME(softmax_backward)(weights + r * keys, gradients + r * keys, width, a->scale);
+        }
+        NAME(multiply)((matrix){weights, 1, keys}, seen, rows, output_gradient, d_v, value_gradient,
+                       d_v, d_v, 1);
+        NAME(multiply)((matrix){gradients, 1, keys}, seen, rows, query, d_k, key_gradient, d_k, d_k,
+                       1);
+        NAME(multiply)((matrix){gradients, keys, 1}, rows, seen, key, d_k, query_gradient, d_k, d_k,
+                       0);
+        NAME(unpack)(query_gradient, d_k, rows, a->d_k,
+                     h->query_gradient + begin * a->heads * a->d_k, a->heads * a->d_k);
+    }
+    NAME(unpack)(key_gradient, d_k, h->keys, a->d_k, h->key_gradient, a->heads * a->d_k);
+    NAME(unpack)(value_gradient, d_v, h->keys, a->d_v, h->value_gradient, a->heads * a->d_v);
+}
+
+#undef ROWS
+#undef COLUMNS

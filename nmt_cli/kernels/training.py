@@ -1,0 +1,94 @@
+"""The library of kernels for training on a CPU: attention and the softmax over words, in C.
+
+There are kernels for AVX-512 and AVX2. The callers of a function, which know its formula, test
+which of its kernels give correct numbers.
+"""
+
+import ctypes
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.kernels import library
+from nmt_cli.kernels.instruction_sets import wanted_lanes
+from nmt_cli.kernels.library import Sources
+
+_INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+SOURCES = Sources(
+    "training",
+    {
+        "nmt_cli.kernels.sources": (
+            "vectors.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
+            "softmax_loops.h", "softmax.c",
+        ),
+    },
+    {
+        "nmt_attention_bytes": (_INTEGER,) * 3,
+        "nmt_attention": (_INTEGER, _INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_softmax_gradient": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+    },
+)  # fmt: skip
+
+
+class TrainingKernels(NamedTuple):
+    """The library and the SIMD lanes of the kernels to use."""
+
+    library: ctypes.CDLL
+    lanes: int
+
+
+def find_training_kernels(
+    folder: Path | None, are_right: Callable[[TrainingKernels], bool]
+) -> TrainingKernels | None:
+    """The best kernels that pass the test `are_right`; None where there are none.
+
+    folder: a folder of this user, where the library is kept. It is compiled there if it is missing.
+    """
+    compiled = None if folder is None else _load(folder)
+    if compiled is None:
+        return None
+    for lanes in wanted_lanes():
+        kernels = TrainingKernels(compiled, lanes)
+        try:
+            if are_right(kernels):
+                return kernels
+        except MissingInstructionsError:
+            continue
+    return None
+
+
+def must_compile(folder: Path) -> bool:
+    """Whether `find_training_kernels` will have to compile, which takes a few seconds."""
+    return library.must_compile(folder, SOURCES)
+
+
+@cache
+def _load(folder: Path) -> ctypes.CDLL | None:
+    return library.load_library(folder, SOURCES)[0]
+
+
+class MissingInstructionsError(RuntimeError):
+    """This CPU has no instructions for kernels of so many lanes."""
+
+
+def require_instructions(failed: int, kernels: TrainingKernels) -> None:
+    """Raise MissingInstructionsError if a kernel returned that it cannot run."""
+    if failed:
+        raise MissingInstructionsError(f"this CPU has no kernels of {kernels.lanes} lanes")
+
+
+def compute_in_ranges(count: int, threads: int, compute: Callable[[int, int], None]) -> None:
+    """Call `compute(first, last)` for ranges that divide `count` items among the threads."""
+    if threads <= 1:
+        compute(0, count)
+        return
+    bounds = [count * index // threads for index in range(threads + 1)]
+    for _ in _thread_pool(threads).map(compute, bounds[:-1], bounds[1:]):
+        pass
+
+
+@cache
+def _thread_pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "kernels")

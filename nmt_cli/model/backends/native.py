@@ -1,0 +1,206 @@
+"""Section 3.2.1 for training on a CPU: attention within sentences in C, forward and backward.
+
+Sentences are not padded, and the weights of attention are not kept for the backward pass.
+"""
+
+import ctypes
+import itertools
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nmt_cli.batch import Segments
+from nmt_cli.kernels.training import (
+    TrainingKernels,
+    compute_in_ranges,
+    find_training_kernels,
+    require_instructions,
+)
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.attention import attention_weights, causal_mask
+
+# The largest difference from torch's numbers, of streams of about 1, in the self-test.
+LARGEST_ERROR = 1e-5
+# Fewer products of queries and keys than this are computed by one thread.
+LEAST_WORK_PER_THREAD = 1 << 16
+
+
+class _Streams(ctypes.Structure):
+    """The struct `attention` of the kernels."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("query", "key", "value")),
+        *((name, ctypes.c_void_p) for name in ("query_offsets", "key_offsets")),
+        *((name, ctypes.c_int64) for name in ("heads", "d_k", "d_v", "causal")),
+        *((name, ctypes.c_void_p) for name in ("output", "log_sums", "output_gradient")),
+        *((name, ctypes.c_void_p) for name in ("query_gradient", "key_gradient", "value_gradient")),
+        ("scale", ctypes.c_float),
+    )
+
+
+def native_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_segments: Segments,
+    key_segments: Segments,
+    *,
+    causal: bool,
+) -> Tensor:
+    """softmax(Q K^T / sqrt(d_k)) V within each sentence, in float32; filler gives zeros.
+
+    query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU.
+    Returns (tokens, heads, d_v) in the dtype of `query`. It has a first derivative only.
+    Raises RuntimeError where `attention_kernels` gives none.
+    """
+    kernels = attention_kernels(cache_folder())
+    if kernels is None:
+        raise RuntimeError("there are no kernels for this CPU")
+    return _attend(
+        kernels, query, key, value, query_segments.offsets, key_segments.offsets, causal=causal
+    )
+
+
+@cache
+def attention_kernels(folder: Path | None) -> TrainingKernels | None:
+    """The best kernels that give correct numbers here, from the library in `folder`, or None."""
+    return find_training_kernels(folder, _are_right)
+
+
+def _attend(
+    kernels: TrainingKernels,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    *,
+    causal: bool,
+) -> Tensor:
+    streams = (stream.float().contiguous() for stream in (query, key, value))
+    attended: Tensor = _NativeAttention.apply(  # type: ignore[no-untyped-call]
+        kernels, *streams, query_offsets, key_offsets, causal
+    )
+    return attended.to(query.dtype)
+
+
+class _NativeAttention(torch.autograd.Function):
+    """The two passes in C, as one function of torch."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kernels: TrainingKernels,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        query_offsets: Tensor,
+        key_offsets: Tensor,
+        causal: bool,
+    ) -> Tensor:
+        tokens, heads = query.shape[:2]
+        # Zeros, because the rows of filler are not written.
+        output = query.new_zeros(tokens, heads, value.shape[2])
+        log_sums = query.new_empty(tokens, heads)
+        _compute(
+            kernels, (query, key, value), (query_offsets, key_offsets), causal, log_sums,
+            output=output,
+        )  # fmt: skip
+        ctx.save_for_backward(query, key, value, query_offsets, key_offsets, log_sums)
+        ctx.kernels, ctx.causal = kernels, causal
+        return output
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, output_gradient: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, query_offsets, key_offsets, log_sums = ctx.saved_tensors
+        gradients = [torch.zeros_like(stream) for stream in (query, key, value)]
+        _compute(
+            ctx.kernels, (query, key, value), (query_offsets, key_offsets), ctx.causal, log_sums,
+            output_gradient=output_gradient.contiguous(),
+            **dict(zip(GRADIENTS, gradients, strict=True)),
+        )  # fmt: skip
+        return None, *gradients, None, None, None
+
+
+GRADIENTS = "query_gradient", "key_gradient", "value_gradient"
+
+
+def _compute(
+    kernels: TrainingKernels,
+    streams: tuple[Tensor, Tensor, Tensor],
+    offsets: tuple[Tensor, Tensor],
+    causal: bool,
+    log_sums: Tensor,
+    **others: Tensor,
+) -> None:
+    """One pass; others: `output`, or for the backward pass its gradient and the other gradients.
+
+    Each thread takes a range of the sentences, which does not change the numbers.
+    """
+    query, key, value = streams
+    d_k, d_v = query.shape[2], value.shape[2]
+    struct = _Streams(
+        heads=query.shape[1], d_k=d_k, d_v=d_v, causal=causal, scale=1.0 / math.sqrt(d_k),
+        query=query.data_ptr(), key=key.data_ptr(), value=value.data_ptr(),
+        query_offsets=offsets[0].data_ptr(), key_offsets=offsets[1].data_ptr(),
+        log_sums=log_sums.data_ptr(),
+        **{name: tensor.data_ptr() for name, tensor in others.items()},
+    )  # fmt: skip
+    sentences = len(offsets[0]) - 1
+    longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0
+    scratch_bytes = kernels.library.nmt_attention_bytes(longest, d_k, d_v)
+
+    def compute(first: int, last: int) -> None:
+        scratch = torch.empty(scratch_bytes, dtype=torch.uint8)
+        failed = kernels.library.nmt_attention(
+            kernels.lanes, "output_gradient" in others, ctypes.byref(struct), first, last,
+            scratch.data_ptr(),
+        )  # fmt: skip
+        require_instructions(failed, kernels)
+
+    threads = min(torch.get_num_threads(), sentences)
+    threads = min(threads, len(query) * longest // LEAST_WORK_PER_THREAD)
+    compute_in_ranges(sentences, threads, compute)
+
+
+def _are_right(kernels: TrainingKernels) -> bool:
+    """Whether output and gradients are those of equation 1, written in torch."""
+    generator = torch.Generator().manual_seed(0)
+    lengths = [19, 1, 70]
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    streams = [
+        torch.randn(int(offsets[-1]), 2, width, generator=generator).requires_grad_()
+        for width in (20, 20, 33)
+    ]
+    weight = torch.randn(int(offsets[-1]), 2, 33, generator=generator)
+
+    def exact(causal: bool) -> Tensor:
+        parts = []
+        for begin, end in itertools.pairwise(offsets.tolist()):
+            query, key, value = (stream[begin:end].transpose(0, 1) for stream in streams)
+            mask = causal_mask(end - begin) if causal else None
+            parts.append((attention_weights(query, key, mask) @ value).transpose(0, 1))
+        return torch.cat(parts)
+
+    def native(causal: bool) -> Tensor:
+        query, key, value = streams
+        return _attend(kernels, query, key, value, offsets, offsets, causal=causal)
+
+    def results(attention: Callable[[bool], Tensor], causal: bool) -> list[Tensor]:
+        output = attention(causal)
+        return [output, *torch.autograd.grad((output * weight).sum(), streams)]
+
+    with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+        return all(
+            torch.allclose(actual, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
+            for causal in (False, True)
+            for actual, expected in zip(
+                results(native, causal), results(exact, causal), strict=True
+            )
+        )

@@ -1,0 +1,1 @@
+"""`nmt serve`: translation over HTTP, for programs (`/v1`) and for clients of LibreTranslate."""

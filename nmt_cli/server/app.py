@@ -1,0 +1,191 @@
+"""The HTTP interface: paths, tokens, answers."""
+
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from nmt_cli.errors import NmtError
+from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.libretranslate import LibreTranslate
+from nmt_cli.server.metrics import CONTENT_TYPE
+from nmt_cli.server.page.page import page_and_policy
+from nmt_cli.server.refusals import Refusal, RefusedError
+from nmt_cli.server.service import ClientLeftError, Service
+from nmt_cli.server.strict_json import parse_json
+from nmt_cli.server.translate_requests import parse_request
+from nmt_cli.translation.json_lines import as_json_line
+
+OPENAPI = Path(__file__).with_name("openapi.json")
+JSON_LINES = "application/x-ndjson"
+# What a status is called in the metrics when nobody gets the answer.
+CLIENT_LEFT = 499
+
+Handler = Callable[[Request], Awaitable[Response]]
+# Receives what happened, without any text of a request: method, path, status, seconds.
+Log = Callable[[str, str, int, float], None]
+
+
+class Server:
+    """The handlers of the paths of a server.
+
+    tokens: one of these must be given; none: everybody may use the server.
+    """
+
+    def __init__(
+        self, service: Service, tokens: Sequence[str] = (), log: Log | None = None
+    ) -> None:
+        self._service = service
+        self._tokens = Tokens(tokens)
+        self._log = log
+
+    def app(self) -> Starlette:
+        """The application."""
+        routes = [
+            self._route("/", self.page, "GET", is_open=True),
+            self._route("/v1/translate", self.translate, "POST"),
+            self._route("/metrics", self.metrics, "GET"),
+            self._route("/healthz", self.health, "GET", is_open=True),
+            self._route("/readyz", self.ready, "GET", is_open=True),
+            self._route("/openapi.json", self.openapi, "GET", is_open=True),
+            *self._libretranslate_routes(),
+        ]
+        handlers = {HTTPException: _http_error}
+        return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+
+    def _libretranslate_routes(self) -> list[Route]:
+        """Paths of LibreTranslate; its requests have their token in the body."""
+        other = LibreTranslate(self._service, self._tokens, self._service.text)
+        return [
+            self._route("/translate", other.translate, "POST", is_open=True),
+            self._route("/detect", other.detect, "POST", is_open=True),
+            self._route("/languages", other.languages, "GET", is_open=True),
+            self._route("/frontend/settings", other.settings, "GET", is_open=True),
+            self._route("/suggest", other.suggest, "POST", is_open=True),
+            self._route("/health", other.health, "GET", is_open=True),
+            self._route("/spec", self.openapi, "GET", is_open=True),
+        ]
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        yield
+        self._service.close()
+
+    def _route(self, path: str, handler: Handler, method: str, *, is_open: bool = False) -> Route:
+        """A route; is_open: without a token."""
+
+        async def answer(request: Request) -> Response:
+            begun = time.perf_counter()
+            response = await self._answer(request, handler, is_open=is_open)
+            seconds = time.perf_counter() - begun
+            self._service.metrics.requests.labels(path, response.status_code).inc()
+            self._service.metrics.seconds.labels(path).observe(seconds)
+            if self._log is not None:
+                self._log(method, path, response.status_code, seconds)
+            return response
+
+        return Route(path, answer, methods=[method])
+
+    async def _answer(self, request: Request, handler: Handler, *, is_open: bool) -> Response:
+        """The answer of a handler; every error becomes one."""
+        try:
+            self._require_headers(request)
+            if not is_open:
+                self._require_token(request)
+            return await handler(request)
+        except RefusedError as refused:
+            return Refusal(refused)
+        except NmtError as error:
+            return Refusal(RefusedError(400, error.message, error.hint))
+        except (ClientLeftError, ClientDisconnect):
+            return Response(status_code=CLIENT_LEFT)
+        except Exception as error:
+            # The message of an error may quote the text.
+            return Refusal(RefusedError(500, f"this is a bug in nmt: {type(error).__name__}"))
+
+    def _require_headers(self, request: Request) -> None:
+        headers, limits = request.scope["headers"], self._service.limits
+        names = [name for name, _ in headers]
+        size = len(request.scope["raw_path"]) + sum(map(len, itertools.chain(*headers)))
+        if len(names) > limits.headers or size > limits.head_bytes:
+            raise RefusedError(431, "the request has too many headers, or too long ones")
+        if request.scope["http_version"] not in ("1.0", "1.1"):
+            raise RefusedError(505, "the version of HTTP must be 1.0 or 1.1")
+        if b"transfer-encoding" in names and b"content-length" in names:
+            raise RefusedError(400, "the request has both content-length and transfer-encoding")
+
+    def _require_token(self, request: Request) -> None:
+        if not self._tokens.allow_header(request):
+            raise RefusedError(
+                401, "a token is needed: `Authorization: Bearer TOKEN`",
+                headers={"www-authenticate": "Bearer"},
+            )  # fmt: skip
+
+    async def translate(self, request: Request) -> Response:
+        """Translate lines or a document."""
+        service = self._service
+        service.require_room()
+        fields = parse_json(await read_body(request, service.limits))
+        asked = parse_request(fields, service.config, service.search, service.limits)
+        if asked.document is None:
+            translations = await service.translate(asked, request)
+            lines = [as_json_line(*numbered) for numbered in enumerate(translations)]
+            if JSON_LINES in request.headers.get("accept", ""):
+                return Response("".join(lines), media_type=JSON_LINES)
+            return _json({"translations": lines})
+        data, document, translations = await service.translate_document(asked, request)
+        places = zip(translations, document.places, strict=True)
+        lines = [as_json_line(index, *placed) for index, placed in enumerate(places)]
+        written = json.dumps(asked.document.written(data), ensure_ascii=False)
+        return _json({"translations": lines}, f', "document": {written}')
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts and durations for Prometheus."""
+        return Response(self._service.metrics.text(), media_type=CONTENT_TYPE)
+
+    async def health(self, request: Request) -> Response:
+        """Whether the process works; if not, it should be started again."""
+        return _state("ok" if self._service.is_alive else "stalled")
+
+    async def ready(self, request: Request) -> Response:
+        """Whether requests are accepted."""
+        return _state("ok" if self._service.is_ready else "not ready")
+
+    async def page(self, request: Request) -> Response:
+        """The page to translate by hand."""
+        languages = self._service.config.languages
+        characters = self._service.limits.characters
+        text, policy = page_and_policy(languages.src, languages.tgt, characters)
+        headers = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
+        return HTMLResponse(text, headers=headers)
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of this interface."""
+        return Response(OPENAPI.read_bytes(), media_type="application/json")
+
+
+def _json(lists: dict[str, list[str]], more: str = "") -> Response:
+    """An object of lists whose elements are JSON already."""
+    fields = ", ".join(
+        f'"{name}": [{", ".join(line.rstrip() for line in lines)}]' for name, lines in lists.items()
+    )
+    content = f"{{{fields}{more}}}\n".encode("utf-8", "replace")
+    return Response(content, media_type="application/json")
+
+
+def _state(state: str) -> Response:
+    return PlainTextResponse(f"{state}\n", 200 if state == "ok" else 503)
+
+
+async def _http_error(_: Request, error: HTTPException) -> Response:
+    """The answer to a path or a method that does not exist."""
+    headers = dict(error.headers or {})
+    return Refusal(RefusedError(error.status_code, error.detail.lower(), headers=headers))

@@ -1,0 +1,232 @@
+"""The interface of LibreTranslate, so that its clients can use a model of nmt.
+
+Paths, fields and answers are those of its documentation; https://libretranslate.com/docs.
+"""
+
+import math
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.languages.names import ENGLISH_NAMES
+from nmt_cli.data.languages.trigrams import line_sums
+from nmt_cli.data.languages.words import base_code
+from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.refusals import RefusedError
+from nmt_cli.server.service import Service
+from nmt_cli.server.strict_json import parse_json
+from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
+from nmt_cli.translation.calls import chosen_settings
+from nmt_cli.translation.constraints import NO_CONSTRAINTS
+from nmt_cli.translation.result import Translation
+
+AUTO = "auto"
+FORMATS = ("text", "html")
+MAX_FIELDS = 1_000
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request for translations; is_list: whether the texts were given as a list."""
+
+    texts: list[str]
+    is_list: bool
+    source: str
+    format: str
+    alternatives: int
+
+
+class LibreTranslate:
+    """The handlers of these paths."""
+
+    def __init__(self, service: Service, tokens: Tokens, text: TextStatistics | None) -> None:
+        """text: what is usual in the training text, which tells the two languages apart."""
+        self._service = service
+        self._tokens = tokens
+        self._text = text
+        languages = service.config.languages
+        self._languages = languages.src, languages.tgt
+
+    async def translate(self, request: Request) -> Response:
+        """Translate a text, or several."""
+        self._service.require_room()
+        asked = self._asked(await self._fields(request))
+        answers = [await self._translated(text, asked, request) for text in asked.texts]
+        detected = [self._detected(text) for text in asked.texts]
+        result: dict[str, Any] = {"translatedText": [answer[0] for answer in answers]}
+        if asked.alternatives:
+            result["alternatives"] = [answer[1:] for answer in answers]
+        if asked.source == AUTO:
+            result["detectedLanguage"] = detected
+        if not asked.is_list:
+            result = {name: values[0] for name, values in result.items()}
+        return _answer(result)
+
+    async def languages(self, request: Request) -> Response:
+        """The languages, each with those that it can be translated to."""
+        src, tgt = self._languages
+        return _answer(
+            [
+                {"code": src, "name": _name(src), "targets": [tgt]},
+                {"code": tgt, "name": _name(tgt), "targets": []},
+            ]
+        )
+
+    async def detect(self, request: Request) -> Response:
+        """Which of the two languages of the model a text is in."""
+        texts = _texts((await self._fields(request)).get("q"))
+        require_characters(texts, self._service.limits)
+        return _answer([self._detected("\n".join(texts))])
+
+    async def settings(self, request: Request) -> Response:
+        """What a page of LibreTranslate asks before it shows itself."""
+        src, tgt = ({"code": code, "name": _name(code)} for code in self._languages)
+        return _answer(
+            {
+                "apiKeys": self._tokens.are_needed,
+                "charLimit": self._service.limits.characters,
+                "filesTranslation": False,
+                "frontendTimeout": 500,
+                "keyRequired": self._tokens.are_needed,
+                "language": {"source": src, "target": tgt},
+                "suggestions": False,
+                "supportedFilesFormat": [],
+            }
+        )
+
+    async def suggest(self, request: Request) -> Response:
+        """Suggestions are not collected."""
+        raise RefusedError(403, "this server takes no suggestions")
+
+    async def health(self, request: Request) -> Response:
+        """Whether requests are accepted."""
+        if not self._service.is_ready:
+            raise RefusedError(503, "not ready")
+        return _answer({"status": "ok"})
+
+    async def _fields(self, request: Request) -> Mapping[str, Any]:
+        """The fields of a request, as JSON or as a form; raises RefusedError without a token."""
+        body = await read_body(request, self._service.limits)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        fields = parse_json(body) if kind == "application/json" else _form(body)
+        key = fields.get("api_key", "")
+        is_allowed = isinstance(key, str) and self._tokens.allow(key)
+        if not is_allowed and not self._tokens.allow_header(request):
+            raise RefusedError(403, "a valid api_key is needed")
+        return fields
+
+    def _asked(self, fields: Mapping[str, Any]) -> _Asked:
+        """The request; raises RefusedError for fields that are missing or wrong."""
+        given = fields.get("q")
+        texts = _texts(given)
+        require_characters(texts, self._service.limits)
+        source, target = (self._language(fields, name) for name in ("source", "target"))
+        src, tgt = self._languages
+        if source not in (AUTO, src):
+            raise RefusedError(400, f"{source} cannot be translated from", f"known: {src}")
+        if target != tgt:
+            raise RefusedError(400, f"{target} cannot be translated to", f"known: {tgt}")
+        chosen = fields.get("format") or "text"
+        if chosen not in FORMATS:
+            raise RefusedError(400, "format must be text or html")
+        return _Asked(texts, isinstance(given, list), source, chosen, self._alternatives(fields))
+
+    def _language(self, fields: Mapping[str, Any], name: str) -> str:
+        """A language as the model calls it, where it is one of its languages."""
+        value = fields.get(name)
+        if not isinstance(value, str) or not value:
+            raise RefusedError(400, f"{name} is missing")
+        codes = [code for code in self._languages if base_code(code) == base_code(value)]
+        return codes[0] if codes else value[:40]
+
+    def _alternatives(self, fields: Mapping[str, Any]) -> int:
+        value = fields.get("alternatives") or 0
+        if isinstance(value, str) and value.isascii() and value.isdecimal():
+            value = int(value[:4])
+        most = self._service.limits.beam - 1
+        if type(value) is not int or not 0 <= value <= most:
+            raise RefusedError(400, f"alternatives must be a number from 0 to {most}")
+        return value
+
+    async def _translated(self, text: str, asked: _Asked, request: Request) -> list[str]:
+        """The translation of a text, followed by alternatives, without duplicates."""
+        search = self._search(asked.alternatives)
+        if asked.format == "html":
+            document = DocumentText("html", text.encode("utf-8"))
+            page = TranslateRequest((), search, NO_CONSTRAINTS, document)
+            data, _, _ = await self._service.translate_document(page, request)
+            return [data.decode("utf-8", "replace")]
+        lines = tuple(text.split("\n"))
+        translations = await self._service.translate(TranslateRequest(lines, search), request)
+        ranked = [_ranked(translations, rank) for rank in range(asked.alternatives + 1)]
+        return list(dict.fromkeys(ranked))
+
+    def _search(self, alternatives: int) -> SearchConfig:
+        search = self._service.search
+        if not alternatives:
+            return search
+        count = alternatives + 1
+        options = {"n_best": count, "beam": max(search.beam, count)}
+        return chosen_settings(self._service.config, search, options)
+
+    def _detected(self, text: str) -> dict[str, object]:
+        """The likelier of the two languages of the model, and how certain that is, in percent."""
+        src, tgt = self._languages
+        line = " ".join(text.split())
+        if self._text is None or not len(self._text.language_odds) or len(line) < 3:
+            return {"confidence": 0, "language": src}
+        encoded = np.frombuffer(f"{line}\n".encode("utf-8", "replace"), np.uint8)
+        odds = float(line_sums(encoded, self._text.language_odds)[0][0])
+        certainty = round(100 / (1 + math.exp(-min(abs(odds), 50.0))))
+        return {"confidence": certainty, "language": src if odds >= 0 else tgt}
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a field `q`: one, or a list."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise RefusedError(400, "q must be a text, or a list of texts")
+    if not given:
+        raise RefusedError(400, "q is empty")
+    return given
+
+
+def _form(body: bytes) -> dict[str, Any]:
+    """The fields of a form; `q` may occur several times."""
+    try:
+        pairs = urllib.parse.parse_qs(
+            body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS,
+            errors="strict",
+        )  # fmt: skip
+    except ValueError:
+        raise RefusedError(400, "the body is not a form in UTF-8, and not JSON") from None
+    return {name: values if len(values) > 1 else values[0] for name, values in pairs.items()}
+
+
+def _ranked(translations: Sequence[Translation], rank: int) -> str:
+    """The lines of a text, each with its translation of this rank, or the last it has."""
+    return "\n".join(
+        each.hypotheses[min(rank, len(each.hypotheses) - 1)].text for each in translations
+    )
+
+
+def _name(code: str) -> str:
+    """The English name of a language.
+
+    >>> _name("deu"), _name("xx")
+    ('German', 'xx')
+    """
+    names = {known: name for name, known in ENGLISH_NAMES.items()}
+    name = names.get(base_code(code))
+    return name.capitalize() if name else code
+
+
+def _answer(content: object) -> Response:
+    return JSONResponse(content)

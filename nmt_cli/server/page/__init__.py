@@ -1,0 +1,1 @@
+"""The page of `nmt serve`, to translate by hand in a browser."""

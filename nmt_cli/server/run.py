@@ -1,0 +1,94 @@
+"""Runs the server until a signal ends it."""
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.applications import Starlette
+
+from nmt_cli.errors import UnavailableError
+from nmt_cli.server.connections import TimedConnection
+from nmt_cli.server.limits import Limits
+
+# Requests that were accepted are finished within this time after SIGTERM.
+DRAIN_SECONDS = 10
+KEEP_ALIVE_SECONDS = 5
+MAX_CONNECTIONS = 2_048
+BACKLOG = 1_024
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn's server; after a signal the process goes on, so that nmt chooses the exit code."""
+
+    def __init__(self, app: Starlette, on_stop: Callable[[], None]) -> None:
+        """on_stop: called at the signal, when no more connections are accepted."""
+        config = uvicorn.Config(
+            app,
+            http=TimedConnection,
+            loop="asyncio",
+            ws="none",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            h11_max_incomplete_event_size=Limits().head_bytes,
+            limit_concurrency=MAX_CONNECTIONS,
+        )
+        super().__init__(config)
+        self._on_stop = on_stop
+        # What uvicorn says of malformed requests may quote them.
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and Ctrl-C; a second one ends the process at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self._handle) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        self.stop()
+
+    def stop(self) -> None:
+        """Accept no more connections, and finish the requests that were accepted."""
+        self._on_stop()
+        self.should_exit = True
+
+    def answer(self, listener: socket.socket) -> None:
+        """Answer the requests that come to this socket until SIGTERM, Ctrl-C or `stop`."""
+        self.run(sockets=[listener])
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises UnavailableError if it cannot."""
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = infos[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise UnavailableError(
+            f"cannot listen on {host}, port {port}: {error.strerror}",
+            "choose another port with --port, or an address of this machine with --host",
+        ) from error
+    return listener

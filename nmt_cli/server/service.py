@@ -1,0 +1,168 @@
+"""Translates requests with the worker: admission, deadlines, and clients that leave."""
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.markup.marked_text import plain_text, raw_text
+from nmt_cli.documents.document import Document
+from nmt_cli.errors import NmtError
+from nmt_cli.server.limits import Limits
+from nmt_cli.server.metrics import Metrics
+from nmt_cli.server.refusals import RefusedError
+from nmt_cli.server.translate_requests import TranslateRequest, require_characters
+from nmt_cli.translation.continuous.worker import TranslationWorker
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.translator import Translator
+
+Result = TypeVar("Result")
+# The rate at which requests are answered is measured over so many of them.
+RATE_REQUESTS = 50
+# A single step, or the preparation of a request, never takes this long.
+STALLED_SECONDS = 30.0
+# Before the first request: what the translator makes when it is first needed.
+WARM_UP = ["One.", "Two {name}."]
+
+
+class ClientLeftError(Exception):
+    """The client has closed the connection: there is nobody to answer."""
+
+
+class Service:
+    """The translator of a server and the requests in work.
+
+    search: the settings that requests may change; draining: no request is accepted any more.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        search: SearchConfig,
+        limits: Limits,
+        make_worker: Callable[[Translator], TranslationWorker] = TranslationWorker,
+    ) -> None:
+        self.config = translator.config
+        self.text = translator.quality.text
+        self.search = search
+        self.limits = limits
+        self.worker = make_worker(translator)
+        self.metrics = Metrics(self.worker)
+        self.metrics.waiting.set_function(lambda: self._count)
+        self.draining = False
+        self._count = 0
+        self._finished: deque[float] = deque(maxlen=RATE_REQUESTS)
+        self._ready = self.worker.submit(lambda each: each.translate(WARM_UP, search=search))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the worker runs, and is not stuck in one step."""
+        return self.worker.is_alive and self.worker.turn_seconds < STALLED_SECONDS
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are accepted."""
+        warmed_up = self._ready.done() and self._ready.exception() is None
+        return warmed_up and self.is_alive and not self.draining
+
+    def close(self) -> None:
+        """End the worker."""
+        self.worker.close()
+
+    def drain(self) -> None:
+        """Be ready for no more requests, because the server is about to stop."""
+        self.draining = True
+
+    def require_room(self) -> None:
+        """Raise RefusedError if no request is accepted at present."""
+        if self._count >= self.limits.requests:
+            seconds = str(self._seconds_until_free())
+            raise RefusedError(
+                429, "too many requests are waiting", f"try again in {seconds} s",
+                {"retry-after": seconds},
+            )  # fmt: skip
+
+    def _seconds_until_free(self) -> int:
+        """When half of the requests in work will be done, at the present rate."""
+        if len(self._finished) < 2:
+            return 1
+        rate = (len(self._finished) - 1) / max(1e-3, time.monotonic() - self._finished[0])
+        return min(60, max(1, math.ceil(self._count / 2 / rate)))
+
+    async def translate(self, asked: TranslateRequest, request: Request) -> list[Translation]:
+        """The translations of the lines of a request."""
+        translations = await self.run(
+            lambda translator: translator.translate_window(
+                asked.lines, search=asked.search, constraints=asked.constraints
+            ),
+            request,
+        )
+        self.metrics.count(translations)
+        return translations
+
+    async def translate_document(
+        self, asked: TranslateRequest, request: Request
+    ) -> tuple[bytes, Document, list[Translation]]:
+        """The translated document, the document, and the translation of each of its segments."""
+        source = asked.document
+        assert source is not None
+        language = self.config.languages.tgt
+        document = await asyncio.to_thread(source.read, "" if language == "tgt" else language)
+        segments = document.segments
+        require_characters([raw_text(segment) for segment in segments], self.limits)
+        results = await self.run(
+            lambda translator: translator.translate_marked(
+                segments, search=asked.search, constraints=asked.constraints
+            ),
+            request,
+        )
+        translations = [result.translation for result in results]
+        self.metrics.count(translations)
+        pieces = [
+            result.pieces if plain_text(result.pieces).strip() else segment
+            for result, segment in zip(results, segments, strict=True)
+        ]
+        flags = [translation.flags for translation in translations]
+        return await asyncio.to_thread(document.render, pieces, flags), document, translations
+
+    async def run(self, function: Callable[[Translator], Result], request: Request) -> Result:
+        """The result of a function of the worker, for a request whose body has been read.
+
+        Raises RefusedError if there are too many requests, or at the deadline, and ClientLeftError
+        when the client leaves; then the work is dropped.
+        """
+        self.require_room()
+        self._count += 1
+        work = asyncio.wrap_future(self.worker.submit(function))
+        gone = asyncio.ensure_future(_has_left(request))
+        try:
+            tasks: list[asyncio.Future[Any]] = [work, gone]
+            await asyncio.wait(
+                tasks, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if work.done():
+                self._finished.append(time.monotonic())
+                return await work
+            if gone.done():
+                raise ClientLeftError
+            raise RefusedError(503, f"not translated within {self.limits.seconds:g} s")
+        except NmtError as error:
+            raise RefusedError(400, error.message, error.hint) from None
+        finally:
+            self._count -= 1
+            for task in (work, gone):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await gone
+
+
+async def _has_left(request: Request) -> None:
+    """Return when the client of a request, whose body has been read, closes the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,152 @@
+"""The body of `POST /v1/translate`: what is to be translated, and how."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nmt_cli.config.schema import Config
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.lexical.glossary import Entry, parse_entry
+from nmt_cli.documents.document import Document, ReadOptions
+from nmt_cli.documents.kinds import KINDS, read_document
+from nmt_cli.errors import NmtError, did_you_mean
+from nmt_cli.server.limits import Limits
+from nmt_cli.server.refusals import RefusedError
+from nmt_cli.translation.calls import chosen_settings
+from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
+
+# The settings of a search that a request may give, with their types.
+OPTIONS: dict[str, type] = {
+    "beam": int, "n_best": int, "alignment": bool, "sentences": str, "markup": str,
+    "keep_numbers": bool, "retry": bool, "replace_unknown": bool,
+}  # fmt: skip
+FIELDS = ("lines", "document", "glossary", *OPTIONS)
+TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
+
+
+@dataclass(frozen=True)
+class DocumentText:
+    """A document to translate: its content and its kind."""
+
+    kind: str
+    data: bytes
+
+    def read(self, language: str) -> Document:
+        """The segments of the document; language: the code of the target language."""
+        return read_document(self.data, self.kind, ReadOptions("document", language))
+
+    def written(self, data: bytes) -> dict[str, str]:
+        """The translated document, in the form in which it was given."""
+        if KINDS[self.kind].is_binary:
+            return {"kind": self.kind, "base64": base64.b64encode(data).decode("ascii")}
+        return {"kind": self.kind, "text": data.decode("utf-8", "replace")}
+
+
+@dataclass(frozen=True)
+class TranslateRequest:
+    """Lines, or a document, with the settings of the search and a glossary."""
+
+    lines: tuple[str, ...]
+    search: SearchConfig
+    constraints: Constraints = NO_CONSTRAINTS
+    document: DocumentText | None = None
+
+
+def parse_request(
+    fields: Mapping[str, Any], config: Config, search: SearchConfig, limits: Limits
+) -> TranslateRequest:
+    """The request with these fields; raises RefusedError for one that is wrong or too large.
+
+    search: the settings that the request may change.
+    """
+    for name in fields:
+        if name not in FIELDS:
+            raise RefusedError(400, f"there is no field `{name[:40]}`", did_you_mean(name, FIELDS))
+    if ("lines" in fields) == ("document" in fields):
+        raise RefusedError(400, "give either `lines` or `document`")
+    document = _document(fields["document"]) if "document" in fields else None
+    lines = _lines(fields["lines"]) if "lines" in fields else ()
+    constraints = _constraints(fields.get("glossary", {}))
+    text = [*lines, *(entry.source for entry in constraints.glossary)]
+    text += [form for entry in constraints.glossary for form in entry.forms]
+    require_characters(text, limits)
+    return TranslateRequest(
+        lines, _search(fields, config, search, constraints, limits), constraints, document
+    )
+
+
+def require_characters(texts: Sequence[str], limits: Limits) -> None:
+    """Raise RefusedError if the texts, each counted with a character more, are too long."""
+    count = sum(len(text) + 1 for text in texts)
+    if count > limits.characters:
+        raise RefusedError(
+            413, f"the text has {count:,} characters; a request may have {limits.characters:,}",
+            "send it in several requests",
+        )  # fmt: skip
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
+        raise RefusedError(400, "`lines` must be a list of texts")
+    return tuple(value)
+
+
+def _document(value: object) -> DocumentText:
+    if not isinstance(value, dict) or not value.keys() <= {"kind", "text", "base64"}:
+        raise RefusedError(400, "`document` must have `kind`, and `text` or `base64`")
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join(KINDS)
+        raise RefusedError(400, "`document.kind` is not a kind of documents", f"known: {known}")
+    name = "base64" if KINDS[kind].is_binary else "text"
+    content = value.get(name)
+    if not isinstance(content, str) or len(value) != 2:
+        raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
+    if name == "text":
+        return DocumentText(kind, content.encode("utf-8"))
+    try:
+        return DocumentText(kind, base64.b64decode(content, validate=True))
+    except binascii.Error as error:
+        raise RefusedError(400, f"`document.base64`: {error}") from None
+
+
+def _constraints(value: object) -> Constraints:
+    if not isinstance(value, dict):
+        raise RefusedError(400, "`glossary` must be an object: source term -> target forms")
+    entries = tuple(_entry(index, *item) for index, item in enumerate(value.items(), 1))
+    return Constraints((), entries) if entries else NO_CONSTRAINTS
+
+
+def _entry(number: int, term: str, forms: object) -> Entry:
+    given = [forms] if isinstance(forms, str) else forms
+    if not isinstance(given, list) or not all(isinstance(form, str) for form in given):
+        raise RefusedError(400, f"`glossary`, entry {number}: the forms must be texts")
+    if any("|" in form for form in given):
+        raise RefusedError(400, f"`glossary`, entry {number}: a form has a `|`", "give a list")
+    try:
+        return parse_entry(f"{term}\t{'|'.join(given)}", number)
+    except ValueError as error:
+        raise RefusedError(400, f"`glossary`, entry {number}: {error}") from None
+
+
+def _search(
+    fields: Mapping[str, Any],
+    config: Config,
+    search: SearchConfig,
+    constraints: Constraints,
+    limits: Limits,
+) -> SearchConfig:
+    given = {name: value for name, value in fields.items() if name in OPTIONS}
+    for name, value in given.items():
+        if type(value) is not OPTIONS[name]:
+            raise RefusedError(400, f"`{name}` must be {TYPE_NAMES[OPTIONS[name]]}")
+    if given.get("beam", 1) > limits.beam:
+        raise RefusedError(400, f"`beam` may be {limits.beam} at most")
+    try:
+        chosen = chosen_settings(config, search, given)
+        check_constraints(constraints, chosen)
+    except NmtError as error:
+        raise RefusedError(400, error.message.removeprefix("translate(): "), error.hint) from None
+    return chosen

@@ -1,0 +1,1 @@
+"""Continuous batching: the translations of several callers share the slots of one search."""

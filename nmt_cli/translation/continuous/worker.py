@@ -1,0 +1,169 @@
+"""A thread that owns a translator and works on the translations of several callers at once.
+
+The code that translates lines is written as if it were alone: it asks for searches and waits for
+their results. Here each call runs in a greenlet, a function whose execution can be suspended. While
+it waits for its search, other calls begin or go on, and the sources of all of them share the slots
+of one search: a call joins at the next step. Only one greenlet runs at a time, in one thread.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, TypeVar
+
+from greenlet import getcurrent, greenlet
+
+from nmt_cli.translation.continuous.shared_searches import SharedSearches
+from nmt_cli.translation.continuous.tickets import Ticket
+from nmt_cli.translation.translator import Translator
+
+Result = TypeVar("Result")
+
+
+class CallCancelledError(BaseException):
+    """Raised in a call that nobody waits for any more; no handler of errors may catch it."""
+
+
+class _Call:
+    """A function to run with the translator, and the future of its result."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.future: Future[Any] = Future()
+        self.greenlet: greenlet | None = None
+
+    def run(self) -> None:
+        """Run in the greenlet of the call."""
+        if self.future.cancelled():
+            return
+        try:
+            result = self.function()
+        except CallCancelledError:
+            return
+        except BaseException as error:
+            self._settle(self.future.set_exception, error)
+        else:
+            self._settle(self.future.set_result, result)
+
+    def fail(self, error: BaseException) -> None:
+        """Let the call fail, if it is not done yet."""
+        self._settle(self.future.set_exception, error)
+
+    def _settle(self, settle: Callable[[Any], None], value: object) -> None:
+        try:
+            settle(value)
+        except InvalidStateError:
+            # It was cancelled, or has failed before.
+            return
+
+
+class TranslationWorker:
+    """Runs calls with one translator in one thread, interleaved at the steps of their searches.
+
+    restarts: how often the worker began again after an error of its own.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        """The translator must not be used elsewhere until the worker is closed."""
+        self._translator = translator
+        self._inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._closing = False
+        self._turn_begun = 0.0
+        self._thread = threading.Thread(target=self._work, name="translate", daemon=True)
+        self.restarts = 0
+        self._reset()
+        self._thread.start()
+
+    def submit(self, function: Callable[[Translator], Result]) -> "Future[Result]":
+        """Run `function` with the translator; it is dropped when the future is cancelled.
+
+        The future is never in the state "running", so that it can be cancelled at any time.
+        """
+        call = _Call(lambda: function(self._translator))
+        if self._closing:
+            call.fail(RuntimeError("the worker is closed"))
+        else:
+            self._inbox.put(call)
+        return call.future
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Take no more calls, finish those that were submitted, and end the thread."""
+        self._closing = True
+        self._inbox.put(None)
+        self._thread.join(seconds)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    @property
+    def turn_seconds(self) -> float:
+        """How long the work between two looks at new calls has taken so far; 0 while idle."""
+        begun = self._turn_begun
+        return time.monotonic() - begun if begun else 0.0
+
+    @property
+    def steps(self) -> int:
+        """The number of steps so far."""
+        return self._searches.steps
+
+    @property
+    def busy_slots(self) -> int:
+        """The sources that are searched at present."""
+        return self._searches.busy_slots
+
+    def _reset(self) -> None:
+        self._searches = SharedSearches(self._translator.engine, self._wait)
+        self._translator.search_with(self._searches)
+        self._calls: list[_Call] = []
+        self._waiting: dict[Ticket, greenlet] = {}
+
+    def _wait(self, ticket: Ticket) -> None:
+        """Let the others go on until this ticket is done; called in the greenlet of a call."""
+        this = getcurrent()
+        assert this.parent is not None, "the translator of a worker was called outside of it"
+        self._waiting[ticket] = this
+        try:
+            this.parent.switch()
+        finally:
+            self._waiting.pop(ticket, None)
+
+    def _work(self) -> None:
+        """The thread: begins again after an error that is not one of a call."""
+        while not (self._closing and self._inbox.empty() and not self._calls):
+            try:
+                self._receive()
+                self._turn_begun = time.monotonic()
+                self._turn()
+            except BaseException as error:
+                self.restarts += 1
+                for call in self._calls:
+                    call.fail(error)
+                self._reset()
+            self._turn_begun = 0.0
+
+    def _receive(self) -> None:
+        """Take new calls from the inbox; waits for one if there is nothing else to do."""
+        if not self._calls:
+            self._take(self._inbox.get())
+        while not self._inbox.empty():
+            self._take(self._inbox.get())
+
+    def _take(self, call: _Call | None) -> None:
+        if call is not None:
+            self._calls.append(call)
+
+    def _turn(self) -> None:
+        """Begin new calls, drop cancelled ones, run a step, and go on with calls that it served."""
+        for call in self._calls:
+            if call.greenlet is None:
+                call.greenlet = greenlet(call.run)
+                call.greenlet.switch()
+            elif call.future.cancelled():
+                call.greenlet.throw(CallCancelledError)
+        for ticket in self._searches.step():
+            self._waiting[ticket].switch()
+        self._calls = [call for call in self._calls if call.greenlet and not call.greenlet.dead]

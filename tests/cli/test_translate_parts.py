@@ -1,0 +1,161 @@
+"""A text in parts: the parts joined are the translation of the whole text, or an error says why."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.cli import main
+from nmt_cli.cli.commands.translation.parts import Part
+from nmt_cli.model_dir import save_model
+
+LINES = ["abc", "", "b a", "cccc cc", "a", "ab", "cab", "bbb", "acb ac", "c"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    config = byte_config({"search.beam": 3})
+    save_model(tmp_path / "model", byte_model(config).state_dict(), config, byte_subwords(), {})
+    Path("test.en").write_text("\n".join(LINES) + "\n", "utf-8")
+    Path("starts").write_text("".join(f"{'a' * (index % 3)}\n" for index in range(len(LINES))))
+
+
+def nmt(*arguments: str) -> int:
+    return main(["translate", "-q", *arguments])
+
+
+def translated_in_parts(count: int, *options: str) -> bytes:
+    """The joined translation of parts that were translated in any order."""
+    for number in reversed(range(1, count + 1)):
+        assert nmt("test.en", "--part", f"{number}/{count}", "-o", "out.{part}", *options) == 0
+    assert nmt("--join", "out.{part}", "-o", "joined", *options) == 0
+    joined = Path("joined").read_bytes()
+    for path in [Path("joined"), *Path().glob("out.*")]:
+        path.unlink()
+    return joined
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 13])
+def test_parts_joined_are_the_whole(count: int) -> None:
+    assert nmt("test.en", "-o", "whole") == 0
+    assert translated_in_parts(count) == Path("whole").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--json"],
+        ["--n-best", "2"],
+        ["--n-best", "2", "--json"],
+        ["--scores"],
+        ["--sample", "--seed", "3"],
+        ["--prefix", "starts"],
+    ],
+    ids=" ".join,
+)
+def test_parts_keep_indices_samples_and_prefixes_of_the_whole(options: list[str]) -> None:
+    """--sample draws by the index of the line in the whole text."""
+    assert nmt("test.en", "-o", "whole", *options) == 0
+    for count in (3, 4):
+        assert translated_in_parts(count, *options) == Path("whole").read_bytes()
+
+
+def test_flags_and_checks_of_a_part_name_lines_of_the_whole_text(capfd) -> None:
+    assert nmt("test.en", "--part", "2/4", "--flag-file", "flags", "--verify", "-o", "out") == 0
+    rows = [row.split("\t") for row in Path("flags").read_text().splitlines()[1:]]
+    assert rows
+    assert all(LINES[int(row[0]) - 1] == row[2] for row in rows)
+    assert {int(row[0]) % 4 for row in rows} == {2}
+
+
+def test_a_part_reads_stdin_and_the_stride_is_that_of_the_lines(monkeypatch, capfdbinary) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(Path("test.en").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert nmt("--part", "3/4", "--json") == 0
+    documents = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+    assert [document["line"] for document in documents] == [2, 6]
+    assert [document["source"] for document in documents] == LINES[2::4]
+
+
+def test_sizes_of_parts_add_up() -> None:
+    for lines in range(12):
+        sizes = [Part(number, 5).size(lines) for number in range(1, 6)]
+        assert sizes == [len(range(number, lines, 5)) for number in range(5)]
+
+
+def parts(**texts: str) -> None:
+    for name, text in texts.items():
+        Path("out." + name.strip("_").replace("_", "-")).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "message"),
+    [
+        ({}, 66, "no part in `.`"),
+        ({"_1_of_3": "a\n", "_3_of_3": "a\n"}, 66, "of 3 parts, 2 is missing"),
+        ({"_3_of_3": "a\n"}, 66, "of 3 parts, 1, 2 are missing"),
+        ({"_1_of_1": "a\n", "_1_of_2": "a\n", "_2_of_2": ""}, 66, "parts of 1 and of 2"),
+        (
+            {"_1_of_2": "a\n", "_2_of_2": "a\na\n"},
+            65,
+            "ends after 1 line, but `out.2-of-2` goes on",
+        ),
+        ({"_1_of_2": "a\na\na\n", "_2_of_2": "a\n"}, 65, "`out.2-of-2` ends after 1 line"),
+        ({"_1_of_2": "a\n", "_2_of_2": "a\n"}, 0, ""),
+        ({"_1_of_2": "a\na\n", "_2_of_2": "a\n"}, 0, ""),
+    ],
+)
+def test_missing_parts_and_lines_are_noticed(capsys, files, code: int, message: str) -> None:
+    parts(**files)
+    assert nmt("--join", "out.{part}", "-o", "joined") == code
+    assert message in capsys.readouterr().err
+    assert Path("joined").exists() == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("second", "options", "message"),
+    [
+        ('{"line": 3}\n', ["--json"], "no translation of line 2"),
+        ("b\n", ["--json"], "`out.2-of-2`, line 1: not a line of nmt translate --json"),
+        ("b\n", ["--n-best", "2"], "line 1: not a line of an n-best list"),
+    ],
+)
+def test_missing_and_foreign_records_are_noticed(capsys, second, options, message) -> None:
+    first = '{"line": 0}\n' if "--json" in options else "0 ||| a ||| 0.1\n"
+    parts(_1_of_2=first, _2_of_2=second)
+    assert nmt("--join", "out.{part}", "-o", "joined", *options) == 65
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--part", "0/3"], "--part 0/3: not a part"),
+        (["--part", "4/3"], "not a part"),
+        (["--part", "1"], "not a part"),
+        (["--part", "-1/3"], "not a part"),
+        (["--join", "out"], "the name needs `{part}` once"),
+        (["--document", "page.html", "--part", "1/2"], "--part: not for documents"),
+    ],
+)
+def test_wrong_parts_are_refused(capsys, arguments: list[str], message: str) -> None:
+    Path("page.html").write_text("<p>a</p>")
+    assert nmt(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_joining_overwrites_no_part_and_no_other_file() -> None:
+    parts(_1_of_1="a\n")
+    Path("mine").write_text("mine")
+    assert nmt("--join", "out.{part}", "-o", "out.1-of-1", "--force") == 73
+    assert nmt("--join", "out.{part}", "-o", "mine") == 73
+    assert nmt("--join", "out.{part}", "-o", "mine", "--force") == 0
+    assert Path("mine").read_text() == "a\n"

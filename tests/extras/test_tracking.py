@@ -1,0 +1,269 @@
+"""Trackers cannot slow down or stop training, get what log.jsonl has, and `nmt runs` reads logs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.cli.commands.train import _tracking
+from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
+from nmt_cli.errors import NoInputError, UnavailableError, UsageError
+from nmt_cli.extras.tracking import adapters, records
+from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun, TrackerKind, parse_trackers
+from nmt_cli.extras.tracking.curves import picture
+from nmt_cli.extras.tracking.tracker_thread import TrackerThread
+from nmt_cli.terminal.console import Console
+from nmt_cli.training.reporting import train_log
+from nmt_cli.training.reporting.report import Report, Validation
+
+VALIDATION = Validation(4.5, 4.25, 70.1, 12.5, "sig", samples=(("a", "b", "c"),), best=True)
+REPORT = Report(
+    step=10, epoch=0, tokens=100, loss=5.0, nll=4.5, learning_rate=1e-3, gradient_norm=float("nan"),
+    tokens_per_second=250.0, seconds=0.4, validation=VALIDATION, note="finished: 10 steps are done",
+)  # fmt: skip
+RECORD = REPORT.as_json()
+
+
+class Recorder:
+    """A tracker that keeps what it gets; `wait`: each call waits for it."""
+
+    def __init__(self, wait: threading.Event | None = None) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self._wait = wait
+
+    def _keep(self, *call: Any) -> None:
+        if self._wait is not None:
+            self._wait.wait(60)
+        self.calls.append(call)
+
+    def values(self, step, values) -> None:
+        self._keep("values", step, dict(values))
+
+    def text(self, step, name, text) -> None:
+        self._keep("text", step, name, text)
+
+    def close(self) -> None:
+        self._keep("close")
+
+
+def test_a_tracker_gets_the_numbers_and_texts_of_each_record() -> None:
+    tracker, warnings = Recorder(), []
+    thread = TrackerThread("x", lambda: tracker, warnings.append)
+    thread.send(RECORD)
+    thread.close()
+    values, *texts, end = tracker.calls
+    assert values[:2] == ("values", 10)
+    # NaN is left out, and so are texts, flags and the estimate of the time left.
+    assert values[2] == {
+        "train/epoch": 0, "train/tokens": 100, "train/loss": 5, "train/nll": 4.5,
+        "train/learning_rate": 1e-3, "train/tokens_per_second": 250, "train/seconds": 0.4,
+        "train/flops": 0, "train/elapsed_seconds": 0, "validation/loss": 4.5,
+        "validation/nll": 4.25, "validation/perplexity": 70.1, "validation/bleu": 12.5,
+        "validation/averaged": 1,
+    }  # fmt: skip
+    assert texts == [
+        ("text", 10, "note", "finished: 10 steps are done"),
+        ("text", 10, "samples", "source:    a\nreference: b\noutput:    c"),
+    ]
+    assert end == ("close",)
+    assert warnings == []
+
+
+def test_a_tracker_that_hangs_costs_no_time_and_is_warned_of_at_the_end() -> None:
+    wait, warnings = threading.Event(), []
+    tracker = Recorder(wait)
+    thread = TrackerThread(
+        "slow", lambda: tracker, warnings.append, closing_seconds=0.2, most_waiting=50
+    )
+    began = time.monotonic()
+    for _ in range(1_000):
+        thread.send(RECORD)
+    assert time.monotonic() - began < 1
+    thread.close()
+    assert time.monotonic() - began < 2
+    [warning] = warnings
+    # One record is with the tracker, and 50 wait.
+    assert "--track slow: it is too slow; about " in warning
+    assert int(warning.split("about ")[1].split()[0].replace(",", "")) in (999, 1_000)
+    assert tracker.calls == []
+    wait.set()
+
+
+def test_a_tracker_that_hangs_when_it_is_made_costs_no_time() -> None:
+    wait, warnings = threading.Event(), []
+
+    def make() -> Recorder:
+        wait.wait(60)
+        return Recorder()
+
+    began = time.monotonic()
+    thread = TrackerThread("x", make, warnings.append, closing_seconds=0.2)
+    thread.send(RECORD)
+    thread.close()
+    assert time.monotonic() - began < 2
+    assert "about 1 record did not arrive" in warnings[0] or "about 2 records" in warnings[0]
+    wait.set()
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no\nserver"), SystemExit("no server"), MemoryError()]
+)
+def test_a_tracker_that_raises_is_warned_of_once(error: BaseException) -> None:
+    class Failing(Recorder):
+        def values(self, step, values) -> None:
+            super().values(step, values)
+            raise error
+
+    tracker, warnings = Failing(), []
+    thread = TrackerThread("x", lambda: tracker, warnings.append)
+    for _ in range(20):
+        thread.send(RECORD)
+        time.sleep(0.01)
+    thread.close()
+    [warning] = warnings
+    assert warning.startswith(f"--track x failed and gets nothing more: {type(error).__name__}")
+    assert "\n" not in warning
+    assert len(tracker.calls) == 1
+
+
+def test_a_slow_tracker_gets_everything_if_it_ends_in_time() -> None:
+    tracker, warnings = Recorder(), []
+
+    def make() -> Recorder:
+        time.sleep(0.3)
+        return tracker
+
+    thread = TrackerThread("x", make, warnings.append)
+    for _ in range(30):
+        thread.send(RECORD)
+    thread.close()
+    assert len(tracker.calls) == 91
+    assert warnings == []
+
+
+def test_training_sends_its_reports_to_each_tracker(monkeypatch, capsys) -> None:
+    made: list[tuple[TrackedRun, Recorder]] = []
+
+    def make(run: TrackedRun) -> Recorder:
+        made.append((run, Recorder()))
+        return made[-1][1]
+
+    monkeypatch.setattr(
+        adapters, "TRACKERS", {"a": TrackerKind(make, "json"), "b": TrackerKind(make, "json")}
+    )
+    with _tracking(Config(), {"a": "", "b": "there"}, Console(sys.stderr)) as send:
+        send(REPORT)
+    assert sorted(run.target for run, _ in made) == ["", "there"]
+    for run, tracker in made:
+        assert run.name == "model"
+        assert run.settings["model.heads"] == Config().model.heads
+        assert [call[0] for call in tracker.calls] == ["values", "text", "text", "close"]
+    with _tracking(Config(), {}, Console(sys.stderr)) as send:
+        send(REPORT)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_tracker_that_cannot_be_used_is_refused_before_any_work(monkeypatch, capsys) -> None:
+    with pytest.raises(UsageError, match="no tracker `tensorbord`") as caught:
+        parse_trackers(["tensorbord"])
+    assert "`tensorboard`" in caught.value.hint
+    monkeypatch.setattr(adapters, "find_spec", lambda name: None)
+    for name, kind in TRACKERS.items():
+        with pytest.raises(UnavailableError, match=kind.module) as error:
+            parse_trackers([f"{name}=there"])
+        assert f"[{name}]" in error.value.hint
+    assert main(["train", "--track", "comet"]) == 2
+    assert "loading torch" not in capsys.readouterr().err
+    monkeypatch.setattr(adapters, "find_spec", lambda name: object())
+    assert parse_trackers(["wandb", "mlflow=a=b"]) == {"wandb": "", "mlflow": "a=b"}
+
+
+# -- nmt runs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, bleus in {"runs/a": (10.0, 31.5, 30.0), "runs/b": (None, None, None)}.items():
+        model = Path(name)
+        model.mkdir(parents=True)
+        lines = []
+        for index, bleu in enumerate(bleus):
+            step = 100 * (index + 1)
+            lines.append({"step": step, "tokens": 1_000 * (index + 1), "nll": 5.0 - index,
+                          "tokens_per_second": 500.0 * (index + 1),
+                          "seconds": 1_800.0 * (index + 1),
+                          "flops": 1e15 * (index + 1)})  # fmt: skip
+            validation = {"nll": 4.0 - index, "perplexity": 50.0 - index, "bleu": bleu}
+            lines.append({"step": step, "tokens": 0, "seconds": 1_800.0 * (index + 1),
+                          "flops": 1e15 * (index + 1), "validation": validation})  # fmt: skip
+        if name == "runs/a":
+            lines.append({**lines[-1], "note": "finished: 300 steps are done; 3e+15 FLOPs counted"})
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (model / "log.jsonl").write_text(text + '{"step": 400, "tok')
+    settings = resolve([SettingsLayer("test", {"train.preset": "small"})]).config
+    Path("runs/a/config.toml").write_text(dump(settings))
+    # What belongs to checkpoints is no run.
+    Path("runs/a/checkpoints/1").mkdir(parents=True)
+    Path("runs/a/checkpoints/1/log.jsonl").write_text("{}")
+    return tmp_path
+
+
+def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
+    assert main(["runs", "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {
+        "schema": 1, "run": "runs/a", "preset": "small", "step": 300, "best_step": 200,
+        "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 1.5,
+        "flops": 3e15, "state": "finished: 300 steps are done",
+    }  # fmt: skip
+    # Without BLEU, the loss decides.
+    assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)
+    assert (second["preset"], second["state"]) == ("", "at step 300")
+    assert main(["runs", "runs/a"]) == 0
+    header, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
+    assert header[0] == "run"
+    cells = [cell.strip() for cell in row if cell.strip()]
+    assert cells == [
+        "runs/a", "small", "300", "200", "31.50", "49.00", "1,000", "1.50", "3.0e+15",
+        "finished: 300 steps are done",
+    ]  # fmt: skip
+
+
+def test_learning_curves_are_drawn_for_each_run(runs: Path, capsys) -> None:
+    assert main(["runs", "--out", "curves.svg"]) == 0
+    drawn = Path("curves.svg").read_text()
+    for words in ("Training loss", "Validation: loss", "Validation: BLEU", "runs/a", "runs/b"):
+        assert words in drawn
+    # Two runs have losses, one has BLEU.
+    assert drawn.count("<polyline") == 5
+    assert main(["runs", "--out", "curves.svg"]) == 0
+    Path("mine.svg").write_text("mine")
+    assert main(["runs", "--out", "mine.svg"]) == 73
+    assert Path("mine.svg").read_text() == "mine"
+    assert main(["runs", "--out", "curves.txt"]) == 2
+
+
+def test_curves_of_long_runs_keep_their_ends() -> None:
+    drawn = picture({"a": [{"step": step, "nll": 1 / step} for step in range(1, 10_001)]})
+    [points] = [line.split('points="')[1].split('"')[0] for line in drawn.split("<polyline")[1:]]
+    assert 500 < len(points.split()) <= 700
+    assert points.split()[-1].startswith("724.0,")
+
+
+def test_folders_without_runs_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 66
+    assert "no log.jsonl in `.`" in capsys.readouterr().err
+    with pytest.raises(NoInputError, match="no folder `absent`"):
+        records.find_runs([Path("absent")])
+    Path("log.jsonl").write_text("")
+    assert main(["runs", "--out", "a.svg"]) == 65
+    assert train_log.NAME == records.LOG

@@ -1,0 +1,161 @@
+"""Attention in C for training on a CPU: output and gradients, on each instruction set."""
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt_cli.batch import Segments
+from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.backends import native
+from nmt_cli.model.backends.dispatch import attend
+from nmt_cli.model.backends.native import attention_kernels
+
+# Shorter, as long as and longer than a block of 64 queries, of vectors of 8 and 16 floats.
+LENGTHS = [3, 64, 1, 130, 17]
+
+
+@pytest.fixture
+def kernels() -> TrainingKernels:
+    found = attention_kernels(cache_folder())
+    if found is None:
+        pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
+    return found
+
+
+def streams(
+    lengths: list[int], key_lengths: list[int], widths: tuple[int, int], filler: int = 0
+) -> tuple[list[torch.Tensor], list[Segments]]:
+    generator = torch.Generator().manual_seed(0)
+    segments = [
+        Segments.from_lengths(sizes, sum(sizes) + filler) for sizes in (lengths, key_lengths)
+    ]
+    sides = ((segments[0], widths[0]), (segments[1], widths[0]), (segments[1], widths[1]))
+    made = [torch.randn(side.tokens, 3, width, generator=generator) for side, width in sides]
+    return made, segments
+
+
+def results(
+    made: list[torch.Tensor], segments: list[Segments], backend: str, causal: bool
+) -> list[torch.Tensor]:
+    """The output and the gradients of the streams; filler has no influence on the loss."""
+    leaves = [stream.clone().requires_grad_() for stream in made]
+    output = attend(*leaves, *segments, causal=causal, backend=backend)
+    used = segments[0].used
+    weight = torch.linspace(-1.0, 1.0, output[:used].numel()).view_as(output[:used])
+    return [
+        output[:used].detach(),
+        *torch.autograd.grad((output[:used].to(weight.dtype) * weight).sum(), leaves),
+    ]
+
+
+@pytest.mark.parametrize("lanes", [16, 8])
+@pytest.mark.parametrize("widths", [(64, 64), (5, 33)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_native_attention_equals_the_plain_one_in_double_precision(
+    kernels, monkeypatch, lanes, widths, causal
+) -> None:
+    forced = TrainingKernels(kernels.library, lanes)
+    monkeypatch.setattr(native, "attention_kernels", lambda _: forced)
+    made, segments = streams(LENGTHS, LENGTHS if causal else [40, 7, 90, 2, 16], widths)
+    expected = results([stream.double() for stream in made], segments, "plain", causal)
+    if lanes > kernels.lanes:
+        with pytest.raises(MissingInstructionsError, match="no kernels of 16 lanes"):
+            results(made, segments, "native", causal)
+        return
+    for actual, exact in zip(results(made, segments, "native", causal), expected, strict=True):
+        torch.testing.assert_close(actual.double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_filler_gives_zeros_and_gets_no_gradient(kernels, causal: bool) -> None:
+    made, segments = streams([5, 20, 0], [5, 20, 0], (16, 16), filler=7)
+    output = attend(*made, *segments, causal=causal, backend="native")
+    assert (output[25:] == 0).all()
+    exact, filled = (
+        results([stream[:length] for stream in made], sides, "native", causal)
+        for length, sides in ((25, [Segments.from_lengths([5, 20])] * 2), (32, segments))
+    )
+    assert torch.equal(exact[0], filled[0])
+    for own, other in zip(exact[1:], filled[1:], strict=True):
+        assert torch.equal(own, other[:25])
+        assert (other[25:] == 0).all()
+
+
+def test_threads_change_no_bit(kernels, monkeypatch) -> None:
+    monkeypatch.setattr(native, "LEAST_WORK_PER_THREAD", 1)
+    made, segments = streams(LENGTHS, LENGTHS, (8, 8))
+    found = []
+    for threads in (1, 2, 4, 9):
+        monkeypatch.setattr("torch.get_num_threads", lambda threads=threads: threads)
+        found.append(results(made, segments, "native", causal=True))
+    for one, other in itertools.pairwise(found):
+        assert all(map(torch.equal, one, other))
+
+
+def test_a_sentence_has_the_same_bits_in_any_batch(kernels) -> None:
+    made, segments = streams(LENGTHS, LENGTHS, (8, 8))
+    together = results(made, segments, "native", causal=True)[0]
+    begin, end = 67, 67 + 1 + 130
+    alone = [Segments.from_lengths([1, 130])] * 2
+    own = attend(*(stream[begin:end] for stream in made), *alone, causal=True, backend="native")
+    assert torch.equal(own, together[begin:end])
+
+
+def test_bf16_streams_are_computed_in_float32(kernels) -> None:
+    made, segments = streams([9, 4], [9, 4], (8, 8))
+    narrow = [stream.bfloat16() for stream in made]
+    with torch.autocast("cpu", torch.bfloat16):
+        output = attend(*narrow, *segments, causal=True, backend="native")
+    wide = [stream.float() for stream in narrow]
+    exact = attend(*wide, *segments, causal=True, backend="native")
+    assert output.dtype == torch.bfloat16
+    assert torch.equal(output, exact.bfloat16())
+
+
+def test_numbers_that_are_not_finite_stay_in_their_sentence(kernels) -> None:
+    made, segments = streams([4, 6], [4, 6], (8, 8))
+    made[2][1, 0, 0] = torch.nan
+    output = attend(*made, *segments, causal=False, backend="native")
+    assert output[:4, 0, 0].isnan().all()
+    assert output[4:].isfinite().all()
+
+
+def test_kernels_that_give_wrong_numbers_are_not_used(kernels, tmp_path, monkeypatch) -> None:
+    shutil.copytree(cache_folder(), tmp_path / "cache")
+    real, bad = native._compute, [16]
+
+    def wrong(own: TrainingKernels, *arguments: object, **others: torch.Tensor) -> None:
+        real(own, *arguments, **others)
+        if "query_gradient" in others and own.lanes in bad:
+            others["query_gradient"][0, 0, 0] += 1e-3
+
+    monkeypatch.setattr(native, "_compute", wrong)
+    for lanes in (8, None):
+        attention_kernels.cache_clear()
+        found = attention_kernels(tmp_path / "cache")
+        assert (found and found.lanes) == lanes
+        bad.append(8)
+    attention_kernels.cache_clear()
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("avx2", 8), ("portable", None)])
+def test_instruction_set_can_be_chosen(kernels, monkeypatch, name: str, lanes: int | None) -> None:
+    monkeypatch.setenv("NMT_CPU_ISA", name)
+    attention_kernels.cache_clear()
+    found = attention_kernels(cache_folder())
+    attention_kernels.cache_clear()
+    assert (found and found.lanes) == lanes
+
+
+def test_without_a_cache_or_a_compiler_there_are_no_kernels(tmp_path: Path, monkeypatch) -> None:
+    assert attention_kernels(None) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attention_kernels(tmp_path) is None
+    monkeypatch.setattr(native, "attention_kernels", lambda _: None)
+    made, segments = streams([2], [2], (4, 4))
+    with pytest.raises(RuntimeError, match="no kernels for this CPU"):
+        attend(*made, *segments, causal=True, backend="native")

@@ -1,0 +1,150 @@
+"""LibreTranslate's own client and requests as its documentation describes them."""
+
+import json
+import urllib.error
+import urllib.parse
+from collections.abc import Iterator
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from servers import RunningServer, byte_translator, running_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def languages() -> tuple[str, str]:
+    config = byte_translator().config.languages
+    return config.src, config.tgt
+
+
+def client_of(server: RunningServer, key: str | None = None) -> LibreTranslateAPI:
+    return LibreTranslateAPI(f"http://127.0.0.1:{server.port}", key)
+
+
+def posted(server: RunningServer, path: str, **fields: object) -> object:
+    answer = server.ask("POST", path, fields, {"content-type": "application/json"})
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def test_client_translates(server: RunningServer, languages: tuple[str, str]) -> None:
+    text = "abc de\n\nfgh <b>de</b>"
+    expected = [each.text for each in byte_translator().translate(text.split("\n"))]
+    translated = client_of(server).translate(text, *languages, timeout=60)
+    assert translated == "\n".join(expected)
+
+
+def test_client_lists_languages(server: RunningServer, languages: tuple[str, str]) -> None:
+    src, tgt = languages
+    found = {each["code"]: each["targets"] for each in client_of(server).languages(timeout=60)}
+    assert found == {src: [tgt], tgt: []}
+
+
+def test_client_detects_one_of_the_two_languages(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    [found] = client_of(server).detect("abc", timeout=60)
+    assert found == {"confidence": 0, "language": languages[0]}, "the model has no statistics"
+
+
+def test_client_needs_the_right_key(languages: tuple[str, str]) -> None:
+    with running_server(tokens=("right",)) as server:
+        assert isinstance(client_of(server, "right").translate("a", *languages), str)
+        for key in ("wrong", None):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                client_of(server, key).translate("a", *languages)
+            assert (refused.value.code, b"api_key" in refused.value.read()) == (403, True)
+        assert server.ask("GET", "/frontend/settings").json["keyRequired"] is True
+
+
+def test_texts_of_a_list_stay_in_order(server: RunningServer, languages: tuple[str, str]) -> None:
+    texts = ["abc", "", "de fgh", "a\nb"]
+    src, tgt = languages
+    many = posted(server, "/translate", q=texts, source="auto", target=tgt)
+    assert many["translatedText"] == [
+        posted(server, "/translate", q=text, source=src, target=tgt)["translatedText"]
+        for text in texts
+    ]
+    assert many["detectedLanguage"] == [{"confidence": 0, "language": src}] * 4
+
+
+def test_alternatives_are_other_translations(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    src, tgt = languages
+    found = posted(server, "/translate", q="abc de", source=src, target=tgt, alternatives=3)
+    expected = byte_translator().translate("abc de", n_best=4, beam=4)
+    texts = [hypothesis.text for hypothesis in expected.hypotheses]
+    assert [found["translatedText"], *found["alternatives"]] == texts
+    assert len(texts) == 4
+
+
+def test_html_keeps_its_tags(server: RunningServer, languages: tuple[str, str]) -> None:
+    src, tgt = languages
+    page = "<p>abc <a href='x'>de</a></p><code>abc</code>"
+    found = posted(server, "/translate", q=page, source=src, target=tgt, format="html")
+    text = found["translatedText"]
+    assert text.startswith("<p>")
+    assert text.count("<a href='x'>") == 1
+    assert text.endswith("</p><code>abc</code>")
+
+
+def test_detection_tells_the_languages_of_a_model_apart(server: RunningServer) -> None:
+    import numpy as np
+
+    from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
+    from nmt_cli.server.bodies import Tokens
+    from nmt_cli.server.libretranslate import LibreTranslate
+
+    class Statistics:
+        language_odds = log_odds(
+            np.stack([np.ones(BUCKETS) + trigram_counts(np.frombuffer(side, np.uint8))
+                      for side in (b"the dog sleeps in the house\n", b"der hund im haus\n")])
+        )  # fmt: skip
+
+    handlers = LibreTranslate(server.service, Tokens(()), Statistics())  # type: ignore[arg-type]
+    src, tgt = handlers._languages
+    english, german = map(handlers._detected, ("The dog\nsleeps", "Der Hund"))
+    assert (english["language"], german["language"]) == (src, tgt)
+    assert min(english["confidence"], german["confidence"]) > 90
+    assert handlers._detected("zzz")["confidence"] == 50
+    assert handlers._detected("a")["confidence"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"q": "a", "source": "{src}"}, 400),
+        ({"q": "a", "target": "{tgt}"}, 400),
+        ({"source": "{src}", "target": "{tgt}"}, 400),
+        ({"q": "a", "source": "xx", "target": "{tgt}"}, 400),
+        ({"q": "a", "source": "{src}", "target": "xx"}, 400),
+        ({"q": "a", "source": "{src}", "target": "{tgt}", "format": "pdf"}, 400),
+        ({"q": "a", "source": "{src}", "target": "{tgt}", "alternatives": "-1"}, 400),
+        ({"q": "a", "source": "{src}", "target": "{tgt}", "alternatives": "99"}, 400),
+        ({"q": "a" * 5_000, "source": "{src}", "target": "{tgt}"}, 413),
+    ],
+)
+def test_wrong_requests_are_refused_as_json_and_as_form(
+    server: RunningServer, languages: tuple[str, str], fields: dict[str, str], status: int
+) -> None:
+    src, tgt = languages
+    filled = {name: value.format(src=src, tgt=tgt) for name, value in fields.items()}
+    for kind, body in (
+        ("application/json", json.dumps(filled)),
+        ("application/x-www-form-urlencoded", urllib.parse.urlencode(filled)),
+    ):
+        answer = server.ask("POST", "/translate", body.encode(), {"content-type": kind})
+        assert (answer.status, bool(answer.json["error"])) == (status, True)
+
+
+def test_other_paths_answer(server: RunningServer) -> None:
+    assert server.ask("GET", "/health").json == {"status": "ok"}
+    assert server.ask("GET", "/frontend/settings").json["charLimit"] == 5_000
+    assert server.ask("POST", "/suggest", {}).status == 403
+    assert "/translate" in server.ask("GET", "/spec").json["paths"]

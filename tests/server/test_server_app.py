@@ -1,0 +1,170 @@
+"""The paths of the server: what they answer, and to whom."""
+
+import base64
+import json
+from collections.abc import Iterator
+
+import pytest
+from servers import RunningServer, byte_translator, running_server
+
+from nmt_cli.config.schema import Config
+from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.server.limits import Limits
+from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.json_lines import as_json_line
+
+LINES = ("abc de", "", "a <b>bold</b> {name} word", "fgh abc fgh " * 8)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as made:
+        yield made
+
+
+def test_translations_are_the_documents_of_the_command(server: RunningServer) -> None:
+    translator = byte_translator()
+    expected = [as_json_line(*pair) for pair in enumerate(translator.translate(list(LINES)))]
+    answer = server.ask(
+        "POST", "/v1/translate", {"lines": LINES}, {"accept": "application/x-ndjson"}
+    )
+    assert answer.body.decode() == "".join(expected)
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert server.translate(*LINES).json == {"translations": [json.loads(e) for e in expected]}
+
+
+def test_options_of_a_request_are_those_of_the_translator(server: RunningServer) -> None:
+    options = {"beam": 4, "n_best": 3, "alignment": True, "markup": "off"}
+    expected = byte_translator().translate(list(LINES), **options)
+    answers = server.translate(*LINES, **options).json["translations"]
+    assert answers == [json.loads(as_json_line(*pair)) for pair in enumerate(expected)]
+    assert any(len(answer["hypotheses"]) == 3 for answer in answers)
+
+
+def test_glossary_of_a_request_is_used(server: RunningServer) -> None:
+    lines = ["abc de", "fgh"]
+    entries = (Entry("abc", ("xyz", "uvw"), 1),)
+    expected = byte_translator().translate(lines, constraints=Constraints((), entries))
+    assert "xyz" in expected[0].text or "uvw" in expected[0].text
+    answer = server.translate(*lines, glossary={"abc": ["xyz", "uvw"]})
+    assert answer.texts == [translation.text for translation in expected]
+
+
+def test_document_is_translated_and_keeps_its_form(server: RunningServer) -> None:
+    page = "<h1>abc</h1>\n<p>fgh <i>de</i></p><script>abc</script>"
+    answer = server.ask("POST", "/v1/translate", {"document": {"kind": "html", "text": page}}).json
+    first, second = (translation["text"] for translation in answer["translations"])
+    assert answer["document"]["text"] == f"<h1>{first}</h1>\n<p>{second}</p><script>abc</script>"
+    assert [each["place"] for each in answer["translations"]] == ["line 1", "line 2"]
+
+
+def test_word_document_is_taken_and_given_as_base64(server: RunningServer) -> None:
+    import io
+
+    docx = pytest.importorskip("docx")
+    made, buffer = docx.Document(), io.BytesIO()
+    made.add_paragraph("abc de")
+    made.save(buffer)
+    content = base64.b64encode(buffer.getvalue()).decode()
+    answer = server.ask(
+        "POST", "/v1/translate", {"document": {"kind": "docx", "base64": content}}
+    ).json
+    written = docx.Document(io.BytesIO(base64.b64decode(answer["document"]["base64"])))
+    assert [each.text for each in written.paragraphs] == [answer["translations"][0]["text"]]
+
+
+def test_health_and_readiness(server: RunningServer) -> None:
+    assert (server.ask("GET", "/healthz").status, server.ask("GET", "/readyz").status) == (200, 200)
+    server.service.draining = True
+    try:
+        assert server.ask("GET", "/readyz").status == 503
+        assert server.ask("GET", "/healthz").status == 200
+    finally:
+        server.service.draining = False
+
+
+def test_metrics_count_and_hold_no_text(server: RunningServer) -> None:
+    server.translate("secretword", "zweitgeheim")
+    server.ask("GET", "/secretpath")
+    text = server.ask("GET", "/metrics").body.decode()
+    assert 'nmt_requests_total{path="/v1/translate",status="200"}' in text
+    assert "nmt_steps_total" in text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(values["nmt_lines_total"]) >= 2
+    assert float(values["nmt_tokens_total"]) > 2
+    for word in ("secret", "zweit", "127.0.0.1"):
+        assert word not in text
+
+
+def test_description_names_every_path(server: RunningServer) -> None:
+    description = server.ask("GET", "/openapi.json").json
+    paths = {
+        (method.upper(), path)
+        for path, methods in description["paths"].items()
+        for method in methods
+    }
+    routes = server.http_server.config.loaded_app.routes
+    assert paths == {(m, route.path) for route in routes for m in route.methods if m != "HEAD"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "reason"),
+    [
+        ({}, 400, "give either"),
+        ({"lines": ["a"], "document": {}}, 400, "give either"),
+        ({"lines": "a"}, 400, "list of texts"),
+        ({"lines": ["a", 1]}, 400, "list of texts"),
+        ({"lines": ["a"], "beams": 2}, 400, "no field `beams`"),
+        ({"lines": ["a"], "beam": "2"}, 400, "`beam` must be a whole number"),
+        ({"lines": ["a"], "beam": True}, 400, "`beam` must be a whole number"),
+        ({"lines": ["a"], "beam": 17}, 400, "16 at most"),
+        ({"lines": ["a"], "beam": 0}, 400, "beam"),
+        ({"lines": ["a"], "n_best": 3}, 400, "more than"),
+        ({"lines": ["a"], "sentences": "many"}, 400, "sentences"),
+        ({"lines": ["a"], "glossary": ["a"]}, 400, "glossary"),
+        ({"lines": ["a"], "glossary": {"a": 1}}, 400, "must be texts"),
+        ({"lines": ["a"], "glossary": {"a": "x|y"}}, 400, "`|`"),
+        ({"lines": ["a"], "glossary": {"": "x"}}, 400, "empty"),
+        ({"document": {"kind": "pdf", "text": "a"}}, 400, "kind"),
+        ({"document": {"kind": "docx", "text": "a"}}, 400, "base64"),
+        ({"document": {"kind": "docx", "base64": "%"}}, 400, "base64"),
+        ({"document": {"kind": "docx", "base64": "aaaa"}}, 400, "document"),
+        ({"lines": ["a" * 5_000]}, 413, "5,001 characters"),
+        ({"lines": [""] * 5_001}, 413, "5,001 characters"),
+        ({"document": {"kind": "text", "text": "a" * 5_000}}, 413, "5,001 characters"),
+    ],
+)  # fmt: skip
+def test_wrong_request_is_refused_with_the_reason(
+    server: RunningServer, fields: dict[str, object], status: int, reason: str
+) -> None:
+    answer = server.ask("POST", "/v1/translate", fields)
+    assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
+
+
+def test_token_is_needed_where_there_are_tokens() -> None:
+    with running_server(tokens=("first", "sécond")) as server:
+
+        def status(path: str, token: str | None) -> int:
+            headers = {} if token is None else {"authorization": f"Bearer {token}"}
+            body = {"lines": ["a"]} if path == "/v1/translate" else None
+            return server.ask("POST" if body else "GET", path, body, headers).status
+
+        for path in ("/v1/translate", "/metrics"):
+            assert [status(path, token) for token in ("first", None, "firs", "")] == [
+                200, 401, 401, 401,
+            ]  # fmt: skip
+        assert [status(path, None) for path in ("/healthz", "/readyz", "/openapi.json")] == [
+            200
+        ] * 3
+
+
+def test_deadline_of_a_request_drops_its_work() -> None:
+    with running_server(limits=Limits(seconds=0.02)) as server:
+        answer = server.translate("abc " * 1_000)
+        assert (answer.status, "within 0.02 s" in answer.json["error"]) == (503, True)
+        assert server.service.worker.is_alive
+
+
+def test_settings_of_the_server_are_the_defaults(server: RunningServer) -> None:
+    config: Config = server.service.config
+    assert server.service.search == config.search
