@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Bytes of weights that are read before the file is opened again.
 MAPPED = 1 << 25
+CACHE_LINE = 64
 
 
 class ReplacedError(DataError):
@@ -119,11 +120,23 @@ def _read_some(path: Path, file: Any, names: list[str]) -> dict[str, np.ndarray]
     read = 0
     while names and read < MAPPED:
         name = names.pop(0)
-        weight = weights[name] = file.get_tensor(name)
+        weight = weights[name] = _aligned(file.get_tensor(name))
         if not all(map(math.isfinite, (weight.min(), weight.max()))):
             raise DataError(f"`{path}`: `{name}` holds NaN or infinite values")
         read += weight.nbytes
     return weights
+
+
+def _aligned(weight: np.ndarray) -> np.ndarray:
+    """A copy that begins at a cache line, as torch's own tensors do.
+
+    Products of matrices elsewhere may have other last bits.
+    """
+    buffer = np.empty(weight.nbytes + CACHE_LINE, np.uint8)
+    start = -buffer.__array_interface__["data"][0] % CACHE_LINE
+    copy = buffer[start : start + weight.nbytes].view(weight.dtype).reshape(weight.shape)
+    copy[...] = weight
+    return copy
 
 
 def weight_shapes(config: ModelConfig) -> Shapes:
