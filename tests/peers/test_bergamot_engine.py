@@ -80,25 +80,6 @@ def test_models_of_ours_run_in_bergamot(variant: str, tmp_path: Path, record: Re
     assert check.equal_translations >= 0.9 * LINES
 
 
-@pytest.mark.peers
-def test_the_shortlist_decides_which_words_are_written(tmp_path: Path, record: Record) -> None:
-    """With two vocabularies: the engine always allows the source's words of a shared one."""
-    separate = {"data_joint": False, "model_tie_embeddings": "target"}
-    model = train(tmp_path / "letters", data_subwords="bpe", data_vocab_size=16, **separate)
-    equal = {}
-    for offset in (0, 1):
-        loaded = save_shortlist(model, offset)
-        folder = tmp_path / str(offset)
-        folder.mkdir()
-        TARGET.write(loaded, folder, "int8")
-        lines = learnt_lines(20)
-        actual = TARGET.open(folder).greedy_translations(lines)
-        equal[offset] = sum(text == line for text, line in zip(actual, lines, strict=True))
-    record(equal_with_the_right_words=equal[0], equal_with_other_words=equal[1], lines=20)
-    assert equal[0] >= 18
-    assert equal[1] == 0
-
-
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and says nothing."""
 
