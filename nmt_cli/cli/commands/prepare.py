@@ -197,7 +197,7 @@ def show(
         console.warning(note)
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
-            "some of the kept pairs look suspicious, most of them rightly; "
+            "some of the kept pairs look suspicious; "
             "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE"
         )
     if prepared.reused:

@@ -255,7 +255,7 @@ def _is_same_text(
     if not isinstance(recorded, dict) or inputs is None:
         return False
     old, new = (
-        [[[sums.get(path) for path in paths] for paths in (*data.train, data.valid, data.test)]]
+        [[sums.get(path) for path in paths] for paths in (*data.train, data.valid, data.test)]
         for sums, data in ((recorded, before), (inputs, now))
     )
     return old == new
