@@ -47,15 +47,24 @@ def kind_of(name: str, chosen: str | None = None) -> str:
     """
     if chosen is not None:
         return chosen
-    suffix = PurePath(name).suffix.lower()
-    for kind, (suffixes, *_) in KINDS.items():
-        if suffix in suffixes:
-            return kind
+    kind = kind_by_suffix(name)
+    if kind is not None:
+        return kind
     known = " ".join(suffix for kind in KINDS.values() for suffix in kind.suffixes)
     raise UsageError(
         f"`{name}`: documents of this kind cannot be translated",
-        _REFUSED.get(suffix, f"name the kind with --kind; known suffixes are {known}"),
+        _REFUSED.get(_suffix(name), f"name the kind with --kind; known suffixes are {known}"),
     )
+
+
+def kind_by_suffix(name: str) -> str | None:
+    """The name of the kind that the suffix of a file stands for; None if it stands for none."""
+    suffix = _suffix(name)
+    return next((kind for kind, (suffixes, *_) in KINDS.items() if suffix in suffixes), None)
+
+
+def _suffix(name: str) -> str:
+    return PurePath(name).suffix.lower()
 
 
 def read_document(data: bytes, kind: str, options: ReadOptions) -> Document:

@@ -16,6 +16,8 @@ from nmt_cli.plurals import counted
 MOST_COUNTED = 300_000
 # The least number of pairs for which the paper's base model is chosen, on a GPU.
 PAIRS_FOR_BASE = 1_000_000
+# Presets of the paper's size.
+LARGE_PRESETS = ("base", "big", "modern")
 # How many subwords more than one a word has at a vocabulary of this size, EOS included; this number
 # falls with a power of the size. Measured on French laws and captions with 500 to 8,000 entries,
 # where it is exact to a tenth. It is only used to announce the number of steps.
@@ -45,6 +47,18 @@ def advise(size: TextSize, root: Path = Path("/")) -> Advice:
     return Advice(
         preset,
         f"preset {preset} for {counted(size.pairs, 'pair')} on {machine}: {plan(preset, size)}",
+    )
+
+
+def unsuitable(preset: str, size: TextSize, root: Path = Path("/")) -> str:
+    """A note if a preset of the paper's size was chosen for little text or a CPU, else ""."""
+    if preset not in LARGE_PRESETS or advise(size, root).preset != "small":
+        return ""
+    cores = "a GPU" if has_gpu(root) else counted(usable_cores(), "CPU core")
+    return (
+        f"preset {preset} is made for millions of pairs and GPUs; here are "
+        f"{counted(size.pairs, 'pair')} and {cores}, for which `nmt init` chooses small if "
+        "--preset is left out"
     )
 
 

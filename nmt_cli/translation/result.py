@@ -78,7 +78,9 @@ def search_flags(
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
-        "unknown_words": any(unk_id in source.ids for source in sources),
+        "unknown_words": any(unk_id in source.ids for source in sources)
+        # Bytes that were not UTF-8.
+        or any("\N{REPLACEMENT CHARACTER}" in piece.text for piece in pieces),
     }
     return {name for name, is_set in flags.items() if is_set}
 

@@ -304,6 +304,13 @@ def test_test_split_replaces_the_test_files(capsys: pytest.CaptureFixture[str]) 
     assert written().data.test == ("test.en", "test.de")
 
 
+def test_preset_for_gpus_is_noted_on_a_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["--train", "train.en", "train.de", "--force"]
+    for preset, count in (("base", 1), ("small", 0)):
+        assert main(["init", *texts, "--preset", preset]) == 0
+        assert capsys.readouterr().err.count("is made for millions of pairs") == count
+
+
 class TestValidationSplitAdvice:
     @pytest.fixture(autouse=True)
     def _texts(self) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
+from nmt_cli.cli.commands import prepare
 from nmt_cli.config import schema
+from nmt_cli.data.cleaning.findings import Finding
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.storage.files import locked
 
@@ -53,6 +55,21 @@ def test_prepare_options_become_settings_of_the_corpus(folder, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "nmt train --corpus elsewhere" in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        (("3", "17", "20", "40"), "3, 17, 20, 40"),
+        (("3", "1000000", "1000001", "1000002"), "3, 1000000, 1000001, ..."),
+        (("a.en:3", "a.en:17", "b.en:4"), "a.en:3, 17, b.en:4"),
+        (("corpus-of-laws.en:3", "corpus-of-laws.en:17"), "corpus-of-laws.en:3, 17"),
+        (("corpus-of-laws.en:3", "more-laws.en:1000000"), "corpus-of-laws.en:3, ..."),
+    ],
+)
+def test_line_numbers_of_a_finding_name_each_file_once(lines: tuple[str, ...], shown: str) -> None:
+    finding = Finding("empty", len(lines), "dropped", lines)
+    assert prepare.shown_lines(finding) == shown
 
 
 def test_prepare_ends_with_summary_tables(folder, capsys):
@@ -245,7 +262,11 @@ def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
 def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
     warning = "warning: `model` was trained on `corpus`, which is replaced: unless the new corpus"
     assert main(["prepare", *TRAIN, "--vocab-size", "50", "--force"]) == 0
-    assert capsys.readouterr().err.count(warning) == 1
+    err = capsys.readouterr().err
+    assert err.count(warning) == 1
+    assert err.endswith("nmt train --out model-2\n")
+    assert main(["prepare", *TRAIN, "--vocab-size", "40", "--out", "other"]) == 0
+    assert capsys.readouterr().err.endswith("nmt train --corpus other\n")
     # The model was trained on another one than the corpus which is there now.
     assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
     assert warning not in capsys.readouterr().err

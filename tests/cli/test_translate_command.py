@@ -462,3 +462,20 @@ def test_stats_count_what_was_translated(nmt, folder: Path) -> None:
     page.write_text("<p>abc</p><p>def</p>")
     of_document = nmt("--document", str(page), "--stats", "-q")
     assert of_document.err.startswith("lines                  2\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "noted"), [("page.html", True), ("a.jsonl", True), ("a.txt", False)]
+)
+def test_text_of_a_document_is_translated_with_a_note(folder, capsys, name, noted):
+    (folder / name).write_text("a\n")
+    assert main(["translate", name, "-o", "out"]) == 0
+    command = f"nmt translate --document {name} -o FILE"
+    assert (command in " ".join(capsys.readouterr().err.split())) == noted
+
+
+def test_bytes_that_are_not_utf8_are_flagged(folder, capsys):
+    (folder / "in.txt").write_bytes("größer\n".encode() + "größer\n".encode("latin-1"))
+    assert main(["translate", "in.txt", "--json"]) == 0
+    flags = [json.loads(line)["flags"] for line in capsys.readouterr().out.splitlines()]
+    assert ["unknown_words" in line_flags for line_flags in flags] == [False, True]

@@ -1,6 +1,7 @@
 """What `prepare` repairs, drops and lists; the validation split; files in wrong languages."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -257,6 +258,19 @@ class TestFilesInOtherLanguages:
         code = main(["prepare", *given, "--no-clean", "--vocab-size", "60", "--src-lang", "en",
                      "--tgt-lang", "de"])  # fmt: skip
         assert code == 0
+
+    def test_swapped_columns_are_refused_with_a_command_that_swaps_them(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        rows = "".join(f"{GERMAN} {n}\t{ENGLISH} {n}\n" for n in range(200))
+        (folder / "pairs.tsv").write_text(rows)
+        init = ["init", "--src-lang", "en", "--tgt-lang", "de", "--train-tsv"]
+        assert main([*init, "pairs.tsv"]) == 65
+        err = capsys.readouterr().err
+        assert "the training text `pairs.tsv` is in de and en" in err
+        command = err.split("swap the columns: ")[1].strip()
+        subprocess.run(["sh", "-c", command], cwd=folder, check=True)
+        assert main([*init, "swapped.tsv"]) == 0
 
     def test_sides_of_unknown_languages_are_compared(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ import pytest
 
 from nmt_cli.config.automatic import training_steps
 from nmt_cli.extras import advice
-from nmt_cli.extras.advice import TextSize, advise, has_gpu, measure, plan
+from nmt_cli.extras.advice import TextSize, advise, has_gpu, measure, plan, unsuitable
 
 
 @pytest.fixture
@@ -44,6 +44,21 @@ def test_advice_estimates_long_files_from_their_beginning(tmp_path, monkeypatch,
     assert size.pairs == pytest.approx(300_000, rel=0.25)
     assert size.tgt_words == size.pairs
     assert abs(size.words - 2 * size.pairs) <= 1
+
+
+@pytest.mark.parametrize("preset", ["base", "big", "modern"])
+def test_large_preset_is_noted_for_little_text_or_a_cpu(tmp_path, monkeypatch, preset) -> None:
+    monkeypatch.setattr(advice, "usable_cores", lambda: 2)
+    little, much = TextSize(1_000, 5_000, 2_000), TextSize(2_000_000, 10**8, 5 * 10**7)
+    note = unsuitable(preset, much, tmp_path)
+    assert note.startswith(f"preset {preset} is made for millions of pairs and GPUs; here are ")
+    assert "2,000,000 pairs and 2 CPU cores" in note
+    assert (
+        unsuitable("small", little, tmp_path) == unsuitable("paper-small", little, tmp_path) == ""
+    )
+    gpu = gpu_machine(tmp_path)
+    assert "1,000 pairs and a GPU" in unsuitable(preset, little, gpu)
+    assert unsuitable(preset, much, gpu) == ""
 
 
 def test_advice_for_cpu_is_small_preset(pair, tmp_path: Path, monkeypatch) -> None:

@@ -96,7 +96,7 @@ def command(
         )
     warnings = project_files.check_text_files(texts, src, tgt)
     again = project_files.options_of(texts, src, tgt, given.preset)
-    preset, reason, pairs = _choose_preset(given.preset, texts)
+    preset, reason, unsuitable, pairs = _choose_preset(given.preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -109,7 +109,7 @@ def command(
         force=force,
     )  # fmt: skip
     console.note(f"wrote {path}: {src} to {tgt}")
-    for note in filter(None, (reason, unknown_codes_note(src, tgt))):
+    for note in filter(None, (reason, unsuitable, unknown_codes_note(src, tgt))):
         console.note(note)
     for warning in warnings:
         console.warning(warning)
@@ -167,21 +167,29 @@ def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
     )
 
 
-def _choose_preset(preset: str | None, texts: "ProjectTexts") -> tuple[str, str, int]:
-    """The preset, why it was chosen ("" if it was given), and the number of training pairs.
+class _Choice(NamedTuple):
+    """A preset, why it was chosen ("" if it was given), a note on it, and the training pairs."""
 
-    Text is read only to find what is not given; the number of pairs is 0 if none was read.
+    preset: str
+    reason: str
+    note: str
+    pairs: int
+
+
+def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
+    """The preset for these texts.
+
     Raises DataError where so few pairs do not suffice for the pairs to set apart.
     """
     from nmt_cli.data.cleaning.held_out import SplitSizes
-    from nmt_cli.extras.advice import advise, measure
+    from nmt_cli.extras.advice import advise, measure, unsuitable
 
-    if preset is not None and texts.valid and not (texts.valid_split or texts.test_split):
-        return preset, "", 0
     size = measure(texts.train)
     SplitSizes(texts.valid_split, texts.test_split).require_small(size.pairs)
-    preset, reason = (preset, "") if preset is not None else advise(size)
-    return preset, reason, size.pairs
+    if preset is not None:
+        return _Choice(preset, "", unsuitable(preset, size), size.pairs)
+    preset, reason = advise(size)
+    return _Choice(preset, reason, "", size.pairs)
 
 
 def _in_project(folder: Path, entry: "Paths") -> "Paths":

@@ -1,6 +1,7 @@
 """`nmt prepare`: make a corpus for training from parallel text."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -104,6 +105,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
+    from nmt_cli.data.corpus.users import new_model
 
     others = {
         **file_settings(train or (), train_tsv or (), valid),
@@ -115,13 +117,13 @@ def command(
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
+    model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
     note_languages(config, console)
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
-    out = flags["paths.corpus"]
-    console.next("nmt train" if out is None else f"nmt train --corpus {out}")
+    console.next(_train_command(flags["paths.corpus"], model))
 
 
 def _prepared(
@@ -134,6 +136,13 @@ def _prepared(
             config, force=force, workers=workers, dropped=dropped, progress=progress,
             warn=console.warning,
         )  # fmt: skip
+
+
+def _train_command(corpus: object, model: Path | None) -> str:
+    """The command that trains on the corpus; corpus, model: None for those of the settings."""
+    options = [("--corpus", corpus), ("--out", model)]
+    given = [str(word) for option in options if option[1] is not None for word in option]
+    return shlex.join(["nmt", "train", *given])
 
 
 def _as_json(prepared: "PreparedCorpus") -> str:
@@ -181,7 +190,7 @@ def show(
     if names:
         console.note(RANDOM_SPLIT.format(f"the {names} pairs"))
     findings = [
-        (finding.kind, finding.pairs, finding.action, _shortened(finding))
+        (finding.kind, finding.pairs, finding.action, shown_lines(finding))
         for finding in prepared.findings
     ]
     console.table(findings, header=("found", "pairs", "", "first lines"), styles=STYLES)
@@ -213,14 +222,25 @@ def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
     return [] if prepared.valid else [no_validation(prepared.kept, command)]
 
 
-def _shortened(finding: "Finding") -> str:
-    """The first line numbers of a finding, as many as fit a terminal of 80 columns."""
+def shown_lines(finding: "Finding") -> str:
+    """The first line numbers of a finding, as many as fit a terminal of 80 columns.
+
+    Where they follow the name of their file, it is written once: `a.en:3, 17, b.en:4`.
+    """
     shown: list[str] = []
+    named = ""
+    room = LINES_WIDTH
     for line in finding.lines:
-        if shown and len(", ".join([*shown, line])) > LINES_WIDTH:
+        file, colon, number = line.rpartition(":")
+        if not shown:
+            room += len(file)
+        shown.append(number if colon and file == named else line)
+        if len(shown) > 1 and len(", ".join(shown)) > room:
+            shown.pop()
             break
-        shown.append(line)
-    more = len(shown) < finding.pairs and "-" not in "".join(shown)
+        named = file
+    has_ranges = any("-" in entry.rpartition(":")[2] for entry in shown)
+    more = len(shown) < finding.pairs and not has_ranges
     return ", ".join([*shown, *(["..."] if more else [])])
 
 

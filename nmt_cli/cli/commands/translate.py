@@ -1,6 +1,7 @@
 """`nmt translate`: one output line for each input line."""
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -222,6 +223,7 @@ def _check_files(
 def _begin(work: Work, file: str) -> LineProgress:
     """Write the notes before the first line, and make the progress bar."""
     from nmt_cli.data.text.line_count import count_lines
+    from nmt_cli.documents.kinds import kind_by_suffix
 
     def count() -> int | None:
         lines = count_lines(file)
@@ -229,6 +231,11 @@ def _begin(work: Work, file: str) -> LineProgress:
 
     if work.translator.engine.notice:
         work.console.note(work.translator.engine.notice)
+    if kind_by_suffix(file) not in (None, "text"):
+        work.console.note(
+            f"`{file}` is translated as plain text, line by line; to translate its text and keep "
+            f"its format: nmt translate --document {shlex.quote(file)} -o FILE"
+        )
     note_waiting(work.console, file)
     return LineProgress(work.console, count)
 

@@ -1,6 +1,7 @@
 """Finds out whether a corpus that is about to be replaced is used by the model of the project."""
 
 import contextlib
+from itertools import count
 from pathlib import Path
 
 from nmt_cli.config.schema import read_layer
@@ -28,6 +29,17 @@ def replacement_warning(corpus: Path, model: Path) -> str:
         f"`{model}` was trained on `{corpus}`, which is replaced: unless the new corpus is the "
         "same, train into another directory (`nmt train --out MODEL`)"
     )
+
+
+def new_model(corpus: Path, model: Path) -> Path | None:
+    """A free name for a model directory, such as `model-2`, if `model` is one of this corpus.
+
+    Once the corpus is replaced, the training of `model` cannot go on.
+    """
+    if not _names(model, corpus):
+        return None
+    names = (model.with_name(f"{model.name}-{number}") for number in count(2))
+    return next(name for name in names if not name.exists())
 
 
 def _names(model: Path, corpus: Path) -> bool:

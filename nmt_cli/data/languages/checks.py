@@ -19,6 +19,7 @@ from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES, ve
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
 
+SWAP = r"""awk -F'\t' -v OFS='\t' '{print $2, $1}'"""
 LINES_CHECKED = 2_000
 # The share of lines of a held-out file that look like the other side of the training text.
 MIN_WRONG_SHARE = 0.6
@@ -36,10 +37,12 @@ class TextFiles(NamedTuple):
         return " and ".join(f"`{path}`" for path in self.paths[:2])
 
     @property
-    def swapped_option(self) -> str:
-        """The option with the files swapped; "" for a TSV file."""
+    def remedy(self) -> str:
+        """The option with the files swapped, or the command that swaps the columns of a table."""
         if len(self.paths) < 2:
-            return ""
+            if Path(self.paths[0]).suffix != ".tsv":
+                return f"swap the columns of {self.shown}"
+            return f"swap the columns: {SWAP} {shlex.quote(self.paths[0])} > swapped.tsv"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]
         return f"{option} {shlex.quote(self.paths[1])} {shlex.quote(self.paths[0])}"
 
@@ -73,7 +76,7 @@ def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
     if not swapped:
         return
     named = "; ".join(f"{text.role} files {text.shown}" for text in swapped)
-    hint = " ".join(text.swapped_option for text in swapped)
+    hint = " ".join(text.remedy for text in swapped)
     if len(swapped) == len(texts):
         hint += f"; or, to translate from {tgt} to {src}: --src-lang {tgt} --tgt-lang {src}"
     raise UsageError(
@@ -120,9 +123,7 @@ def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str =
             )
     if swapped:
         message = "; ".join(problem for _, problem in swapped)
-        hint = " ".join(
-            text.swapped_option or f"swap the columns of {text.shown}" for text, _ in swapped
-        )
+        hint = " ".join(text.remedy for text, _ in swapped)
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
 
