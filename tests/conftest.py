@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jaxtyping
 import pytest
 from hypothesis import settings
 from variants import Settings, model_config
@@ -38,6 +39,20 @@ HANDLERS = {
     signal.SIGINT: signal.default_int_handler,
     **dict.fromkeys((signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1), signal.SIG_DFL),
 }
+
+# Checking the shape of each argument doubles the time of a search. It is done where the model and
+# the search are tested themselves, and in all slow tests.
+TESTS_OF_SHAPES = (
+    "golden", "learning", "model", "oracles", "paper", "search", "training",
+)  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check shapes (jaxtyping) in some tests only; before their fixtures."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    checks = folder in TESTS_OF_SHAPES or item.get_closest_marker("slow") is not None
+    jaxtyping.config.update("jaxtyping_disable", not checks)
 
 
 def set_handlers() -> None:
