@@ -1,11 +1,35 @@
-"""The command that installs an optional library, for the way in which nmt is installed."""
+"""What is installed: torch, and the command that installs an optional library."""
 
+import importlib.util
 import json
 import shlex
 import urllib.parse
 from pathlib import Path
 
+from nmt_cli.errors import UnavailableError
+
 PACKAGE = "nmt-cli"
+# nmt-cli-runtime is the same package without torch, for translating and scoring.
+WITH_TORCH = f"pip install {PACKAGE}"
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; does not import it."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ImportError:
+        return False
+
+
+def require_torch(what: str) -> None:
+    """Raise UnavailableError unless torch is installed; what: what needs it."""
+    if not has_torch():
+        raise without_torch(what)
+
+
+def without_torch(what: str) -> UnavailableError:
+    """The error for what needs torch where it is not installed."""
+    return UnavailableError(f"{what} needs torch, which is not installed", WITH_TORCH)
 
 
 def install_command(extra: str) -> str:

@@ -29,13 +29,12 @@ def load_translator(
     """
     require_models([model, *others])
 
-    import torch
-
+    from nmt_cli.inference.engines import auto_device
     from nmt_cli.machine import cache_folder, give_back_freed_memory
     from nmt_cli.translation.translator import Translator
 
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = auto_device()
     give_back_freed_memory()
     if console is not None and console.interactive and device == "cpu":
         cache = cache_folder()
@@ -48,7 +47,7 @@ def load_translator(
 
 
 def require_models(models: Sequence[Path | str]) -> None:
-    """Check that these are model directories before torch is loaded, which takes seconds."""
+    """Check that these are model directories before anything is loaded."""
     from nmt_cli.storage.model_check import require_model_directory
 
     for model in models:
