@@ -16,6 +16,7 @@ PAGE = "CONTRIBUTING.md"
 
 # What each module or folder of `nmt_cli` is for, in one line.
 PURPOSES = {
+    "array_types": "types of arrays with their shapes",
     "batch": "batches as streams of tokens with sentence boundaries",
     "errors": "errors that a user can solve, with their exit codes",
     "installation": "whether torch is installed; the command that installs an optional library",

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Decoder, Source
 from nmt_cli.search.full_distribution import FullDistributionStep

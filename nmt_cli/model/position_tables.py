@@ -5,7 +5,8 @@ import types
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from jaxtyping import Float
+
+from nmt_cli.array_types import Float
 
 # The rows that a table has at first.
 TABLE_ROWS = 1_024

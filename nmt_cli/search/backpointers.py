@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.search.arrays.interface import Array, Arrays
 
 # The buffers grow by a multiple of this many steps.

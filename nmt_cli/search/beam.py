@@ -11,8 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import replace
 
-from jaxtyping import Bool, Float, Int
-
+from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.config.search import BATCH_TOKENS, SearchConfig
 from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.backpointers import Backpointers

@@ -3,8 +3,7 @@
 import math
 from typing import NamedTuple
 
-from jaxtyping import Float, Int
-
+from nmt_cli.array_types import Float, Int
 from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.decoder import Decoder
 from nmt_cli.search.strategy import FinishedHypotheses

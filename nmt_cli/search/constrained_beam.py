@@ -9,8 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float, Int
-
+from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.constraints import NOTHING, ConstraintState, LexicalConstraints, WordIds
 from nmt_cli.search.decoder import Edits, Source, Step

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError
 from nmt_cli.search.arrays.interface import Array, Arrays

@@ -2,8 +2,7 @@
 
 import math
 
-from jaxtyping import Float, Int
-
+from nmt_cli.array_types import Float, Int
 from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.decoder import Edits
 

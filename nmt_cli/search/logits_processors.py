@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
-
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
 from nmt_cli.search.decoder import Edits

@@ -1,8 +1,8 @@
 """The score that ranks finished hypotheses, and the best score a live one can reach."""
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Source

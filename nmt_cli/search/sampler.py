@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.decoder import Edits, Source, Step

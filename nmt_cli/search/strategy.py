@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Bool, Float, Int
-
+from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
 from nmt_cli.search.decoder import Edits, Source, Step
 

@@ -1,8 +1,9 @@
 """The best k of each row, with a rule for ties, so that every engine makes the same choice."""
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
+
+from nmt_cli.array_types import Float, Int
 
 # An id fits into this many bits.
 ID_BITS = 31
