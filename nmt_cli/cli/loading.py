@@ -25,16 +25,20 @@ def load_translator(
 ) -> "Translator":
     """`Translator.load`; device may be `auto`.
 
-    console: shows a note if the kernels have to be compiled first.
+    console: shows a note if the kernels have to be compiled first, and another one where torch is
+    imported for a feature.
     """
     require_models([model, *others])
 
     from nmt_cli.inference.engines import auto_device
+    from nmt_cli.installation import tell_of_torch
     from nmt_cli.machine import cache_folder, give_back_freed_memory
     from nmt_cli.translation.translator import Translator
 
     if device == "auto":
         device = auto_device()
+    if console is not None and device == "cpu":
+        tell_of_torch(console.note)
     give_back_freed_memory()
     if console is not None and console.interactive and device == "cpu":
         cache = cache_folder()

@@ -16,6 +16,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, find_device, is_cpu, reference_engine
 from nmt_cli.inference.forced_pairs import Forcer
+from nmt_cli.installation import announce_torch
 from nmt_cli.machine import cache_folder
 from nmt_cli.model_dir import read_model
 from nmt_cli.translation.calls import (
@@ -103,7 +104,7 @@ class Translator:
         self._shortlist = called_once(shortlist)
         self._line_search = self._make_line_search(SearcherCache(self.engine))
         self._markup = markup_translator(
-            lambda: self.forcer,
+            partial(self.forcer_for, "the places of tags"),
             subwords,
             config.languages.tgt,
             lambda lines, search: self.translate_window(lines, search=search),
@@ -161,7 +162,9 @@ class Translator:
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs, *, attention=False: force_members(
-                [member.forcer for member in members], pairs, attention=attention
+                [member.forcer_for("glossary terms") for member in members],
+                pairs,
+                attention=attention,
             ),
             self.subwords,
             self.config.languages.tgt,
@@ -171,7 +174,7 @@ class Translator:
         )
         return LineSearch(
             source_search,
-            HypothesisSelector(lambda: self.forcer, self.subwords),
+            HypothesisSelector(self.forcer_for, self.subwords),
             self.subwords,
             self.quality,
             max_subwords(member.config for member in members),
@@ -192,11 +195,17 @@ class Translator:
         Raises DataError where the weights in its directory have changed since, UnavailableError
         where torch is not installed.
         """
+        announce_torch("the reference model")
         return self._model.reference
 
     @property
     def forcer(self) -> Forcer:
         """The reference model for scores and attention; raises DataError as `model` does."""
+        return self.forcer_for("scores of given translations")
+
+    def forcer_for(self, feature: str) -> Forcer:
+        """The reference model; whoever listens is told if torch is imported for this feature."""
+        announce_torch(feature)
         return self._model.forcer
 
     @overload

@@ -40,8 +40,8 @@ HypothesesBySource = Mapping[Source, Sequence[Hypothesis]]
 class HypothesisSelector:
     """Selects, reranks and detokenises the best hypotheses of each source."""
 
-    def __init__(self, forcer: Callable[[], Forcer], subwords: Subwords) -> None:
-        """forcer: returns the reference model; called only where attention is needed."""
+    def __init__(self, forcer: Callable[[str], Forcer], subwords: Subwords) -> None:
+        """forcer: returns the reference model for a feature that needs attention, by its name."""
         self._forcer = forcer
         self._subwords = subwords
 
@@ -96,7 +96,7 @@ class HypothesisSelector:
 
     def _by_coverage(self, hypotheses: HypothesesBySource, beta: float) -> HypothesesBySource:
         """The hypotheses with the coverage penalty added to their scores, sorted again."""
-        attention = iter(self._attention(hypotheses))
+        attention = iter(self._attention(hypotheses, "search.coverage_penalty"))
         result: dict[Source, list[Hypothesis]] = {}
         for source, of_source in hypotheses.items():
             scored = [
@@ -106,20 +106,21 @@ class HypothesisSelector:
             result[source] = _reranked(scored, [hypothesis.score for hypothesis in scored])
         return result
 
-    def _attention(self, hypotheses: HypothesesBySource) -> list[Array]:
+    def _attention(self, hypotheses: HypothesesBySource, feature: str) -> list[Array]:
         """(target ids, source ids) of all hypotheses, source after source."""
         pairs = [
             (source.ids, hypothesis.ids)
             for source, of_source in hypotheses.items()
             for hypothesis in of_source
         ]
-        forced = self._forcer().force(pairs, attention=True)
+        forced = self._forcer(feature).force(pairs, attention=True)
         return [pair.attention for pair in forced if pair.attention is not None]
 
     def _aligned(
         self, hypotheses: HypothesesBySource, config: SearchConfig
     ) -> dict[Source, list[LinePart]]:
-        attention = iter(self._attention(hypotheses))
+        feature = "search.alignment" if config.alignment else "search.replace_unknown"
+        attention = iter(self._attention(hypotheses, feature))
         return {
             source: [
                 self._align(source, part, next(attention), config)
