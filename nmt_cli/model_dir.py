@@ -14,7 +14,7 @@ Loading executes no code from the directory: nothing is unpickled.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,8 +183,15 @@ def load_model(directory: Path, device: "torch.device | str" = "cpu") -> LoadedM
     return read_model(directory).loaded(device)
 
 
-def read_model(directory: Path) -> StoredModel:
+def _nowhere(_: str) -> bool:
+    return False
+
+
+def read_model(directory: Path, is_known: Callable[[str], bool] = _nowhere) -> StoredModel:
     """Check and read a model directory.
+
+    is_known: gets the SHA-256 of the file of weights, which need not be read if it returns true:
+    they are checked, and the result has no `weights`.
 
     Raises NoInputError (missing, or no weights yet), DataError (damaged) and ConfigError (not a
     model directory, of a newer version, or weights that do not fit the settings).
@@ -193,14 +200,14 @@ def read_model(directory: Path) -> StoredModel:
         for _ in range(ATTEMPTS - 1):
             before = _manifest_bytes(directory)
             try:
-                return _read(directory)
+                return _read(directory, is_known)
             except ReplacedError:
                 continue
             except DataError:
                 # Training may have published new weights between the manifest and the file.
                 if _manifest_bytes(directory) == before:
                     raise
-        return _read(directory)
+        return _read(directory, is_known)
 
 
 @contextlib.contextmanager
@@ -217,7 +224,7 @@ def _manifest_bytes(directory: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
 
 
-def _read(directory: Path) -> StoredModel:
+def _read(directory: Path, is_known: Callable[[str], bool]) -> StoredModel:
     config = _load_config(directory)
     entries = manifest.read_manifest(directory)
     if WEIGHTS not in entries:
@@ -226,15 +233,20 @@ def _read(directory: Path) -> StoredModel:
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
     # Hashing the weights takes as long as everything else: both run at the same time.
+    listed = str(entries[WEIGHTS]["sha256"])
+    known = is_known(listed)
     with open_weights(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as executor:
         checked = executor.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
             subwords = _load_subwords(directory, config)
-            arrays, metadata = read_weights(weights, config)
+            arrays, metadata = read_weights(weights, config, checks_only=known)
             text = TextStatistics.load(directory)
         finally:
             # Damage of the file is reported rather than the error it caused.
             digest = checked.result()
+    if known and digest != listed:
+        # Training replaces the weights: the manifest lists two contents.
+        return _read(directory, _nowhere)
     return StoredModel(directory, config, subwords, arrays, metadata, digest, text)
 
 

@@ -71,8 +71,12 @@ def _written_to(before: os.stat_result, after: os.stat_result) -> bool:
     return not same or (after.st_nlink > 0 and before.st_ctime_ns != after.st_ctime_ns)
 
 
-def read_weights(file: BinaryIO, config: Config) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def read_weights(
+    file: BinaryIO, config: Config, *, checks_only: bool = False
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The weights of an `open_weights` file by name, and its metadata.
+
+    checks_only: compare the header with the settings, and return no weights.
 
     Raises ConfigError if the weights do not fit the settings, DataError if the file is damaged.
     """
@@ -83,6 +87,8 @@ def read_weights(file: BinaryIO, config: Config) -> tuple[dict[str, np.ndarray],
         with safetensors.safe_open(readable, framework="np") as tensors:
             remaining = _checked_names(path, tensors, config)
             metadata = dict(tensors.metadata() or {})
+            if checks_only:
+                return {}, metadata
             weights = _read_some(path, tensors, remaining)
         while remaining:
             with safetensors.safe_open(readable, framework="np") as tensors:

@@ -12,6 +12,7 @@ from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.weights import TransformerArrays
 from nmt_cli.installation import has_torch, require_torch
@@ -83,10 +84,16 @@ def fastest_engine(
 
 def native_engine(arrays: TransformerArrays, kernels: Kernels, precision: str) -> Engine:
     """The engine in C, which needs no torch; it packs copies of the weights."""
-    native = NativeModel(arrays, kernels, precision)
+    return packed_weights_engine(PackedWeights.of(arrays, precision), kernels)
+
+
+def packed_weights_engine(weights: PackedWeights, kernels: Kernels, notice: str = "") -> Engine:
+    """The engine in C for weights that are packed already; notice: of how they were loaded."""
+    native, precision = NativeModel(weights, kernels), weights.precision
     about = f"{WEIGHTS[precision]}, {kernels.instruction_set} kernels"
     name = "native" if precision == "float32" else precision
-    return Engine(name, about, lambda *size: NativeDecoder(native, *size), kernels.notice)
+    notice = "; ".join(filter(None, (kernels.notice, notice)))
+    return Engine(name, about, lambda *size: NativeDecoder(native, *size), notice)
 
 
 def plain_engine(arrays: TransformerArrays, reason: str, precision: str) -> Engine:

@@ -3,6 +3,7 @@
 Projections of the same input are joined into one, as the kernels compute them.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from nmt_cli.model.position_tables import SINUSOIDS, position_angles
 from nmt_cli.model.shapes import TIES, head_widths, stack_depths
 
 Weights = dict[str, np.ndarray]
+# The names of the weights of linear layers, except for the output layer.
+_LINEAR = re.compile(r"(en|de)coder\.\d+\.(self_attention|cross_attention|feed_forward)\..+")
 
 
 class Projection(NamedTuple):
@@ -102,6 +105,20 @@ class TransformerArrays:
     def depth(self, stack: str) -> int:
         """The number of layers of the stack `encoder` or `decoder`."""
         return stack_depths(self.config)[stack == "decoder"]
+
+    def norms(self, stack: str) -> Iterator[list[NormWeights]]:
+        """Of each layer of a stack, the norms of its sublayers in their order."""
+        parts = ["self_attention", "cross_attention", "feed_forward"]
+        if stack == "encoder":
+            parts.remove("cross_attention")
+        for index in range(self.depth(stack)):
+            yield [self._norm(f"{stack}.{index}.{part}_norm") for part in parts]
+
+    def unjoined(self) -> Weights:
+        """All weights but those of the linear layers: embeddings, norms, the output's bias."""
+        return {
+            name: weight for name, weight in self._weights.items() if not _LINEAR.fullmatch(name)
+        }
 
     def last_norm(self, stack: str) -> NormWeights | None:
         """The norm after a stack with pre-norm."""

@@ -13,14 +13,17 @@ from nmt_cli.inference.engines import (
     Engine,
     fastest_engine,
     kernels_of,
-    native_engine,
     packed_engine,
+    packed_weights_engine,
     plain_engine,
 )
 from nmt_cli.inference.forced_pairs import Forcer
+from nmt_cli.inference.native.linear import Kernels
+from nmt_cli.inference.native.packed_cache import PackedCache
+from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.inference.weights import TransformerArrays
-from nmt_cli.installation import has_torch, require_torch
-from nmt_cli.model_dir import StoredModel
+from nmt_cli.installation import announce_torch, has_torch, require_torch
+from nmt_cli.model_dir import StoredModel, read_model
 
 if TYPE_CHECKING:
     import torch
@@ -66,14 +69,22 @@ def gpu_model(stored: StoredModel, device: "torch.device", precision: str) -> Gi
 
 
 class StoredCpuModel:
-    """A model directory on the CPU; the engine has its own copy of the weights."""
+    """A model directory on the CPU; the engine has its own copy of the weights.
+
+    stored: what the directory holds, without its weights.
+    """
 
     device = "cpu"
 
-    def __init__(self, stored: StoredModel, cache: Path | None, precision: str) -> None:
-        """cache: the folder of compiled kernels; None: none are used."""
+    def __init__(self, path: Path, cache: Path | None, precision: str) -> None:
+        """cache: the folder of compiled kernels and packed weights; None: none are used.
+
+        Raises as `model_dir.read_model` does.
+        """
         self.precision = precision
-        self._directory = stored.without_weights()
+        self._packed = None if cache is None else PackedCache(cache, precision)
+        stored = read_model(path) if self._packed is None else read_model(path, self._packed.begin)
+        self.stored = stored.without_weights()
         self._reference: EncoderDecoder | None = None
         self.engine = self._engine(stored, cache)
 
@@ -81,16 +92,32 @@ class StoredCpuModel:
         config = stored.config.model
         if config.kind != "transformer":
             require_torch(f"a model of the kind {config.kind}")
-            self._reference = _make_reference(stored)
+            announce_torch(f"model.kind={config.kind}")
+            self._reference = _make_reference(stored if stored.weights else stored.again())
             return fastest_engine(self._reference, None, self.precision)
         kernels, reason = kernels_of(cache)
         if kernels is not None:
-            arrays = TransformerArrays(config, stored.weights, consumes=True)
-            return native_engine(arrays, kernels, self.precision)
+            return self._native_engine(stored, kernels)
+        if not stored.weights:
+            stored = stored.again()
         if has_torch():
+            announce_torch(f"translating, because {reason}")
             self._reference = _make_reference(stored)
             return packed_engine(cast("Transformer", self._reference), reason, self.precision)
         return plain_engine(TransformerArrays(config, stored.weights), reason, self.precision)
+
+    def _native_engine(self, stored: StoredModel, kernels: Kernels) -> Engine:
+        """The engine in C, with the packed weights of the cache, or with new ones."""
+        assert self._packed is not None
+        config = stored.config.model
+        weights = None if stored.weights else self._packed.weights(config)
+        if weights is None:
+            if not stored.weights:
+                stored = stored.again()
+            arrays = TransformerArrays(config, stored.weights, consumes=True)
+            weights = PackedWeights.of(arrays, self.precision)
+            self._packed.keep(stored.digest, weights)
+        return packed_weights_engine(weights, kernels, self._packed.notice)
 
     @property
     def reference(self) -> "EncoderDecoder":
@@ -100,7 +127,7 @@ class StoredCpuModel:
         """
         if self._reference is None:
             require_torch("the reference model")
-            self._reference = _make_reference(self._directory.again())
+            self._reference = _make_reference(self.stored.again())
         return self._reference
 
     @cached_property
@@ -113,7 +140,7 @@ class StoredCpuModel:
         from nmt_cli.inference.plain.forcing import PlainForcer
         from nmt_cli.inference.plain.model import PlainModel
 
-        stored = self._directory.again()
+        stored = self.stored.again()
         return PlainForcer(PlainModel(TransformerArrays(stored.config.model, stored.weights)))
 
 

@@ -139,12 +139,13 @@ class Translator:
         if cache == "auto":
             cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
-        stored = read_model(Path(path))
         model: GivenModel | StoredCpuModel
         if gpu is None:
             # The engine rounds the weights itself: the arithmetic is float32.
-            model = StoredCpuModel(stored, cache, precision)
+            model = StoredCpuModel(Path(path), cache, precision)
+            stored = model.stored
         else:
+            stored = read_model(Path(path))
             model = gpu_model(stored, gpu, precision)
         return cls(
             model, stored.config, stored.subwords, others=members,

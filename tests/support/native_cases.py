@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmt_cli.inference.native.linear import Kernels, NativeLinear
+from nmt_cli.inference.native.linear import Kernels, NativeLinear, PackedLinear
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.inference.weights import Projection, TransformerArrays
 from nmt_cli.model.transformer import Transformer
@@ -23,14 +24,16 @@ def arrays_of_model(model: Transformer) -> TransformerArrays:
 
 
 def native_model(model: Transformer, kernels: Kernels, precision: str = "float32") -> NativeModel:
-    return NativeModel(arrays_of_model(model), kernels, precision)
+    return NativeModel(PackedWeights.of(arrays_of_model(model), precision), kernels)
 
 
 def native_linear(
     kernels: Kernels, layer: Affine, precision: str = "int8"
 ) -> Callable[[Tensor], Tensor]:
     bias = None if layer.bias is None else layer.bias.numpy()
-    product = NativeLinear(kernels, Projection(layer.weight.numpy(), bias), precision)
+    product = NativeLinear(
+        kernels, PackedLinear.of(Projection(layer.weight.numpy(), bias), precision)
+    )
     return lambda x: torch.from_numpy(product(x.numpy()))
 
 

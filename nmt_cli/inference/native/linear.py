@@ -78,29 +78,45 @@ class Kernels(NamedTuple):
         return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
 
 
-class NativeLinear:
-    """x -> x W^T + b in the library, for float32 rows."""
+class PackedLinear(NamedTuple):
+    """A linear layer as the kernels read it, its outputs filled up to whole panels.
 
-    def __init__(
-        self,
-        kernels: Kernels,
-        projection: Projection,
-        precision: str = "int8",
-        arena: Arena | None = None,
-    ) -> None:
+    scales, totals: as in PackedRows. inputs, outputs: of the layer itself; kind: the number of the
+    precision.
+    """
+
+    packed: np.ndarray
+    bias: np.ndarray | None
+    scales: np.ndarray | None
+    totals: np.ndarray | None
+    inputs: int
+    outputs: int
+    kind: int
+
+    @classmethod
+    def of(
+        cls, projection: Projection, precision: str = "int8", arena: Arena | None = None
+    ) -> "PackedLinear":
         """precision: of the weights, one of PRECISIONS; arena: the memory for them."""
-        self._kernels = kernels
         rows = PackedRows.of(projection.weight, precision)
         outputs, inputs = projection.weight.shape
         more = -outputs % PANEL
-        self._packed = (arena or Arena()).copy(in_panels(rows.weight, precision))
-        self._sums = [None if sums is None else np.pad(sums, (0, more)) for sums in rows[1:]]
-        self._bias = None if projection.bias is None else np.pad(projection.bias, (0, more))
-        # Refers to the arrays above.
-        self.linear = Linear(
-            address(self._packed), address(self._bias), *map(address, self._sums), inputs,
-            outputs, PRECISIONS[precision],
-        )  # fmt: skip
+        packed = (arena or Arena()).copy(in_panels(rows.weight, precision))
+        bias, scales, totals = (
+            None if column is None else np.pad(column, (0, more))
+            for column in (projection.bias, *rows[1:])
+        )
+        return cls(packed, bias, scales, totals, inputs, outputs, PRECISIONS[precision])
+
+
+class NativeLinear:
+    """x -> x W^T + b in the library, for float32 rows."""
+
+    def __init__(self, kernels: Kernels, layer: PackedLinear) -> None:
+        self._kernels = kernels
+        # `linear` refers to its arrays.
+        self._layer = layer
+        self.linear = Linear(*map(address, layer[:4]), *layer[4:])
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The product with the rows of `x`, by `machine.compute_threads` threads."""

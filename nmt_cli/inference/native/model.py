@@ -3,46 +3,34 @@
 import ctypes
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from nmt_cli.inference.native.chunks import ChunkPool
-from nmt_cli.inference.native.huge_pages import Arena
-from nmt_cli.inference.native.linear import (
-    BLOCK,
-    PRECISIONS,
-    Kernels,
-    NativeLinear,
-    PackedRows,
-)
+from nmt_cli.inference.native.linear import Kernels, PackedRows
 from nmt_cli.inference.native.memory import address, empty
+from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
-from nmt_cli.inference.weights import Projection, TransformerArrays
 from nmt_cli.machine import compute_threads
 
 
 class NativeModel:
     """A model run by the library; it does not follow later changes of its weights."""
 
-    def __init__(
-        self, arrays: TransformerArrays, kernels: Kernels, precision: str = "float32"
-    ) -> None:
-        """precision: of the packed weights, one of PRECISIONS."""
-        assert precision in PRECISIONS
-        pack = partial(NativeLinear, kernels, precision=precision, arena=Arena())
+    def __init__(self, weights: PackedWeights, kernels: Kernels) -> None:
+        arrays = weights.arrays
         self.config = arrays.config
         self.d_k, self.d_v = arrays.d_k, arrays.d_v
         self.kernels = kernels
         self.chunks = ChunkPool()
-        self.encoder_stack = NativeStack(arrays, "encoder", pack)
-        self.decoder_stack = NativeStack(arrays, "decoder", pack)
+        self.encoder_stack = NativeStack(weights, "encoder", kernels)
+        self.decoder_stack = NativeStack(weights, "decoder", kernels)
+        head = self.decoder_stack.model.head = self.decoder_stack.linear(HEAD)
         output = arrays.output
-        self.words, head = output.outputs, whole_blocks(output)
-        self.padded_words = head.outputs
-        self.decoder_stack.model.head = self.decoder_stack.linear(head)
-        self.precision, self._output, self.bias = precision, output.weight, output.bias
+        self.words, self.padded_words = output.outputs, head.outputs
+        self.precision, self._output, self.bias = weights.precision, output.weight, output.bias
         self._embedded = {side: arrays.embedding(side) for side in ("src", "tgt")}
         self.decoder_stack.model.embedding = address(self._embedded["tgt"])
 
@@ -118,13 +106,3 @@ class NativeModel:
         table = self.encoder_stack.position_table
         if table is not None:
             out += table[np.minimum(positions, len(table) - 1)]
-
-
-def whole_blocks(output: Projection) -> Projection:
-    """The output layer with words added to fill the last block; their logits are -inf."""
-    missing, bias = -output.outputs % BLOCK, output.bias
-    if not missing:
-        return output
-    bias = np.zeros(output.outputs, np.float32) if bias is None else bias
-    bias = np.pad(bias, (0, missing), constant_values=-np.inf)
-    return Projection(np.pad(output.weight, ((0, missing), (0, 0))), bias)

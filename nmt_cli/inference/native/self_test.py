@@ -14,10 +14,12 @@ from nmt_cli.inference.native.linear import (
     PRECISIONS,
     Kernels,
     NativeLinear,
+    PackedLinear,
     PackedRows,
     QuantizedMatrix,
 )
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.inference.plain.layers import log_sum_exp
 from nmt_cli.inference.plain.model import PlainModel, Sentences
 from nmt_cli.inference.weights import Projection, TransformerArrays
@@ -80,7 +82,7 @@ def _products_are_right(kernels: Kernels, precision: str) -> bool:
 def _product_is_right(kernels: Kernels, precision: str, inputs: int) -> bool:
     weight, x, bias = _random_arrays([(35, inputs), (29, inputs), (35,)])
     expected = _exact_product(x, weight, precision) + bias
-    actual = NativeLinear(kernels, Projection(weight, bias), precision)(x)
+    actual = NativeLinear(kernels, PackedLinear.of(Projection(weight, bias), precision))(x)
     return bool(np.abs(actual - expected).max() < LARGEST_ERROR * np.abs(expected).max() * 10)
 
 
@@ -111,7 +113,9 @@ def _steps_are_right(kernels: Kernels) -> bool:
     return all(
         np.allclose(actual, expected, rtol=0.0, atol=LARGEST_STEP_ERROR)
         for actual, expected in zip(
-            _steps(NativeDecoder(NativeModel(arrays, kernels), len(SOURCES), BEAM)),
+            _steps(
+                NativeDecoder(NativeModel(PackedWeights.of(arrays), kernels), len(SOURCES), BEAM)
+            ),
             _expected_steps(PlainModel(arrays)),
             strict=True,
         )

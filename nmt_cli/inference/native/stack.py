@@ -2,14 +2,14 @@
 
 import ctypes
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from nmt_cli.inference.native.linear import Linear, NativeLinear
+from nmt_cli.inference.native.linear import Kernels, Linear, NativeLinear
 from nmt_cli.inference.native.memory import address
-from nmt_cli.inference.native.structs import LayerStruct, ModelStruct, NormStruct
-from nmt_cli.inference.weights import LayerArrays, NormWeights, Projection, TransformerArrays
+from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.structs import LINEAR_PARTS, LayerStruct, ModelStruct, NormStruct
+from nmt_cli.inference.weights import NormWeights
 from nmt_cli.model.position_tables import TABLE_ROWS
 
 # Activations, as the kernels number them.
@@ -24,12 +24,11 @@ class NativeStack:
     position_table: what is added to embeddings, (positions, d_model), or None.
     """
 
-    def __init__(
-        self, arrays: TransformerArrays, name: str, pack: Callable[[Projection], NativeLinear]
-    ) -> None:
-        """name: encoder or decoder; pack: packs a linear layer."""
+    def __init__(self, weights: PackedWeights, name: str, kernels: Kernels) -> None:
+        """name: encoder or decoder."""
+        arrays = self._arrays = weights.arrays
         config = arrays.config
-        self._pack, self._arrays = pack, arrays
+        self._weights, self._kernels = weights, kernels
         self._side = "src" if name == "encoder" else "tgt"
         # Keeps the arrays alive that the structs point to.
         self._kept: list[object] = []
@@ -52,8 +51,12 @@ class NativeStack:
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
         slots: list[tuple[LayerStruct, int, NormWeights]] = []
-        for struct, layer in zip(self._layers, arrays.layers(name), strict=True):
-            slots += self._fill_layer(struct, layer)
+        for index, norms_of_layer in enumerate(arrays.norms(name)):
+            struct = self._layers[index]
+            self._fill_layer(struct, f"{name}.{index}")
+            # The place of the norm of cross-attention stays empty in an encoder.
+            places = range(3) if name == "decoder" else (0, 2)
+            slots += [(struct, *each) for each in zip(places, norms_of_layer, strict=True)]
         # With pre-norm, each sublayer is followed by the norm of the next one, and the last one by
         # the stack's own.
         norms = [norm for _, _, norm in slots]
@@ -64,25 +67,22 @@ class NativeStack:
         for (struct, index, _), norm in zip(slots, norms, strict=True):
             struct.norms[index] = self._norm(norm)
 
-    def _fill_layer(
-        self, struct: LayerStruct, layer: LayerArrays
-    ) -> list[tuple[LayerStruct, int, NormWeights]]:
-        """Pack a layer; return its norms with their indices in the struct."""
-        own, cross, inner = layer.own, layer.cross, layer.feed_forward
-        struct.joined, struct.output = self.linear(own.joined), self.linear(own.output)
-        struct.inner, struct.outer = self.linear(inner.inner), self.linear(inner.outer)
-        norms = [(struct, 0, own.norm)]
-        if cross is not None:
-            struct.query, struct.cross_output = self.linear(cross.query), self.linear(cross.output)
-            self.memory.append(self._pack(cross.memory))
-            norms.append((struct, 1, cross.norm))
-        return [*norms, (struct, 2, inner.norm)]
+    def _fill_layer(self, struct: LayerStruct, layer: str) -> None:
+        """Let the struct of a layer refer to its packed weights."""
+        for part in LINEAR_PARTS:
+            if f"{layer}.{part}" in self._weights.linears:
+                setattr(struct, part, self.linear(f"{layer}.{part}"))
+        if f"{layer}.memory" in self._weights.linears:
+            self.memory.append(self._product(f"{layer}.memory"))
 
-    def linear(self, projection: Projection) -> Linear:
-        """Pack weights, which live as long as the stack."""
-        product = self._pack(projection)
+    def linear(self, name: str) -> Linear:
+        """The struct of a linear layer, whose weights live as long as the stack."""
+        product = self._product(name)
         self._kept.append(product)
         return product.linear
+
+    def _product(self, name: str) -> NativeLinear:
+        return NativeLinear(self._kernels, self._weights.linears[name])
 
     def _norm(self, norm: NormWeights) -> NormStruct:
         self._kept += norm.weight, norm.bias

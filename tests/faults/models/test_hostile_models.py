@@ -436,9 +436,9 @@ def test_weights_swapped_before_they_are_read_are_not_used(
     other = byte_model(byte_config(), 2).state_dict()
     real = model_weights.read_weights
 
-    def load(*arguments: object) -> object:
+    def load(*arguments: object, **named: object) -> object:
         swapped_in(copy / "model.safetensors", model_weights.weight_bytes(other, {}))
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(model_dir, "read_weights", load)
     bias = load_model(copy).model.state_dict()["output_bias"]
@@ -457,14 +457,14 @@ def test_weights_overwritten_while_being_read_are_not_used(
     assert len(bad) == len(good)
     real, tries = model_weights.read_weights, []
 
-    def load(*arguments: object) -> object:
+    def load(*arguments: object, **named: object) -> object:
         # First the thread that hashes is let through.
         checked.wait()
         tries.append(1)
         if len(tries) == 1:
             weights.write_bytes(bad)
             os.utime(weights, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        result = real(*arguments)
+        result = real(*arguments, **named)
         weights.write_bytes(good)
         return result
 
