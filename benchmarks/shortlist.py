@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from lib.decode_worker import ALPHA, MOST_STEPS
 from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
@@ -95,7 +96,7 @@ def make_inputs(options: argparse.Namespace) -> tuple[Config, Transformer, list[
     sources = []
     for ids in make_sources(64, longest, words):
         chosen = chooser.sample(range(4, words), ALLOWED if not options.tiny else 90)
-        sources.append(Source(tuple(ids), allowed=torch.tensor(sorted({EOS, *chosen, *ids}))))
+        sources.append(Source(tuple(ids), allowed=np.array(sorted({EOS, *chosen, *ids}))))
     return config, planted_model(config, longest), sources
 
 

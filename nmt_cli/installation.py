@@ -1,11 +1,63 @@
-"""The command that installs an optional library, for the way in which nmt is installed."""
+"""What is installed: torch, and the command that installs an optional library."""
 
+import importlib.util
 import json
 import shlex
+import sys
 import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
 
+from nmt_cli.errors import UnavailableError
+
 PACKAGE = "nmt-cli"
+# nmt-cli-runtime is the same package without torch, for translating and scoring.
+WITH_TORCH = f"pip install {PACKAGE}"
+
+
+class _Listener:
+    """tell: gets a line before torch is imported for a feature; None: nobody is told."""
+
+    tell: Callable[[str], None] | None = None
+    told: frozenset[str] = frozenset()
+
+
+def tell_of_torch(tell: Callable[[str], None]) -> None:
+    """Give a line to `tell` whenever torch is about to be imported for a feature."""
+    _Listener.tell, _Listener.told = tell, frozenset()
+
+
+def announce_torch(feature: str) -> None:
+    """Tell which feature torch is imported for, because the CPU kernels do not compute it.
+
+    Nothing is said where torch is imported already. Where it is not installed, NumPy computes it.
+    """
+    if _Listener.tell is None or "torch" in sys.modules or feature in _Listener.told:
+        return
+    _Listener.told |= {feature}
+    if has_torch():
+        _Listener.tell(f"importing torch for {feature}")
+    else:
+        _Listener.tell(f"torch is not installed, so NumPy computes {feature}")
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; does not import it."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ImportError:
+        return False
+
+
+def require_torch(what: str) -> None:
+    """Raise UnavailableError unless torch is installed; what: what needs it."""
+    if not has_torch():
+        raise without_torch(what)
+
+
+def without_torch(what: str) -> UnavailableError:
+    """The error for what needs torch where it is not installed."""
+    return UnavailableError(f"{what} needs torch, which is not installed", WITH_TORCH)
 
 
 def install_command(extra: str) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,18 @@ def usable_cores() -> int:
     quota = core_quota()
     affine = affine_cores()
     return affine if quota is None else max(1, min(affine, math.ceil(quota)))
+
+
+def compute_threads() -> int:
+    """The threads that a computation uses: torch's number where torch is loaded.
+
+    Otherwise it is OMP_NUM_THREADS, as torch would take it, or else `usable_cores`.
+    """
+    count = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    if count is not None:
+        return int(count())
+    chosen = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
 
 
 def affine_cores() -> int:
@@ -165,6 +178,17 @@ def c_function(name: str) -> Callable[..., int] | None:
     except (OSError, AttributeError, TypeError):
         return None
     return function
+
+
+def has_gpu_driver() -> bool:
+    """Whether the driver of a GPU that torch could use is installed (CUDA or ROCm)."""
+    import ctypes
+
+    for name in ("libcuda.so.1", "nvcuda.dll"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            return True
+    return Path("/dev/kfd").exists()
 
 
 def keep_freed_memory() -> None:

@@ -14,21 +14,26 @@ Loading executes no code from the directory: nothing is unpickled.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import safetensors
-import torch
-from torch import Tensor
 
 from nmt_cli.config.schema import MAX_BYTES, Config, dump, parse_layer, resolve
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
-from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model_weights import ReplacedError, load_weights, open_weights, weight_bytes
+from nmt_cli.model_weights import (
+    ReplacedError,
+    model_of,
+    open_weights,
+    read_weights,
+    weight_bytes,
+)
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG as CONFIG
 from nmt_cli.storage.model_check import CORPUS as CORPUS
@@ -36,8 +41,55 @@ from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
 from nmt_cli.storage.model_check import is_model_directory as is_model_directory
 from nmt_cli.storage.model_check import require_model_directory
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from nmt_cli.model.encoder_decoder import EncoderDecoder
+
 SUBWORDS = "subwords"
 ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """The content of a model directory, which is read without torch.
+
+    weights: by name, float32; digest: the SHA-256 of their file; otherwise as in `LoadedModel`.
+    """
+
+    directory: Path
+    config: Config
+    subwords: Subwords
+    weights: dict[str, np.ndarray]
+    metadata: dict[str, str]
+    digest: str
+    text: TextStatistics | None = None
+
+    def make_model(self) -> "EncoderDecoder":
+        """The model in torch, in evaluation mode; it shares the memory of the weights."""
+        return model_of(self.config.model, self.weights).eval()
+
+    def loaded(self, device: "torch.device | str" = "cpu") -> "LoadedModel":
+        """The same with the model in torch."""
+        model = self.make_model().to(device)
+        return LoadedModel(
+            model, self.config, self.subwords, self.metadata, self.text, self.directory
+        )
+
+    def without_weights(self) -> "StoredModel":
+        """The same, without the weights, which take memory."""
+        return replace(self, weights={})
+
+    def again(self) -> "StoredModel":
+        """The same model, read again; raises DataError if its directory has other weights now."""
+        stored = read_model(self.directory)
+        if stored.digest != self.digest:
+            raise DataError(
+                f"`{self.directory}` has other weights now than when it was loaded",
+                "load the model again",
+            )
+        return stored
 
 
 @dataclass(frozen=True)
@@ -49,7 +101,7 @@ class LoadedModel:
     from; None for a model that was not loaded.
     """
 
-    model: EncoderDecoder
+    model: "EncoderDecoder"
     config: Config
     subwords: Subwords
     metadata: dict[str, str]
@@ -59,7 +111,7 @@ class LoadedModel:
 
 def save_model(
     directory: Path,
-    weights: Mapping[str, Tensor],
+    weights: "Mapping[str, Tensor]",
     config: Config,
     subwords: Subwords,
     metadata: Mapping[str, str],
@@ -88,7 +140,7 @@ def save_model(
 
 
 def _contents(
-    weights: Mapping[str, Tensor],
+    weights: "Mapping[str, Tensor]",
     config: Config,
     subwords: Subwords,
     metadata: Mapping[str, str],
@@ -110,21 +162,36 @@ def read_metadata(directory: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        with safetensors.safe_open(path, framework="pt") as tensors:
+        with safetensors.safe_open(path, framework="np") as tensors:
             return dict(tensors.metadata() or {})
     except safetensors.SafetensorError as error:
         raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
 
 
 def refresh_weights(
-    directory: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]
+    directory: Path, weights: "Mapping[str, Tensor]", metadata: Mapping[str, str]
 ) -> None:
     """Replace the weights of a model directory, which stays valid at every moment."""
     manifest.add_to_manifest(directory, WEIGHTS, weight_bytes(weights, metadata))
 
 
-def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedModel:
+def load_model(directory: Path, device: "torch.device | str" = "cpu") -> LoadedModel:
     """Check and load a model directory; the model is in evaluation mode.
+
+    Raises the errors of `read_model`.
+    """
+    return read_model(directory).loaded(device)
+
+
+def _nowhere(_: str) -> bool:
+    return False
+
+
+def read_model(directory: Path, is_known: Callable[[str], bool] = _nowhere) -> StoredModel:
+    """Check and read a model directory.
+
+    is_known: gets the SHA-256 of the file of weights, which need not be read if it returns true:
+    they are checked, and the result has no `weights`.
 
     Raises NoInputError (missing, or no weights yet), DataError (damaged) and ConfigError (not a
     model directory, of a newer version, or weights that do not fit the settings).
@@ -133,14 +200,14 @@ def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedMod
         for _ in range(ATTEMPTS - 1):
             before = _manifest_bytes(directory)
             try:
-                return _load(directory, device)
+                return _read(directory, is_known)
             except ReplacedError:
                 continue
             except DataError:
                 # Training may have published new weights between the manifest and the file.
                 if _manifest_bytes(directory) == before:
                     raise
-        return _load(directory, device)
+        return _read(directory, is_known)
 
 
 @contextlib.contextmanager
@@ -157,7 +224,7 @@ def _manifest_bytes(directory: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
 
 
-def _load(directory: Path, device: torch.device | str) -> LoadedModel:
+def _read(directory: Path, is_known: Callable[[str], bool]) -> StoredModel:
     config = _load_config(directory)
     entries = manifest.read_manifest(directory)
     if WEIGHTS not in entries:
@@ -166,35 +233,21 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
     # Hashing the weights takes as long as everything else: both run at the same time.
+    listed = str(entries[WEIGHTS]["sha256"])
+    known = is_known(listed)
     with open_weights(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as executor:
         checked = executor.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
             subwords = _load_subwords(directory, config)
-            model, metadata = load_weights(weights, config)
+            arrays, metadata = read_weights(weights, config, checks_only=known)
             text = TextStatistics.load(directory)
         finally:
             # Damage of the file is reported rather than the error it caused.
-            checked.result()
-    return LoadedModel(model.to(device).eval(), config, subwords, metadata, text, directory)
-
-
-def is_emptied(model: EncoderDecoder) -> bool:
-    """Whether an engine has removed weights of the model."""
-    return any(weight.numel() == 0 for weight in model.parameters())
-
-
-def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
-    """Load the model again of which some weights were removed; raises as `load_model` does.
-
-    DataError: the directory has other weights by now.
-    """
-    model = load_model(directory).model
-    pairs = zip(model.parameters(), emptied.parameters(), strict=True)
-    if not all(torch.equal(loaded, kept) for loaded, kept in pairs if kept.numel()):
-        raise DataError(
-            f"`{directory}` has other weights now than when it was loaded", "load the model again"
-        )
-    return model
+            digest = checked.result()
+    if known and digest != listed:
+        # Training replaces the weights: the manifest lists two contents.
+        return _read(directory, _nowhere)
+    return StoredModel(directory, config, subwords, arrays, metadata, digest, text)
 
 
 def load_subwords(directory: Path) -> Subwords:

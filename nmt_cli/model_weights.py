@@ -6,34 +6,37 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import safetensors
-import safetensors.torch
-import torch
-from torch import Tensor
+import safetensors.numpy
 
-from nmt_cli.config.schema import Config
+from nmt_cli.config.schema import Config, ModelConfig
 from nmt_cli.errors import ConfigError, DataError
-from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model.kinds import make_model
+from nmt_cli.model.shapes import Shapes, transformer_shapes
 from nmt_cli.plurals import counted
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 # Bytes of weights that are read before the file is opened again.
 MAPPED = 1 << 25
+CACHE_LINE = 64
 
 
 class ReplacedError(DataError):
     """The weights were replaced while they were being read."""
 
 
-def weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+def weight_bytes(weights: "Mapping[str, Tensor]", metadata: Mapping[str, str]) -> bytes:
     """The content of the file, with `metadata` in its header."""
-    tensors = {
-        name: weight.detach().to("cpu", torch.float32).contiguous()
-        for name, weight in weights.items()
+    arrays = {
+        name: weight.detach().cpu().float().contiguous().numpy() for name, weight in weights.items()
     }
-    data: bytes = safetensors.torch.save(tensors, dict(metadata))
+    data: bytes = safetensors.numpy.save(arrays, dict(metadata))
     return data
 
 
@@ -68,8 +71,12 @@ def _written_to(before: os.stat_result, after: os.stat_result) -> bool:
     return not same or (after.st_nlink > 0 and before.st_ctime_ns != after.st_ctime_ns)
 
 
-def load_weights(file: BinaryIO, config: Config) -> tuple[EncoderDecoder, dict[str, str]]:
-    """A model of these settings with the weights of an `open_weights` file, and its metadata.
+def read_weights(
+    file: BinaryIO, config: Config, *, checks_only: bool = False
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The weights of an `open_weights` file by name, and its metadata.
+
+    checks_only: compare the header with the settings, and return no weights.
 
     Raises ConfigError if the weights do not fit the settings, DataError if the file is damaged.
     """
@@ -77,38 +84,82 @@ def load_weights(file: BinaryIO, config: Config) -> tuple[EncoderDecoder, dict[s
     descriptor = Path(f"/dev/fd/{file.fileno()}")
     readable = descriptor if descriptor.exists() else path
     try:
-        with safetensors.safe_open(readable, framework="pt") as tensors:
-            model = _empty_model(path, tensors, config)
+        with safetensors.safe_open(readable, framework="np") as tensors:
+            remaining = _checked_names(path, tensors, config)
             metadata = dict(tensors.metadata() or {})
-            remaining = list(model.state_dict())
-            weights = _read_weights(path, tensors, remaining)
+            if checks_only:
+                return {}, metadata
+            weights = _read_some(path, tensors, remaining)
         while remaining:
-            with safetensors.safe_open(readable, framework="pt") as tensors:
-                weights |= _read_weights(path, tensors, remaining)
-        model.load_state_dict(weights, assign=True)
-        return model, metadata
+            with safetensors.safe_open(readable, framework="np") as tensors:
+                weights |= _read_some(path, tensors, remaining)
+        return weights, metadata
     except safetensors.SafetensorError as error:
         raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
 
 
-def _read_weights(path: Path, file: Any, names: list[str]) -> dict[str, Tensor]:
+def load_weights(file: BinaryIO, config: Config) -> "tuple[EncoderDecoder, dict[str, str]]":
+    """Like `read_weights`, but a model in torch with these weights."""
+    weights, metadata = read_weights(file, config)
+    return model_of(config.model, weights), metadata
+
+
+def model_of(config: ModelConfig, weights: Mapping[str, np.ndarray]) -> "EncoderDecoder":
+    """A model in torch, which shares the memory of its weights."""
+    import torch
+
+    from nmt_cli.model.kinds import make_model
+
+    with torch.device("meta"):
+        model = make_model(config)
+    tensors = {name: torch.from_numpy(weight) for name, weight in weights.items()}
+    model.load_state_dict(tensors, assign=True)
+    return model
+
+
+def _read_some(path: Path, file: Any, names: list[str]) -> dict[str, np.ndarray]:
     """The first of the named weights, up to MAPPED bytes; their names are removed from the list.
 
     The pages read from a mapped file count as memory until the file is closed.
     """
-    weights: dict[str, Tensor] = {}
+    weights: dict[str, np.ndarray] = {}
     read = 0
     while names and read < MAPPED:
         name = names.pop(0)
-        weight = weights[name] = file.get_tensor(name).clone()
-        if not all(math.isfinite(bound) for bound in weight.aminmax()):
+        weight = weights[name] = _aligned(file.get_tensor(name))
+        if not all(map(math.isfinite, (weight.min(), weight.max()))):
             raise DataError(f"`{path}`: `{name}` holds NaN or infinite values")
         read += weight.nbytes
     return weights
 
 
-def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
-    """The model without weights; raises ConfigError unless the file's header fits the settings."""
+def _aligned(weight: np.ndarray) -> np.ndarray:
+    """A copy that begins at a cache line, as torch's own tensors do.
+
+    Products of matrices elsewhere may have other last bits.
+    """
+    buffer = np.empty(weight.nbytes + CACHE_LINE, np.uint8)
+    start = -buffer.__array_interface__["data"][0] % CACHE_LINE
+    copy = buffer[start : start + weight.nbytes].view(weight.dtype).reshape(weight.shape)
+    copy[...] = weight
+    return copy
+
+
+def weight_shapes(config: ModelConfig) -> Shapes:
+    """The shape of each weight of a model by name; ValueError for settings that make no model."""
+    if config.kind == "transformer":
+        return transformer_shapes(config)
+    import torch
+
+    from nmt_cli.model.kinds import make_model
+
+    with torch.device("meta"):
+        model = make_model(config)
+    return {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+
+
+def _checked_names(path: Path, file: Any, config: Config) -> list[str]:
+    """The names of all weights; raises ConfigError unless the file's header fits the settings."""
     sizes = config.model.src_vocab_size, config.model.d_model
     if "auto" not in sizes and path.stat().st_size < 4 * math.prod(map(int, sizes)):
         raise ConfigError(f"`{path}` does not fit its settings: it is too small for an embedding")
@@ -119,11 +170,9 @@ def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
             f"`{path}` does not fit its settings: too few weights for {counted(layers, 'layer')}"
         )
     try:
-        with torch.device("meta"):
-            model = make_model(config.model)
+        expected = {name: list(shape) for name, shape in weight_shapes(config.model).items()}
     except ValueError as error:
         raise ConfigError(f"the settings beside `{path}`: {error}") from error
-    expected = {name: list(weight.shape) for name, weight in model.named_parameters()}
     slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 not a mapping
     problems = [f"`{name}` is missing" for name in expected if name not in slices]
     problems += [f"`{name}` is not known" for name in slices if name not in expected]
@@ -137,4 +186,4 @@ def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
             f"`{path}` does not fit its settings: {'; '.join(problems[:3])}{more}",
             "its files are of different models, or of another version of nmt",
         )
-    return model
+    return list(expected)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -154,32 +155,32 @@ def test_concurrent_reader_always_finds_a_valid_model(saved: Path) -> None:
 
 
 def test_load_model_retries_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
-    real, calls = model_dir._load, []
+    real, calls = model_dir._read, []
 
-    def changes(directory: Path, device: str) -> object:
+    def changes(*arguments: Any) -> object:
         calls.append(1)
         if len(calls) == 1:
             refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
             raise DataError("the old manifest, the new file")
-        return real(directory, device)
+        return real(*arguments)
 
-    monkeypatch.setattr(model_dir, "_load", changes)
+    monkeypatch.setattr(model_dir, "_read", changes)
     assert load_model(saved).metadata["step"] == "2"
     assert len(calls) == 2
 
 
 def test_weights_replaced_while_reading_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
-    real, calls = model_weights._read_weights, []
+    real, calls = model_weights._read_some, []
     monkeypatch.setattr(model_weights, "MAPPED", 1)
 
-    def replaced(path: Path, file: Any, names: list[str]) -> dict[str, torch.Tensor]:
+    def replaced(path: Path, file: Any, names: list[str]) -> dict[str, np.ndarray]:
         calls.append(1)
         if len(calls) == 3:
             refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
         return real(path, file, names)
 
-    monkeypatch.setattr(model_weights, "_read_weights", replaced)
+    monkeypatch.setattr(model_weights, "_read_some", replaced)
     loaded = load_model(saved)
     expected = byte_model(byte_config(), 2 if loaded.metadata["step"] == "2" else 1).state_dict()
     for name, weight in loaded.model.state_dict().items():

@@ -7,6 +7,7 @@ in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sent
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -60,20 +61,35 @@ def planted(folder: Path) -> Any:
     return model.requires_grad_(False).eval()
 
 
+def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
+    """The engine that `nmt translate` chooses; the kernels need no torch."""
+    from lib.sentences import make_config
+    from nmt_cli.inference.engines import fastest_engine, kernels_of, native_engine
+    from nmt_cli.inference.weights import TransformerArrays
+    from nmt_cli.model_weights import open_weights, read_weights
+
+    kernels, _ = kernels_of(cache)
+    if kernels is None:
+        return fastest_engine(planted(folder), None, precision)
+    config = make_config(json.loads((folder / "config.json").read_text()))
+    with open_weights(folder / "weights.safetensors") as file:
+        weights, _ = read_weights(file, config)
+    return native_engine(
+        TransformerArrays(config.model, weights, consumes=True), kernels, precision
+    )
+
+
 def ours(folder: Path, settings: Json) -> Translate:
     """The engine that `nmt translate` chooses, with its search."""
-    import torch
-
     from nmt_cli.config.search import SearchConfig
-    from nmt_cli.inference.engines import fastest_engine
     from nmt_cli.machine import give_back_freed_memory
     from nmt_cli.search.beam import search
     from nmt_cli.search.decoder import Source
 
     give_back_freed_memory()
-    torch.set_num_threads(settings["threads"])
+    os.environ["OMP_NUM_THREADS"] = str(settings["threads"])
     cache = Path(settings["cache"]) if settings["kernels"] else None
-    engine = fastest_engine(planted(folder), cache, settings["precision"], consumes=True)
+    engine = engine_of(folder, cache, settings["precision"])
     print(engine.about, file=sys.stderr)
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:

@@ -94,7 +94,7 @@ def choose_threads() -> None:
 
 
 def use_threads(count: int) -> None:
-    """Let torch compute with `count` threads, whether it is loaded yet or not."""
+    """Compute with `count` threads, in torch and without it, loaded yet or not."""
     os.environ["OMP_NUM_THREADS"] = str(count)
     if "torch" in sys.modules:
         import torch

@@ -25,17 +25,20 @@ def load_translator(
 ) -> "Translator":
     """`Translator.load`; device may be `auto`.
 
-    console: shows a note if the kernels have to be compiled first.
+    console: shows a note if the kernels have to be compiled first, and another one where torch is
+    imported for a feature.
     """
     require_models([model, *others])
 
-    import torch
-
+    from nmt_cli.inference.engines import auto_device
+    from nmt_cli.installation import tell_of_torch
     from nmt_cli.machine import cache_folder, give_back_freed_memory
     from nmt_cli.translation.translator import Translator
 
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = auto_device()
+    if console is not None and device == "cpu":
+        tell_of_torch(console.note)
     give_back_freed_memory()
     if console is not None and console.interactive and device == "cpu":
         cache = cache_folder()
@@ -48,7 +51,7 @@ def load_translator(
 
 
 def require_models(models: Sequence[Path | str]) -> None:
-    """Check that these are model directories before torch is loaded, which takes seconds."""
+    """Check that these are model directories before anything is loaded."""
     from nmt_cli.storage.model_check import require_model_directory
 
     for model in models:

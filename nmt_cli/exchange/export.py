@@ -11,6 +11,7 @@ from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, fore
 from nmt_cli.exchange.checks.lines import choose_check_lines
 from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
+from nmt_cli.installation import require_torch
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.storage import files, manifest
 
@@ -64,6 +65,7 @@ def export_model(
             f"`{out}` holds the model that is to be exported, `{model}`, and is not replaced",
             "choose another --out",
         )
+    require_torch("`nmt export`")
     loaded = load_model(model)
     require_exportable(model, target, target.reasons_against(loaded))
     # After the reasons, which no package changes.

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from nmt_cli.exchange.target import Reason
 from nmt_cli.exchange.targets import MODULES, load_target
-from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
-from nmt_cli.model_dir import LoadedModel, load_model
+from nmt_cli.installation import has_torch
+from nmt_cli.model.shapes import stack_depths
+from nmt_cli.model_dir import StoredModel, read_model
 
 # Settings that describe an architecture, in the order in which they are shown.
 SHAPE = (
@@ -13,8 +15,8 @@ SHAPE = (
 
 
 def model_info(directory: Path) -> dict[str, object]:
-    """The facts about a model directory, for JSON; raises the errors of `load_model`."""
-    loaded = load_model(directory)
+    """The facts about a model directory, for JSON; raises the errors of `read_model`."""
+    loaded = read_model(directory)
     config, subwords = loaded.config, loaded.subwords
     encoder, decoder = stack_depths(config.model)
     score, _, signature = loaded.metadata.get("validation", "").partition(" ")
@@ -23,7 +25,7 @@ def model_info(directory: Path) -> dict[str, object]:
         "src_lang": config.languages.src,
         "tgt_lang": config.languages.tgt,
         "kind": config.model.kind,
-        "parameters": parameter_count(loaded.model),
+        "parameters": sum(weight.size for weight in loaded.weights.values()),
         "encoder_layers": encoder,
         "decoder_layers": decoder,
         **{name: getattr(config.model, name) for name in SHAPE},
@@ -35,14 +37,18 @@ def model_info(directory: Path) -> dict[str, object]:
         "averaged": loaded.metadata.get("averaged"),
         "imported_from": loaded.metadata.get("imported_from"),
         "validation": {"bleu": float(score), "signature": signature} if signature else None,
-        "weights": {name: list(weight.shape) for name, weight in loaded.model.named_parameters()},
+        "weights": {name: list(weight.shape) for name, weight in loaded.weights.items()},
         "export": _exports(loaded),
     }
 
 
-def _exports(loaded: LoadedModel) -> dict[str, object]:
+def _exports(stored: StoredModel) -> dict[str, object]:
     """For each format, whether it can hold the model, and every reason why not."""
+    if not has_torch():
+        reason = Reason("exporting needs torch, which is not installed", "")
+        return {name: {"possible": False, "reasons": [reason._asdict()]} for name in MODULES}
     exports: dict[str, object] = {}
+    loaded = stored.loaded()
     for name in MODULES:
         reasons = load_target(name).reasons_against(loaded)
         exports[name] = {

@@ -1,35 +1,30 @@
-"""Engine selection: the fastest engine that works for a model on its device, and why."""
+"""Engine selection: the fastest engine that works for a model on its device, and why.
+
+torch is imported only by the engines that compute with it.
+"""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
-
-import torch
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.config.search import BATCH_TOKENS
 from nmt_cli.errors import UnavailableError
-from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import make_cuda_model
-from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.native.decoder import NativeDecoder
-from nmt_cli.inference.native.linear import Kernels, make_bf16_emulation, make_int8_emulation
+from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.inference.native.self_test import find_kernels
-from nmt_cli.inference.packed.decoder import PackedDecoder
-from nmt_cli.inference.packed.linear import make_product, packing_works
-from nmt_cli.inference.packed.model import PackedModel
-from nmt_cli.inference.reference import ReferenceDecoder
-from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.inference.weights import TransformerArrays
+from nmt_cli.installation import has_torch, require_torch
+from nmt_cli.machine import has_gpu_driver
 from nmt_cli.search.decoder import Decoder
 
-# Makes linear layers of each weight precision where the kernels cannot be used.
-LINEAR_WITHOUT_KERNELS = {
-    "float32": make_product,
-    "bf16": make_bf16_emulation,
-    "int8": make_int8_emulation,
-}
+if TYPE_CHECKING:
+    import torch
+
+    from nmt_cli.model.encoder_decoder import EncoderDecoder
+    from nmt_cli.model.transformer import Transformer
+
 # Enough sentences at a time to keep one GPU busy.
 CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
 WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
@@ -53,26 +48,28 @@ class Engine(NamedTuple):
     reusable: bool = False
 
 
-def reference_engine(model: EncoderDecoder, about: str = "the reference engine") -> Engine:
+def reference_engine(model: "EncoderDecoder", about: str = "the reference engine") -> Engine:
     """The engine that the others are compared with; it follows changes of the model's weights."""
+    from nmt_cli.inference.reference import ReferenceDecoder
+
     return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
 
 
 def fastest_engine(
-    model: EncoderDecoder,
-    cache: Path | None = None,
-    precision: str = "float32",
-    *,
-    consumes: bool = False,
+    model: "EncoderDecoder", cache: Path | None = None, precision: str = "float32"
 ) -> Engine:
-    """The fastest engine for a model whose weights do not change any more.
+    """The fastest engine for a model in torch whose weights do not change any more.
 
     cache: the folder of compiled kernels; None: do not use kernels. precision: float32, bf16 or
     int8, for the weights of a float32 model on the CPU; without kernels the results are about the
-    same. consumes: to save memory, an engine that packs weights may remove those of the model.
+    same.
     """
+    import torch
+
+    from nmt_cli.model.transformer import Transformer
+
     if not isinstance(model, Transformer):
-        return _plain_engine(model, precision)
+        return _other_kind_engine(model, precision)
     weight = next(model.parameters())
     if weight.device.type == "cuda":
         return cuda_engine(model)
@@ -80,12 +77,48 @@ def fastest_engine(
         return reference_engine(model, f"the reference engine in {weight.dtype} on {weight.device}")
     kernels, reason = kernels_of(cache)
     if kernels is not None:
-        native = NativeModel(model, kernels, precision, consumes=consumes)
-        about = f"{WEIGHTS[precision]}, {kernels.instruction_set} kernels"
-        name = "native" if precision == "float32" else precision
-        return Engine(name, about, lambda *size: NativeDecoder(native, *size), kernels.notice)
+        weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+        return native_engine(TransformerArrays(model.config, weights), kernels, precision)
+    return packed_engine(model, reason, precision)
+
+
+def native_engine(arrays: TransformerArrays, kernels: Kernels, precision: str) -> Engine:
+    """The engine in C, which needs no torch; it packs copies of the weights."""
+    return packed_weights_engine(PackedWeights.of(arrays, precision), kernels)
+
+
+def packed_weights_engine(weights: PackedWeights, kernels: Kernels, notice: str = "") -> Engine:
+    """The engine in C for weights that are packed already; notice: of how they were loaded."""
+    native, precision = NativeModel(weights, kernels), weights.precision
+    about = f"{WEIGHTS[precision]}, {kernels.instruction_set} kernels"
+    name = "native" if precision == "float32" else precision
+    notice = "; ".join(filter(None, (kernels.notice, notice)))
+    return Engine(name, about, lambda *size: NativeDecoder(native, *size), notice)
+
+
+def plain_engine(arrays: TransformerArrays, reason: str, precision: str) -> Engine:
+    """The engine in NumPy, where torch is not installed; reason: why there are no kernels."""
+    from nmt_cli.inference.plain.decoder import PlainDecoder
+    from nmt_cli.inference.plain.model import PlainModel
+
+    plain = PlainModel(arrays)
+    rounded = "" if precision == "float32" else f", in float32 instead of {precision}"
+    notice = f"NumPy translates, which is slower{rounded}: {reason}"
+    return Engine("plain", notice, lambda *size: PlainDecoder(plain, *size), notice)
+
+
+def packed_engine(model: "Transformer", reason: str, precision: str) -> Engine:
+    """The CPU engine in torch; reason: why there are no kernels."""
+    from nmt_cli.inference.packed.decoder import PackedDecoder
+    from nmt_cli.inference.packed.emulation import LINEAR_WITHOUT_KERNELS
+    from nmt_cli.inference.packed.linear import packing_works
+    from nmt_cli.inference.packed.model import PackedModel
+
     packed = PackedModel(model, LINEAR_WITHOUT_KERNELS[precision])
-    decoder = partial(PackedDecoder, packed)
+
+    def decoder(slots: int, beam: int) -> Decoder:
+        return PackedDecoder(packed, slots, beam)
+
     if precision != "float32":
         notice = f"{precision} is no faster than float32 here: {reason}"
         return Engine(precision, notice, decoder, notice)
@@ -93,7 +126,7 @@ def fastest_engine(
     return Engine("packed", f"{about}; nmt's own kernels are not available: {reason}", decoder)
 
 
-def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
+def _other_kind_engine(model: "EncoderDecoder", precision: str) -> Engine:
     """The reference engine for other models: the faster engines compute Transformer layers only."""
     about = (
         f"the reference engine: the faster engines do not support model.kind={model.config.kind}"
@@ -105,8 +138,12 @@ def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
     return engine._replace(about=notice, notice=notice)
 
 
-def cuda_engine(model: Transformer) -> Engine:
+def cuda_engine(model: "Transformer") -> Engine:
     """CUDA graphs on the model's GPU in the dtype of its weights; the reference where they fail."""
+    from nmt_cli.inference.cuda.decoder import CudaDecoder
+    from nmt_cli.inference.cuda.model import make_cuda_model
+    from nmt_cli.inference.cuda.self_test import find_fault
+
     weight = model.output_weight
     fault = find_fault(weight.device, weight.dtype)
     if fault:
@@ -130,8 +167,25 @@ def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
     return find_kernels(cache)
 
 
-def find_device(name: torch.device | str) -> torch.device:
+def is_cpu(name: "torch.device | str") -> bool:
+    """Whether this is the name of the CPU; needs no torch."""
+    return str(name).partition(":")[0] == "cpu"
+
+
+def auto_device() -> str:
+    """cuda where a GPU can be used, else cpu; torch is asked only where there is a GPU's driver."""
+    if not (has_gpu_driver() and has_torch()):
+        return "cpu"
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def find_device(name: "torch.device | str") -> "torch.device":
     """The device with this name; raises UnavailableError where it does not exist."""
+    require_torch(f"the device `{name}`")
+    import torch
+
     try:
         device = torch.device(name)
     except RuntimeError as error:

@@ -3,26 +3,41 @@
 import math
 from collections.abc import Sequence
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
 
+from nmt_cli.array_types import Float, Int
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Decoder, Source
-from nmt_cli.search.top_k import FullDistributionStep
+from nmt_cli.search.full_distribution import FullDistributionStep
 
 # Numbers that torch computes at a time: a few less than it divides among threads (32,768).
 PIECE = 32_000
 
 
 def add_probabilities(
-    left: Float[Tensor, "rows vocabulary"], right: Float[Tensor, "rows vocabulary"]
-) -> Float[Tensor, "rows vocabulary"]:
+    left: Float[Array, "rows vocabulary"], right: Float[Array, "rows vocabulary"]
+) -> Float[Array, "rows vocabulary"]:
     """log(exp(left) + exp(right)); a row is bitwise equal whatever the other rows are.
 
-    On a CPU, torch computes most of a tensor in SIMD vectors and the rest one number at a time with
-    another exponential, so that results may differ in the last bit. Therefore each row is computed
-    by itself, in pieces that are not divided among threads (docs/decisions/011).
+    torch does this several times as fast as NumPy. Where it is not installed, NumPy does it, with
+    other last bits.
     """
+    if not isinstance(left, np.ndarray):
+        return _add_in_torch(left, right)
+    try:
+        import torch
+    except ImportError:
+        return np.logaddexp(left, right)
+    return _add_in_torch(torch.from_numpy(left), torch.from_numpy(right)).numpy()
+
+
+def _add_in_torch(left: Array, right: Array) -> Array:
+    """On a CPU, torch computes most of a tensor in SIMD vectors and the rest one number at a time
+    with another exponential, so that results may differ in the last bit. Therefore each row is
+    computed by itself, in pieces that are not divided among threads (docs/decisions/011).
+    """
+    import torch
+
     if left.device.type != "cpu":
         return torch.logaddexp(left, right)
     sums = torch.empty_like(left)
@@ -39,7 +54,7 @@ class Ensemble:
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         first = decoders[0]
         self.slots, self.beam = first.slots, first.beam
-        self.symbols, self.device = first.symbols, first.device
+        self.symbols, self.arrays = first.symbols, first.arrays
         self.check_every = max(decoder.check_every for decoder in decoders)
         self._decoders = list(decoders)
 
@@ -53,14 +68,17 @@ class Ensemble:
         for decoder in self._decoders:
             decoder.retire(slots)
 
-    @torch.inference_mode()
-    def step(
-        self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]
-    ) -> FullDistributionStep:
+    def step(self, parents: Int[Array, " rows"], ids: Int[Array, " rows"]) -> FullDistributionStep:
         """The logarithm of the mean of the members' probabilities."""
-        total: Tensor | None = None
-        for decoder in self._decoders:
-            log_probs = decoder.step(parents, ids).full()
-            total = log_probs if total is None else add_probabilities(total, log_probs)
-        assert total is not None
-        return FullDistributionStep(total - math.log(len(self._decoders)))
+        total: Array = None
+        with self.arrays.inference():
+            for decoder in self._decoders:
+                rows = (moved_to(decoder.arrays, self.arrays, array) for array in (parents, ids))
+                log_probs = moved_to(self.arrays, decoder.arrays, decoder.step(*rows).full())
+                total = log_probs if total is None else add_probabilities(total, log_probs)
+            return FullDistributionStep(total - math.log(len(self._decoders)))
+
+
+def moved_to(target: Arrays, own: Arrays, array: Array) -> Array:
+    """An array of one library as one of another."""
+    return array if type(target) is type(own) else target.from_numpy(own.to_numpy(array))

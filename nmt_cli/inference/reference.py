@@ -9,8 +9,9 @@ from nmt_cli.batch import Segments
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.encoder_decoder import DecodingState, EncoderDecoder
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
+from nmt_cli.search.arrays.torch_top_k import top_k
 from nmt_cli.search.decoder import Source, Symbols
-from nmt_cli.search.top_k import top_k
 
 
 class ReferenceDecoder:
@@ -24,6 +25,7 @@ class ReferenceDecoder:
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.device = next(model.parameters()).device
+        self.arrays = TorchArrays(self.device)
         self._model = model
         self._state: DecodingState | None = None
         # The busy slots in the order of the state's rows, with their source lengths.

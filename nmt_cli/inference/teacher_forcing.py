@@ -1,7 +1,6 @@
 """Teacher forcing: log-probabilities and attention of given pairs, in one pass of the model."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,25 +8,27 @@ from torch import Tensor
 
 from nmt_cli.batch import Batch, make_batch
 from nmt_cli.inference.cross_attention import captured_cross_attention
+from nmt_cli.inference.forced_pairs import ForcedPair, Pair, batches_of
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.search.decoder import Symbols
 
-BATCH_TOKENS = 4_096
 # Rows of logits computed at a time: those of a batch would take more memory than the model.
 LOGIT_ROWS = 256
 
-Pair = tuple[Sequence[int], Sequence[int]]
 
+class TorchForcer:
+    """A `inference.forced_pairs.Forcer` over a model in torch."""
 
-class ForcedPair(NamedTuple):
-    """The result for one pair.
+    def __init__(self, model: EncoderDecoder) -> None:
+        self._model = model
 
-    token_scores: the log-probability of each target id; attention: (target ids, source ids), the
-    mean of the heads' attention weights; None where it was not asked for.
-    """
+    def force(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        """The results of the pairs, in their order."""
+        return force_pairs(self._model, pairs, attention=attention)
 
-    token_scores: list[float]
-    attention: Tensor | None
+    def cross_attentions(self, pairs: Sequence[Pair], last_layers: int) -> list[Tensor]:
+        """The attention (target ids, source ids) of pairs: the mean of this many last layers."""
+        return cross_attentions(self._model, pairs, last_layers)
 
 
 @torch.inference_mode()
@@ -63,31 +64,13 @@ def _forced_batches(
     model: EncoderDecoder, pairs: Sequence[Pair]
 ) -> Iterator[tuple[list[int], Batch]]:
     """Batches of pairs of similar length, so that there is little padding, with their indices."""
-    order = sorted(
-        range(len(pairs)), key=lambda index: (len(pairs[index][1]), len(pairs[index][0]))
-    )
     start_id = Symbols.of(model.config).start_id
     device = next(model.parameters()).device
-    for indices in _batches(pairs, order):
+    for indices in batches_of(pairs):
         sources, targets = (
             [np.array(pairs[index][side], dtype=np.int64) for index in indices] for side in (0, 1)
         )
         yield indices, make_batch(sources, targets, indices, start_id).to(device)
-
-
-def _batches(pairs: Sequence[Pair], order: Sequence[int]) -> Iterator[list[int]]:
-    """Batches of indices whose padded size is at most BATCH_TOKENS."""
-    batch: list[int] = []
-    widest = 0
-    for index in order:
-        width = len(pairs[index][0]) + len(pairs[index][1])
-        if batch and max(widest, width) * (len(batch) + 1) > BATCH_TOKENS:
-            yield batch
-            batch, widest = [], 0
-        batch.append(index)
-        widest = max(widest, width)
-    if batch:
-        yield batch
 
 
 def _force_batch(model: EncoderDecoder, batch: Batch, *, attention: bool) -> Iterator[ForcedPair]:

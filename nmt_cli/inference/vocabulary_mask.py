@@ -22,7 +22,7 @@ class VocabularyMask:
         for slot, source in zip(slots, sources, strict=True):
             if source.allowed is not None:
                 forbidden = torch.ones(self._words, dtype=torch.bool)
-                forbidden[source.allowed] = False
+                forbidden[torch.from_numpy(source.allowed)] = False
                 self._forbidden[slot] = forbidden.to(self._device)
 
     def retire(self, slots: Sequence[int]) -> None:

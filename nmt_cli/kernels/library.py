@@ -56,10 +56,10 @@ def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str
         texts = sources.read()
         path = _library_path(cache, compiler, sources.name, texts)
         make_directory(cache)
-        reason = _untrusted(cache)
+        reason = untrusted(cache)
         if not reason and not (path.exists() and _is_whole(path)):
             write_bytes(path, _compile(compiler, texts))
-        reason = reason or _untrusted(path)
+        reason = reason or untrusted(path)
         return (None, reason) if reason else (_declared(path, sources.functions), "")
     except (OSError, NmtError, subprocess.SubprocessError) as error:
         return None, f"the kernels cannot be compiled and loaded: {error}"
@@ -131,7 +131,7 @@ def _run(command: list[str]) -> bytes:
     return completed.stdout
 
 
-def _untrusted(path: Path) -> str:
+def untrusted(path: Path) -> str:
     """Why a file or folder may contain code of another user; "" where it cannot."""
     status = path.stat()
     if status.st_uid != os.getuid():

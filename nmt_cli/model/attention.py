@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.model.shapes import head_widths as head_widths
 
 # On a CPU, the weights of attention to longer sentences are not kept for the backward pass.
 MAX_KEYS_KEPT = 100
@@ -165,13 +166,6 @@ def causal_mask(length: int, device: torch.device | str = "cpu") -> Bool[Tensor,
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-
-
-def head_widths(config: ModelConfig) -> tuple[int, int]:
-    """d_k and d_v; both are d_model / h unless set (section 3.2.2)."""
-    d_k = config.d_model // config.heads if config.d_k == "auto" else config.d_k
-    d_v = config.d_model // config.heads if config.d_v == "auto" else config.d_v
-    return d_k, d_v
 
 
 @dataclass(frozen=True)

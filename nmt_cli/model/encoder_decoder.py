@@ -15,13 +15,9 @@ from torch import Tensor, nn
 from nmt_cli.batch import Batch, Segments
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.dropout import Dropout
-
-# Which matrix serves as source embedding, target embedding and output (section 3.4).
-TIES = {
-    "all": {"src": "shared", "tgt": "shared", "output": "shared"},
-    "target": {"src": "src", "tgt": "tgt", "output": "tgt"},
-    "none": {"src": "src", "tgt": "tgt", "output": "output"},
-}
+from nmt_cli.model.shapes import TIES as TIES
+from nmt_cli.model.shapes import stack_depths as stack_depths
+from nmt_cli.model.shapes import vocabulary_sizes as vocabulary_sizes
 
 
 class Embeddings(nn.Module):
@@ -131,23 +127,6 @@ class EncoderDecoder(nn.Module, ABC):
 
 
 Model = TypeVar("Model", bound=EncoderDecoder)
-
-
-def vocabulary_sizes(config: ModelConfig) -> tuple[int, int]:
-    """Sizes of the source and target vocabulary; ValueError if unknown, or unequal but shared."""
-    src, tgt = config.src_vocab_size, config.tgt_vocab_size
-    if src == "auto" or tgt == "auto":
-        raise ValueError("a model needs the sizes of its vocabularies; a corpus gives them")
-    if config.tie_embeddings == "all" and src != tgt:
-        raise ValueError("one shared matrix needs one vocabulary for both sides")
-    return src, tgt
-
-
-def stack_depths(config: ModelConfig) -> tuple[int, int]:
-    """Layers of the encoder and of the decoder."""
-    encoder = config.layers if config.encoder_layers == "auto" else config.encoder_layers
-    decoder = config.layers if config.decoder_layers == "auto" else config.decoder_layers
-    return encoder, decoder
 
 
 def initialise(model: Model, seed: int) -> Model:

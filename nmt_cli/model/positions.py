@@ -1,58 +1,48 @@
 """Section 3.5: how the order of the tokens enters the model."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.model.position_tables import (
+    TABLE_ROWS,
+    halves_table,
+    position_angles,
+    sinusoidal_table,
+    t2t_table,
+)
 
-TABLE_ROWS = 1_024
 # From the number of rows and d_model to a table, (rows, d_model).
 Encoding = Callable[[int, int], Tensor]
 
 
 def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
+    """`position_tables.sinusoidal_table` as a tensor.
 
     >>> [round(x, 3) for x in sinusoidal_encoding(2, 4)[1].tolist()]
     [0.841, 0.54, 0.01, 1.0]
     """
-    angles = _angles(rows, d_model)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+    return _tensor(sinusoidal_table(rows, d_model))
 
 
 def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """The same numbers in another order, that of Hugging Face: all sines, then all cosines."""
-    angles = _angles(rows, d_model)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
+    """`position_tables.halves_table` as a tensor."""
+    return _tensor(halves_table(rows, d_model))
 
 
 def sinusoidal_t2t_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """All sines, then all cosines, of pos / 10000^(i / (d_model/2 - 1)).
-
-    The longest wavelength is exactly 10000 * 2 pi, as Marian and tensor2tensor compute it; in the
-    paper's formula it is a little shorter.
-
-    >>> [round(x, 4) for x in sinusoidal_t2t_encoding(2, 4)[1].tolist()]
-    [0.8415, 0.0001, 0.5403, 1.0]
-    """
-    positions = torch.arange(rows, dtype=torch.float64, device="cpu")
-    steps = torch.arange(d_model // 2, dtype=torch.float64, device="cpu")
-    rates = torch.exp(steps * (-math.log(10_000.0) / max(d_model // 2 - 1, 1)))
-    angles = positions[:, None] * rates[None, :]
-    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
+    """`position_tables.t2t_table` as a tensor."""
+    return _tensor(t2t_table(rows, d_model))
 
 
-def _angles(rows: int, width: int) -> Float[Tensor, "rows half"]:
+def _tensor(table: np.ndarray) -> Tensor:
     # Always on the CPU: for the meta device torch would load its compiler, which takes a second.
-    positions = torch.arange(rows, dtype=torch.float64, device="cpu")
-    halves = torch.arange(0, width, 2, dtype=torch.float64, device="cpu")
-    rates = torch.exp(halves * (-math.log(10_000.0) / width))
-    return positions[:, None] * rates[None, :]
+    return torch.from_numpy(table)
 
 
 class Positions(nn.Module):
@@ -147,9 +137,9 @@ class RotaryPositions(Positions):
         self._fill(TABLE_ROWS)
 
     def _fill(self, rows: int) -> None:
-        angles = _angles(rows, self.width)
-        self.cosines = angles.cos().to(self.cosines)
-        self.sines = angles.sin().to(self.sines)
+        angles = position_angles(rows, self.width)
+        self.cosines = _tensor(np.cos(angles)).to(self.cosines)
+        self.sines = _tensor(np.sin(angles)).to(self.sines)
 
     def rotate(
         self,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+
+from nmt_cli.array_types import Float, Int
+from nmt_cli.search.arrays.interface import Array, Arrays
 
 # The buffers grow by a multiple of this many steps.
 GROWTH = 32
@@ -19,56 +19,59 @@ class Backpointers:
     """
 
     def __init__(
-        self, slots: int, beam: int, device: torch.device, *, keep_history: bool = False
+        self, slots: int, beam: int, arrays: Arrays, *, keep_history: bool = False
     ) -> None:
-        self.ids = torch.zeros(slots, 0, beam, dtype=torch.int64, device=device)
-        self.parents = torch.zeros_like(self.ids)
-        self.scores = torch.zeros(slots, 0, beam, device=device)
-        self._slots = torch.arange(slots, device=device)
+        self.ids = arrays.filled((slots, 0, beam), 0)
+        self.parents = arrays.filled((slots, 0, beam), 0)
+        self.scores = arrays.filled_floats((slots, 0, beam), 0.0)
+        self._arrays = arrays
+        self._slots = arrays.arange(slots)
         # (slots, beam, capacity)
-        self._history = torch.zeros(slots, beam, 0, dtype=torch.int64, device=device)
+        self._history = arrays.filled((slots, beam, 0), 0)
         self._keep_history = keep_history
         self._steps = 0
 
     @property
     def capacity(self) -> int:
         """The number of steps that the buffers hold."""
-        return self.ids.shape[1]
+        capacity: int = self.ids.shape[1]
+        return capacity
 
     def reserve(self, steps: int) -> None:
         """Grow the buffers to hold this many steps of each slot."""
         missing = steps - self.capacity
         if missing > 0:
             missing += -steps % GROWTH
-            padding = (0, 0, 0, missing)
-            self.ids = torch.nn.functional.pad(self.ids, padding)
-            self.parents = torch.nn.functional.pad(self.parents, padding)
-            self.scores = torch.nn.functional.pad(self.scores, padding)
+            padded = self._arrays.padded
+            self.ids = padded(self.ids, 1, missing)
+            self.parents = padded(self.parents, 1, missing)
+            self.scores = padded(self.scores, 1, missing)
             if self._keep_history:
-                self._history = torch.nn.functional.pad(self._history, (0, missing))
+                self._history = padded(self._history, 2, missing)
 
     def write(
         self,
-        steps: Int[Tensor, " slots"],
-        ids: Int[Tensor, "slots beam"],
-        parents: Int[Tensor, "slots beam"],
-        scores: Float[Tensor, "slots beam"],
+        steps: Int[Array, " slots"],
+        ids: Int[Array, "slots beam"],
+        parents: Int[Array, "slots beam"],
+        scores: Float[Array, "slots beam"],
     ) -> None:
         """Store step `steps[slot]` of every slot."""
         self.ids[self._slots, steps] = ids
         self.parents[self._slots, steps] = parents
         self.scores[self._slots, steps] = scores
         if self._keep_history:
-            self._history = self._history.gather(1, parents[:, :, None].expand_as(self._history))
+            self._history = self._arrays.chosen(self._history, parents)
             self._history[self._slots, :, steps] = ids
             self._steps = int(steps.max()) + 1
 
-    def live_ids(self) -> Int[Tensor, "rows steps"]:
+    def live_ids(self) -> Int[Array, "rows steps"]:
         """The ids of every live hypothesis, up to the longest; the rest of a row is undefined."""
-        return self._history.flatten(0, 1)[:, : self._steps]
+        slots, beam, capacity = self._history.shape
+        return self._history.reshape(slots * beam, capacity)[:, : self._steps]
 
     def paths(
-        self, slots: Int[Tensor, " some"], ends: Sequence[tuple[int, int, int]]
+        self, slots: Int[Array, " some"], ends: Sequence[tuple[int, int, int]]
     ) -> list[tuple[list[int], list[float]]]:
         """The ids and token scores of hypotheses.
 
@@ -78,7 +81,7 @@ class Backpointers:
         steps = int(lengths.max(initial=0))
         # (some, steps, beam)
         ids, parents, scores = (
-            history[slots, :steps].cpu().numpy()
+            self._arrays.to_numpy(history[slots, :steps])
             for history in (self.ids, self.parents, self.scores)
         )
         # The beam index of each hypothesis at each step, followed from the last to the first.

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.search.logits_processors import LiveHypotheses, LogitsEdits, forbid
 
 # The longest character in bytes: this much text before a phrase tells whether a word ended there.
@@ -46,7 +47,8 @@ class BannedPhrases:
             for token_id in self._completing_ids(self._last_text(live_ids[row][:length])):
                 rows.append(row)
                 ids.append(token_id)
-        return forbid(live.lengths.new_tensor(rows), live.lengths.new_tensor(ids))
+        arrays = arrays_of(live.lengths)
+        return forbid(arrays.integers(rows), arrays.integers(ids))
 
     def _last_text(self, ids: Sequence[int]) -> bytes:
         """The end of the text of `ids`, as long as the longest phrase needs it."""

@@ -7,15 +7,13 @@ positive. The search asks at each step, or on a GPU only every few steps, which 
 until then a source that is done does not change.
 """
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import replace
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
-
-from nmt_cli.batch import moved
+from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.config.search import BATCH_TOKENS, SearchConfig
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.backpointers import Backpointers
 from nmt_cli.search.beam_state import BeamState
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Recorder, Source
@@ -75,7 +73,7 @@ class Searcher:
         ]
         processors = [*make_logits_processors(config, symbols.eos_id), *processors]
         rows = decoder.slots * decoder.beam
-        processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.device)
+        processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.arrays)
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
         # If synchronising with the device is slow, so is running the encoder for a few sources.
@@ -143,28 +141,35 @@ class BeamSearch:
         self.ranker = HypothesisRanker(config)
         self.config = config
         self.active: dict[int, IndexedSource] = {}
-        slots, device = decoder.slots, decoder.device
+        self.arrays = arrays = decoder.arrays
         self.state = BeamState.empty(decoder, config.finished)
-        self.limits = torch.zeros_like(self.state.lengths)
-        self.first_rows = torch.arange(slots, device=device)[:, None] * decoder.beam
+        self.limits = arrays.filled((decoder.slots,), 0)
+        self.first_rows = arrays.arange(decoder.slots)[:, None] * decoder.beam
         self.processors = processors
         self.backpointers = Backpointers(
-            slots, decoder.beam, device, keep_history=processors.needs_history
+            decoder.slots, decoder.beam, arrays, keep_history=processors.needs_history
         )
-        self.prefixes = self.limits.new_full((slots, 1), -1)
+        self.prefixes = arrays.filled((decoder.slots, 1), -1)
         self.replay: Callable[[Hashable], None] | None = None
         can_record = not (strategy.synchronizes or processors.needs_history)
         if isinstance(decoder, Recorder) and can_record:
-            self.replay = decoder.record(lambda: self.state.become(self._step(self.state)))
+            self.replay = decoder.record(self._advance_in_place)
 
     @property
     def busy_tokens(self) -> int:
         """The source tokens of all busy slots."""
         return sum(len(source.ids) for _, source in self.active.values())
 
-    @torch.inference_mode()
+    def _advance_in_place(self) -> None:
+        with self.arrays.inference():
+            self.state.become(self._step(self.state))
+
     def admit(self, new: Sequence[IndexedSource]) -> None:
         """Put sources into free slots."""
+        with self.arrays.inference():
+            self._admit(new)
+
+    def _admit(self, new: Sequence[IndexedSource]) -> None:
         free = (slot for slot in range(self.decoder.slots) if slot not in self.active)
         admitted = dict(zip(free, new, strict=False))
         slots, sources = list(admitted), [source for _, source in new]
@@ -174,24 +179,21 @@ class BeamSearch:
         self.strategy.admit(slots, sources, limits)
         # One step more than the limit: a slot that is done still writes there until it is retired.
         self.backpointers.reserve(max(limits) + 2)
-        self.ranker.reserve(self.backpointers.capacity, self.decoder.device)
-        slot_ids = self._to_device(slots)
-        self.limits[slot_ids] = self._to_device(limits)
+        self.ranker.reserve(self.backpointers.capacity, self.arrays)
+        slot_ids = self.arrays.integers(slots)
+        self.limits[slot_ids] = self.arrays.integers(limits)
         self.state.admit(slot_ids, self.decoder.symbols.start_id, self.strategy.initial_hypotheses)
         self._force_prefixes(slot_ids, [source.prefix for source in sources])
 
-    def _to_device(self, numbers: Sequence[int]) -> Int[Tensor, " numbers"]:
-        return moved(torch.tensor(numbers), self.decoder.device)
-
     def _force_prefixes(
-        self, slots: Int[Tensor, " new"], prefixes: Sequence[tuple[int, ...]]
+        self, slots: Int[Array, " new"], prefixes: Sequence[tuple[int, ...]]
     ) -> None:
         missing = max(map(len, prefixes)) + 1 - self.prefixes.shape[1]
         if missing > 0:
-            self.prefixes = torch.nn.functional.pad(self.prefixes, (0, missing), value=-1)
+            self.prefixes = self.arrays.padded(self.prefixes, 1, missing, -1)
         steps = self.prefixes.shape[1]
-        padded = torch.tensor([[*prefix, *[-1] * (steps - len(prefix))] for prefix in prefixes])
-        self.prefixes[slots] = moved(padded, self.decoder.device)
+        padded = [[*prefix, *[-1] * (steps - len(prefix))] for prefix in prefixes]
+        self.prefixes[slots] = self.arrays.integers(padded)
 
     def advance(self) -> list[tuple[int, list[Hypothesis]]]:
         """Run a step of every slot, or several; return the sources that are done and free them."""
@@ -199,12 +201,14 @@ class BeamSearch:
             if self.replay is not None:
                 self.replay((self.backpointers.capacity, self.prefixes.shape[1]))
             else:
-                self.state = self._step(self.state)
+                with self.arrays.inference():
+                    self.state = self._step(self.state)
         busy = self.state.busy.tolist()
         done = sorted(slot for slot in self.active if not busy[slot])
         if not done:
             return []
-        hypotheses = self._finished_hypotheses(done)
+        with self.arrays.inference():
+            hypotheses = self._finished_hypotheses(done)
         indices = [self.active[slot][0] for slot in done]
         self._retire(done)
         return list(zip(indices, hypotheses, strict=True))
@@ -217,14 +221,13 @@ class BeamSearch:
         if slots:
             self._retire(slots)
 
-    @torch.inference_mode()
     def _retire(self, slots: Sequence[int]) -> None:
         self.decoder.retire(slots)
-        self.state.retire(self._to_device(slots))
+        with self.arrays.inference():
+            self.state.retire(self.arrays.integers(slots))
         for slot in slots:
             del self.active[slot]
 
-    @torch.inference_mode()
     def _step(self, state: BeamState) -> BeamState:
         """Extend every hypothesis by one id; slots that are done do not change any more."""
         edits = self._edits(state)
@@ -234,44 +237,45 @@ class BeamSearch:
         ended = candidates.ids == self.decoder.symbols.eos_id
         finished = self._add_finished(state, candidates, ended)
         log_probs, order = self.strategy.select_live(candidates, ended)
-        ids, parents = candidates.ids.gather(1, order), candidates.parents.gather(1, order)
-        token_scores = candidates.token_scores.gather(1, order)
+        chosen, replaced = self.arrays.chosen, self.arrays.replaced
+        ids, parents = chosen(candidates.ids, order), chosen(candidates.parents, order)
+        token_scores = chosen(candidates.token_scores, order)
         self.backpointers.write(state.lengths, ids, parents, token_scores)
         lengths = state.lengths + state.busy
         done = self._done(log_probs, lengths, finished)
-        log_probs = log_probs.masked_fill(done[:, None], -torch.inf)
-        return BeamState(
-            log_probs, ids, parents, lengths, state.busy.masked_fill(done, 0), finished
-        )
+        log_probs = replaced(log_probs, done[:, None], -math.inf)
+        return BeamState(log_probs, ids, parents, lengths, replaced(state.busy, done, 0), finished)
 
     def _edits(self, state: BeamState) -> Edits:
         """The changes of all logits processors at this step, and the ids that are forced."""
-        steps, beam = self.prefixes.shape[1], self.decoder.beam
-        position = state.lengths.clamp(max=steps - 1)[:, None]
-        forced = self.prefixes.gather(1, position)[:, 0]
-        forced = forced.masked_fill(state.lengths == self.limits, self.decoder.symbols.eos_id)
+        steps, beam, arrays = self.prefixes.shape[1], self.decoder.beam, self.arrays
+        position = arrays.at_most(state.lengths, steps - 1)[:, None]
+        forced = arrays.chosen(self.prefixes, position)[:, 0]
+        at_limit = state.lengths == self.limits
+        forced = arrays.replaced(forced, at_limit, self.decoder.symbols.eos_id)
         # (slots,) -> (slots * beam,)
-        forced = forced[:, None].expand(-1, beam).flatten()
+        forced = arrays.repeated(forced, beam)
         if not self.processors.processors and steps == 1:
             return self.processors.bans_only(forced)
-        lengths = state.lengths[:, None].expand(-1, beam).flatten()
+        lengths = arrays.repeated(state.lengths, beam)
         return self.processors.edits(LiveHypotheses(self.backpointers.live_ids(), lengths), forced)
 
     def _add_finished(
         self,
         state: BeamState,
         candidates: BeamCandidates,
-        ended: Bool[Tensor, "slots candidates"],
+        ended: Bool[Array, "slots candidates"],
     ) -> FinishedHypotheses:
         """The finished hypotheses with the candidates that end, where those are good enough."""
         scores = self.ranker.score(candidates.log_probs, state.lengths[:, None] + 1)
-        missing = candidates.missing
+        arrays, missing = self.arrays, candidates.missing
+        none = arrays.filled(ended.shape, 0)
         if missing is None:
-            missing = torch.zeros_like(candidates.ids)
+            missing = none
         else:
-            scores = scores - MISSING * missing
-        scores = scores.masked_fill(~ended, -torch.inf)
-        lengths = state.lengths[:, None].expand_as(candidates.parents)
+            scores = scores - MISSING * arrays.as_floats(missing)
+        scores = arrays.replaced(scores, ~ended, -math.inf)
+        lengths = state.lengths[:, None] + none
         new = FinishedHypotheses(
             scores, candidates.log_probs, candidates.token_scores, lengths, candidates.parents,
             missing,
@@ -280,26 +284,25 @@ class BeamSearch:
 
     def _done(
         self,
-        log_probs: Float[Tensor, "slots beam"],
-        lengths: Int[Tensor, " slots"],
+        log_probs: Float[Array, "slots beam"],
+        lengths: Int[Array, " slots"],
         finished: FinishedHypotheses,
-    ) -> Bool[Tensor, " slots"]:
+    ) -> Bool[Array, " slots"]:
         greatest = self.strategy.max_log_prob(log_probs)
         if greatest is None:
-            return log_probs.amax(dim=1).isneginf()
+            return self.arrays.maxima(log_probs) == -math.inf
         bound = self.ranker.upper_bound(greatest, lengths + 1, self.limits + 1)
         return finished.scores[:, -1] >= bound
 
-    @torch.inference_mode()
     def _finished_hypotheses(self, slots: Sequence[int]) -> list[list[Hypothesis]]:
         """The finished hypotheses of these slots, best first."""
-        slot_ids, eos_id = self._to_device(slots), self.decoder.symbols.eos_id
+        slot_ids, eos_id = self.arrays.integers(slots), self.decoder.symbols.eos_id
         by_slot = zip(*(column[slot_ids].tolist() for column in self.state.finished), strict=True)
         ends = [
             (index, *end)
             for index, finished in enumerate(by_slot)
             for end in zip(*finished, strict=True)
-            if end[0] > -torch.inf
+            if end[0] > -math.inf
         ]
         paths = self.backpointers.paths(slot_ids, [(end[0], end[4], end[5]) for end in ends])
         result: list[list[Hypothesis]] = [[] for _ in slots]
@@ -313,6 +316,5 @@ class BeamSearch:
 
     def _rescored(self, hypothesis: Hypothesis) -> Hypothesis:
         """The hypothesis with its score before `MISSING` was subtracted."""
-        log_prob, length = torch.tensor(hypothesis.log_prob), torch.tensor(len(hypothesis.ids))
-        score = float(HypothesisRanker(self.config).score(log_prob, length))
+        score = self.ranker.score_of(hypothesis.log_prob, len(hypothesis.ids))
         return replace(hypothesis, score=score)

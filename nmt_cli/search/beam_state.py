@@ -1,11 +1,10 @@
 """The state that a search keeps of every slot from one step to the next."""
 
+import math
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-
+from nmt_cli.array_types import Float, Int
+from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.decoder import Decoder
 from nmt_cli.search.strategy import FinishedHypotheses
 
@@ -18,45 +17,46 @@ class BeamState(NamedTuple):
     work to do, 0 when it is done or free, and then nothing of it changes.
     """
 
-    log_probs: Float[Tensor, "slots beam"]
-    ids: Int[Tensor, "slots beam"]
-    parents: Int[Tensor, "slots beam"]
-    lengths: Int[Tensor, " slots"]
-    busy: Int[Tensor, " slots"]
+    log_probs: Float[Array, "slots beam"]
+    ids: Int[Array, "slots beam"]
+    parents: Int[Array, "slots beam"]
+    lengths: Int[Array, " slots"]
+    busy: Int[Array, " slots"]
     finished: FinishedHypotheses
 
     @classmethod
     def empty(cls, decoder: Decoder, finished: int) -> "BeamState":
         """All slots are free; `finished` hypotheses of each source will be kept."""
-        shape, device = (decoder.slots, decoder.beam), decoder.device
-        ids = torch.full(shape, decoder.symbols.start_id, device=device)
+        shape, arrays = (decoder.slots, decoder.beam), decoder.arrays
         return cls(
-            torch.full(shape, -torch.inf, device=device),
-            ids,
-            torch.zeros_like(ids),
-            ids.new_zeros(decoder.slots),
-            ids.new_zeros(decoder.slots),
-            FinishedHypotheses.empty(decoder.slots, finished, device),
+            arrays.filled_floats(shape, -math.inf),
+            arrays.filled(shape, decoder.symbols.start_id),
+            arrays.filled(shape, 0),
+            arrays.filled(shape[:1], 0),
+            arrays.filled(shape[:1], 0),
+            FinishedHypotheses.empty(decoder.slots, finished, arrays),
         )
 
     def become(self, other: "BeamState") -> None:
-        """Copy the values of `other` into the same tensors, as CUDA graphs need it."""
+        """Copy the values of `other` into the same arrays, as CUDA graphs need it."""
         own, others = (*self[:-1], *self.finished), (*other[:-1], *other.finished)
         for old, new in zip(own, others, strict=True):
-            old.copy_(new)
+            old[...] = new
 
-    def admit(self, slots: Int[Tensor, " new"], start_id: int, hypotheses: int) -> None:
+    def admit(self, slots: Int[Array, " new"], start_id: int, hypotheses: int) -> None:
         """Begin in these slots with this many live hypotheses, which have no ids yet."""
-        self.lengths.index_fill_(0, slots, 0)
-        self.busy.index_fill_(0, slots, 1)
-        self.log_probs.index_fill_(0, slots, -torch.inf)
-        self.log_probs[:, :hypotheses].index_fill_(0, slots, 0.0)
-        self.ids.index_fill_(0, slots, start_id)
-        self.parents.index_fill_(0, slots, 0)
-        self.finished.scores.index_fill_(0, slots, -torch.inf)
+        fill_rows = arrays_of(self.ids).fill_rows
+        fill_rows(self.lengths, slots, 0)
+        fill_rows(self.busy, slots, 1)
+        fill_rows(self.log_probs, slots, -math.inf)
+        fill_rows(self.log_probs[:, :hypotheses], slots, 0.0)
+        fill_rows(self.ids, slots, start_id)
+        fill_rows(self.parents, slots, 0)
+        fill_rows(self.finished.scores, slots, -math.inf)
 
-    def retire(self, slots: Int[Tensor, " done"]) -> None:
+    def retire(self, slots: Int[Array, " done"]) -> None:
         """Free these slots."""
-        self.busy.index_fill_(0, slots, 0)
-        self.lengths.index_fill_(0, slots, 0)
-        self.log_probs.index_fill_(0, slots, -torch.inf)
+        fill_rows = arrays_of(self.ids).fill_rows
+        fill_rows(self.busy, slots, 0)
+        fill_rows(self.lengths, slots, 0)
+        fill_rows(self.log_probs, slots, -math.inf)

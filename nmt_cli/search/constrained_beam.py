@@ -5,13 +5,12 @@ allocated to these banks in turn. No hypothesis may end before it meets every co
 the maximum length.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
-
+from nmt_cli.array_types import Bool, Float, Int
+from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.constraints import NOTHING, ConstraintState, LexicalConstraints, WordIds
 from nmt_cli.search.decoder import Edits, Source, Step
 from nmt_cli.search.strategy import BeamCandidates, BeamSelection, LiveBeam
@@ -53,7 +52,7 @@ class ConstrainedBeamSearch:
         # For each slot: the constraint state of every hypothesis, and the sorted candidates.
         self._states: dict[int, list[ConstraintState]] = {}
         self._candidates: dict[int, list[ConstrainedCandidate]] = {}
-        self._inner: tuple[WordIds, Tensor] | None = None
+        self._inner: tuple[WordIds, Array] | None = None
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
         """Begin with sources, none of whose constraints is met yet."""
@@ -62,7 +61,7 @@ class ConstrainedBeamSearch:
             self._states[slot] = [ConstraintState()] * self._beam
 
     def expand(
-        self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
+        self, step: Step, edits: Edits, log_probs: Float[Array, "slots beam"]
     ) -> BeamCandidates:
         """The best continuations of a slot and of each hypothesis, and those for constraints.
 
@@ -70,15 +69,16 @@ class ConstrainedBeamSearch:
         """
         best = self._unconstrained.expand(step, edits, log_probs)
         # (slots * beam, 1) -> (slots, beam)
-        first, first_ids = (tensor.view_as(log_probs) for tensor in step.top(1, edits))
-        first = first.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
-        full = step.full().view(*log_probs.shape, -1)
-        forced = edits.forced.view_as(log_probs)[:, 0].tolist()
-        alive = (log_probs > -torch.inf).any(dim=1).tolist()
+        shape, without_nan = log_probs.shape, arrays_of(log_probs).without_nan
+        first, first_ids = (column.reshape(shape) for column in step.top(1, edits))
+        first = without_nan(first)
+        full = step.full().reshape(*shape, -1)
+        forced = edits.forced.reshape(shape)[:, 0].tolist()
+        alive = (log_probs > -math.inf).any(1).tolist()
         self._candidates = {}
         for slot in (slot for slot, is_alive in enumerate(alive) if is_alive):
             live = log_probs[slot].tolist()
-            rows = [row for row, log_prob in enumerate(live) if log_prob > -torch.inf]
+            rows = [row for row, log_prob in enumerate(live) if log_prob > -math.inf]
             scores = {
                 (parent, token_id): score
                 for parent, token_id, score in zip(
@@ -92,46 +92,49 @@ class ConstrainedBeamSearch:
                 scores |= self._constraint_scores(slot, rows, full[slot])
                 scores |= self._word_end_scores(slot, rows, full[slot], edits)
             self._candidates[slot] = self._sorted(slot, live, scores, forced[slot])
-        return self._as_tensors(log_probs)
+        return self._padded(log_probs)
 
     def _constraint_scores(
-        self, slot: int, rows: Sequence[int], full: Float[Tensor, "beam vocabulary"]
+        self, slot: int, rows: Sequence[int], full: Float[Array, "beam vocabulary"]
     ) -> dict[tuple[int, int], float]:
         """Unedited log-probabilities of the ids that begin or continue a constraint."""
         constraints, states = self._constraints[slot], self._states[slot]
         pairs = [(row, token_id) for row in rows for token_id in constraints.next_ids(states[row])]
         if not pairs:
             return {}
-        pair_rows, ids = torch.tensor(pairs, device=full.device).unbind(1)
-        scores = full[pair_rows, ids].nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+        arrays = arrays_of(full)
+        pair_rows, ids = arrays.integers(list(zip(*pairs, strict=True)))
+        scores = arrays.without_nan(full[pair_rows, ids])
         return dict(zip(pairs, scores.tolist(), strict=True))
 
     def _word_end_scores(
         self,
         slot: int,
         rows: Sequence[int],
-        full: Float[Tensor, "beam vocabulary"],
+        full: Float[Array, "beam vocabulary"],
         edits: Edits,
     ) -> dict[tuple[int, int], float]:
         """The best id that ends the word in which a constraint was just met.
 
         Without it every candidate might continue the word, and the constraint would be unmet again.
         """
-        result = {}
+        result, arrays = {}, arrays_of(full)
         for row in rows:
             if self._states[slot][row].last_met == NOTHING:
                 continue
             of_row = edits.rows == slot * self._beam + row
-            scores = full[row].index_add(0, edits.ids[of_row], edits.bias[of_row])
-            scores[self._inner_ids(self._constraints[slot].words, scores.device)] = -torch.inf
-            value, token_id = scores.nan_to_num(nan=-torch.inf).max(dim=0)
-            result[row, int(token_id)] = float(value)
+            scores = arrays.copied(full[row : row + 1])
+            ids = edits.ids[of_row]
+            arrays.add_at(scores, (ids * 0, ids), edits.bias[of_row])
+            scores[0, self._inner_ids(self._constraints[slot].words, scores)] = -math.inf
+            scores = arrays.without_nan(scores)[0]
+            token_id = int(scores.argmax())
+            result[row, token_id] = float(scores[token_id])
         return result
 
-    def _inner_ids(self, words: WordIds, device: torch.device) -> Int[Tensor, " inner"]:
+    def _inner_ids(self, words: WordIds, like: Array) -> Int[Array, " inner"]:
         if self._inner is None or self._inner[0] is not words:
-            ids = torch.tensor(sorted(words.inner), dtype=torch.int64, device=device)
-            self._inner = words, ids
+            self._inner = words, arrays_of(like).integers(sorted(words.inner))
         return self._inner[1]
 
     def _sorted(
@@ -147,43 +150,45 @@ class ConstrainedBeamSearch:
             if not ends:
                 state = constraints.advance(state, token_id)
             log_prob = live[parent] + score
-            if log_prob > -torch.inf:
+            if log_prob > -math.inf:
                 candidates.append(ConstrainedCandidate(log_prob, score, parent, token_id, state))
         return sorted(
             candidates,
             key=lambda candidate: (-candidate.log_prob, candidate.parent, candidate.token_id),
         )
 
-    def _as_tensors(self, log_probs: Float[Tensor, "slots beam"]) -> BeamCandidates:
+    def _padded(self, log_probs: Float[Array, "slots beam"]) -> BeamCandidates:
         """The candidates of all slots, padded with -inf."""
         width = max([self._beam, *map(len, self._candidates.values())])
         shape = len(log_probs), width
+        arrays = arrays_of(log_probs)
         result = BeamCandidates(
-            log_probs.new_full(shape, -torch.inf), log_probs.new_full(shape, -torch.inf),
-            *(torch.zeros(shape, dtype=torch.int64, device=log_probs.device) for _ in range(3)),
-        )  # fmt: skip
-        assert result.missing is not None
+            *(arrays.filled_floats(shape, -math.inf) for _ in range(2)),
+            *(arrays.filled(shape, 0) for _ in range(3)),
+        )
+        makers = [arrays.floats] * 2 + [arrays.integers] * 3
         for slot, candidates in self._candidates.items():
             constraints = self._constraints[slot]
             missing = [constraints.missing(candidate.state) for candidate in candidates]
             columns = [*zip(*(candidate[:4] for candidate in candidates), strict=True), missing]
             if candidates:
-                for tensor, column in zip(result, columns, strict=True):
-                    assert tensor is not None
-                    tensor[slot, : len(candidates)] = tensor.new_tensor(column)
+                for array, column, make in zip(result, columns, makers, strict=True):
+                    array[slot, : len(candidates)] = make(column)
         return result
 
     def select_live(
-        self, candidates: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+        self, candidates: BeamCandidates, ended: Bool[Array, "slots candidates"]
     ) -> LiveBeam:
         """The best of each bank in turn, beginning with the bank that has matched most."""
         slots = len(candidates.log_probs)
-        order = candidates.ids.new_zeros(slots, self._beam)
-        log_probs = candidates.log_probs.new_full((slots, self._beam), -torch.inf)
+        arrays = arrays_of(ended)
+        order = arrays.filled((slots, self._beam), 0)
+        log_probs = arrays.filled_floats((slots, self._beam), -math.inf)
         for slot, of_slot in self._candidates.items():
             indices = self._allocate(self._constraints[slot], of_slot)
-            order[slot, : len(indices)] = order.new_tensor(indices)
-            log_probs[slot, : len(indices)] = candidates.log_probs[slot, indices]
+            chosen = arrays.integers(indices)
+            order[slot, : len(indices)] = chosen
+            log_probs[slot, : len(indices)] = candidates.log_probs[slot, chosen]
             states = [of_slot[index].state for index in indices]
             self._states[slot] = states + [ConstraintState()] * (self._beam - len(states))
         return LiveBeam(log_probs, order)
@@ -203,6 +208,6 @@ class ConstrainedBeamSearch:
         ]
         return [index for *_, index in sorted(turns)[: self._beam]]
 
-    def max_log_prob(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
+    def max_log_prob(self, log_probs: Float[Array, "slots beam"]) -> Float[Array, " slots"]:
         """The greatest of the beam, whichever bank it is in."""
-        return log_probs.amax(dim=1)
+        return arrays_of(log_probs).maxima(log_probs)

@@ -1,15 +1,16 @@
 """The interface of search and engines: what a search asks of a model, and what they exchange."""
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.constraints import LexicalConstraints
 
 
@@ -29,7 +30,7 @@ class Source:
     constraints: LexicalConstraints | None = None
     sample_key: tuple[int, ...] = ()
     text: str = ""
-    allowed: Int[Tensor, " words"] | None = field(default=None, compare=False, repr=False)
+    allowed: Int[np.ndarray, " words"] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,19 @@ class Edits:
     forced: (rows,), the only id that a row may produce, or -1.
     """
 
-    rows: Int[Tensor, " edits"]
-    ids: Int[Tensor, " edits"]
-    bias: Float[Tensor, " edits"]
-    forced: Int[Tensor, " rows"]
+    rows: Int[Array, " edits"]
+    ids: Int[Array, " edits"]
+    bias: Float[Array, " edits"]
+    forced: Int[Array, " rows"]
 
     @classmethod
-    def ban(cls, ids: Sequence[int], rows: int, device: torch.device) -> "Edits":
+    def ban(cls, ids: Sequence[int], rows: int, arrays: Arrays) -> "Edits":
         """Edits that forbid `ids` in every one of `rows` rows."""
-        every = torch.arange(rows, device=device)
         return cls(
-            every.repeat_interleave(len(ids)),
-            torch.tensor(ids, dtype=torch.int64, device=device).repeat(rows),
-            torch.full((rows * len(ids),), -torch.inf, device=device),
-            torch.full_like(every, -1),
+            arrays.repeated(arrays.arange(rows), len(ids)),
+            arrays.integers([*ids] * rows),
+            arrays.filled_floats((rows * len(ids),), -math.inf),
+            arrays.filled((rows,), -1),
         )
 
 
@@ -98,7 +98,7 @@ class Step(Protocol):
 
     def top(
         self, k: int, edits: Edits
-    ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+    ) -> tuple[Float[Array, "rows chosen"], Int[Array, "rows chosen"]]:
         """The log-probabilities and ids of the best `k` (or all) of each row, best first.
 
         They are normalised over the ids that the source allows (all others have -inf), then
@@ -106,7 +106,7 @@ class Step(Protocol):
         """
         ...
 
-    def full(self) -> Float[Tensor, "rows vocabulary"]:
+    def full(self) -> Float[Array, "rows vocabulary"]:
         """All log-probabilities, without edits, as float32."""
         ...
 
@@ -123,8 +123,12 @@ class Decoder(Protocol):
     slots: int
     beam: int
     symbols: Symbols
-    device: torch.device
     check_every: int
+
+    @property
+    def arrays(self) -> Arrays:
+        """The array library and the device of what it is given and returns."""
+        ...
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Put new sources into free slots; their rows have no ids yet."""
@@ -134,7 +138,7 @@ class Decoder(Protocol):
         """Free slots whose sources are done."""
         ...
 
-    def step(self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]) -> Step:
+    def step(self, parents: Int[Array, " rows"], ids: Int[Array, " rows"]) -> Step:
         """Row r becomes row `parents[r]` (of the same slot) followed by `ids[r]`."""
         ...
 
@@ -146,8 +150,8 @@ class Recorder(Protocol):
     def record(self, work: Callable[[], None]) -> Callable[[Hashable], None]:
         """A function that does the same as `work`, which contains a step of this engine.
 
-        `work` changes tensors in place, always the same ones, and never synchronises with the
+        `work` changes arrays in place, always the same ones, and never synchronises with the
         device. It is recorded again when the argument of the function changes: the shapes of those
-        tensors.
+        arrays.
         """
         ...

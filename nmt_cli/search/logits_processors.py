@@ -5,11 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
 from nmt_cli.search.decoder import Edits
 
 
@@ -19,16 +17,16 @@ class LiveHypotheses(NamedTuple):
     ids: kept only where a processor needs the history; lengths: how many ids of each row count.
     """
 
-    ids: Int[Tensor, "rows steps"]
-    lengths: Int[Tensor, " rows"]
+    ids: Int[Array, "rows steps"]
+    lengths: Int[Array, " rows"]
 
 
 class LogitsEdits(NamedTuple):
     """`bias` is added to the log-probability of `ids` in `rows`; -inf forbids an id."""
 
-    rows: Int[Tensor, " changes"]
-    ids: Int[Tensor, " changes"]
-    bias: Float[Tensor, " changes"]
+    rows: Int[Array, " changes"]
+    ids: Int[Array, " changes"]
+    bias: Float[Array, " changes"]
 
 
 @runtime_checkable
@@ -46,9 +44,9 @@ class LogitsProcessor(Protocol):
         ...
 
 
-def forbid(rows: Tensor, ids: Tensor) -> LogitsEdits:
+def forbid(rows: Int[Array, " changes"], ids: Int[Array, " changes"]) -> LogitsEdits:
     """Edits that forbid `ids[i]` in row `rows[i]`."""
-    return LogitsEdits(rows, ids, torch.full(rows.shape, -torch.inf, device=rows.device))
+    return LogitsEdits(rows, ids, arrays_of(rows).filled_floats(rows.shape, -math.inf))
 
 
 class MinimumLength:
@@ -62,10 +60,10 @@ class MinimumLength:
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
         """Forbid EOS in short rows; in the others its bias is 0."""
-        rows = torch.arange(len(live.lengths), device=live.lengths.device)
-        bias = torch.zeros(rows.shape, device=rows.device)
-        bias.masked_fill_(live.lengths < self._length, -torch.inf)
-        return LogitsEdits(rows, torch.full_like(rows, self._eos_id), bias)
+        arrays, count = arrays_of(live.lengths), len(live.lengths)
+        bias = arrays.filled_floats((count,), 0.0)
+        bias = arrays.replaced(bias, live.lengths < self._length, -math.inf)
+        return LogitsEdits(arrays.arange(count), arrays.filled((count,), self._eos_id), bias)
 
 
 class NoRepeat:
@@ -78,18 +76,18 @@ class NoRepeat:
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
         """Forbid each id that followed an earlier occurrence of the last `size - 1` ids."""
-        lengths, size = live.lengths[:, None], self._size
+        lengths, size, arrays = live.lengths[:, None], self._size, arrays_of(live.lengths)
         if live.ids.shape[1] < size:
             nothing = live.lengths[:0]
             return forbid(nothing, nothing)
         # (rows, n-grams, size)
-        ngrams = live.ids.unfold(1, size, 1)
-        last = lengths - size + 1 + torch.arange(size - 1, device=lengths.device)
+        ngrams = arrays.windows(live.ids, size)
+        last = lengths - size + 1 + arrays.arange(size - 1)
         # (rows, size - 1)
-        context = live.ids.gather(1, last.clamp(min=0))
-        ends = torch.arange(ngrams.shape[1], device=lengths.device) + size
-        same = (ngrams[:, :, :-1] == context[:, None]).all(dim=2) & (ends <= lengths)
-        rows, positions = same.nonzero().unbind(1)
+        context = arrays.chosen(live.ids, arrays.at_least(last, 0))
+        ends = arrays.arange(ngrams.shape[1]) + size
+        same = (ngrams[:, :, :-1] == context[:, None]).all(-1) & (ends <= lengths)
+        rows, positions = arrays.places(same)
         return forbid(rows, ngrams[rows, positions, -1])
 
 
@@ -108,11 +106,13 @@ class RepetitionPenalty:
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
         """The same bias for each id that a row contains, once or more often."""
-        positions = torch.arange(live.ids.shape[1], device=live.lengths.device)
-        rows, columns = (positions < live.lengths[:, None]).nonzero().unbind(1)
+        arrays = arrays_of(live.lengths)
+        positions = arrays.arange(live.ids.shape[1])
+        rows, columns = arrays.places(positions < live.lengths[:, None])
         # (pairs, 2): row and id
-        pairs = torch.unique(torch.stack([rows, live.ids[rows, columns]], dim=1), dim=0)
-        bias = torch.full((len(pairs),), self._bias, device=rows.device)
+        pairs = [rows[:, None], live.ids[rows, columns][:, None]]
+        pairs = arrays.distinct_rows(arrays.joined(pairs, axis=1))
+        bias = arrays.filled_floats((len(pairs),), self._bias)
         return LogitsEdits(pairs[:, 0], pairs[:, 1], bias)
 
 
@@ -136,20 +136,22 @@ class LogitsProcessorList:
         banned_ids: Sequence[int],
         processors: Iterable[LogitsProcessor],
         rows: int,
-        device: torch.device,
+        arrays: Arrays,
     ) -> None:
-        self._bans = Edits.ban(banned_ids, rows, device)
+        self._arrays = arrays
+        self._bans = Edits.ban(banned_ids, rows, arrays)
         self.processors = list(processors)
         self.needs_history = any(processor.needs_history for processor in self.processors)
 
-    def bans_only(self, forced: Int[Tensor, " rows"]) -> Edits:
+    def bans_only(self, forced: Int[Array, " rows"]) -> Edits:
         """The bans, where there are no processors and no id but EOS is forced."""
         return replace(self._bans, forced=forced)
 
-    def edits(self, live: LiveHypotheses, forced: Int[Tensor, " rows"]) -> Edits:
+    def edits(self, live: LiveHypotheses, forced: Int[Array, " rows"]) -> Edits:
         """All edits; `forced` ids (-1: none) take precedence over every processor."""
         bans = self._bans
         changes = [LogitsEdits(bans.rows, bans.ids, bans.bias)]
         changes += [processor(live) for processor in self.processors]
-        rows, ids, bias = (torch.cat(columns) for columns in zip(*changes, strict=True))
-        return Edits(rows, ids, bias.masked_fill(forced[rows] >= 0, 0.0), forced)
+        arrays = self._arrays
+        rows, ids, bias = (arrays.joined(columns) for columns in zip(*changes, strict=True))
+        return Edits(rows, ids, arrays.replaced(bias, forced[rows] >= 0, 0.0), forced)

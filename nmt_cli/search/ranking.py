@@ -1,15 +1,15 @@
 """The score that ranks finished hypotheses, and the best score a live one can reach."""
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
 
+from nmt_cli.array_types import Float, Int
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Source
-from nmt_cli.search.length_penalty import penalties_of, penalty_table
+from nmt_cli.search.length_penalty import penalty_of, penalty_table
 
-Scores = Float[Tensor, "*rows"]
-Lengths = Int[Tensor, "#*rows"]
+Scores = Float[Array, "*rows"]
+Lengths = Int[Array, "#*rows"]
 
 
 class HypothesisRanker:
@@ -22,35 +22,44 @@ class HypothesisRanker:
         self._penalty_name = config.length_penalty
         self._alpha = config.alpha
         self._reward = config.word_reward
-        self._table: Tensor | None = None
+        self._arrays: Arrays | None = None
+        self._table: Array = ()
 
-    def reserve(self, longest: int, device: torch.device) -> None:
-        """Keep the penalties of lengths up to `longest` on `device`; no other may be asked for.
+    def reserve(self, longest: int, arrays: Arrays) -> None:
+        """Keep the penalties of lengths up to `longest` in arrays; no other may be asked for."""
+        if len(self._table) <= longest:
+            table = penalty_table(self._penalty_name, self._alpha, longest)
+            self._arrays, self._table = arrays, arrays.from_numpy(table)
 
-        Without it each call synchronises with the device to know the greatest length.
-        """
-        if self._table is None or len(self._table) <= longest:
-            self._table = penalty_table(self._penalty_name, self._alpha, longest).to(device)
+    def score_of(self, log_prob: float, length: int) -> float:
+        """The score of one hypothesis, with the bits of `score`."""
+        penalty = np.float32(penalty_of(self._penalty_name, self._alpha, length))
+        score = np.float32(log_prob) / penalty
+        if self._reward:
+            score += np.float32(self._reward) * np.float32(length)
+        return float(score)
 
     def score(self, log_probs: Scores, lengths: Lengths) -> Scores:
-        """Scores of hypotheses with these log-probabilities and lengths, EOS included."""
-        scores = log_probs / self._penalty(lengths)
-        return scores + self._reward * lengths if self._reward else scores
+        """Scores of hypotheses with these log-probabilities and lengths, EOS included.
+
+        `reserve` has to be called before.
+        """
+        scores = log_probs / self._table[lengths]
+        return scores + self._rewards(lengths) if self._reward else scores
 
     def upper_bound(self, log_probs: Scores, min_lengths: Lengths, max_lengths: Lengths) -> Scores:
         """The best score of any continuation that ends with a length between these.
 
         Log-probabilities only fall, and a greater penalty raises a negative one.
         """
-        scores = log_probs / self._penalty(max_lengths)
+        scores = log_probs / self._table[max_lengths]
         if not self._reward:
             return scores
-        return scores + self._reward * (max_lengths if self._reward > 0 else min_lengths)
+        return scores + self._rewards(max_lengths if self._reward > 0 else min_lengths)
 
-    def _penalty(self, lengths: Lengths) -> Scores:
-        if self._table is None:
-            return penalties_of(self._penalty_name, self._alpha, lengths)
-        return self._table.take(lengths.long())
+    def _rewards(self, lengths: Lengths) -> Scores:
+        assert self._arrays is not None
+        return self._reward * self._arrays.as_floats(lengths)
 
 
 def max_target_length(source: Source, config: SearchConfig) -> int:

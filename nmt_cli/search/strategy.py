@@ -1,12 +1,11 @@
 """Beam selection: candidates, the live beam, finished hypotheses, and the strategy that chooses."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
-
+from nmt_cli.array_types import Bool, Float, Int
+from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
 from nmt_cli.search.decoder import Edits, Source, Step
 
 # Larger than any difference of scores, so that hypotheses that meet more constraints rank first.
@@ -19,18 +18,18 @@ class BeamCandidates(NamedTuple):
     missing: the number of constraints that each does not meet; None where no source has any.
     """
 
-    log_probs: Float[Tensor, "slots candidates"]
-    token_scores: Float[Tensor, "slots candidates"]
-    parents: Int[Tensor, "slots candidates"]
-    ids: Int[Tensor, "slots candidates"]
-    missing: Int[Tensor, "slots candidates"] | None = None
+    log_probs: Float[Array, "slots candidates"]
+    token_scores: Float[Array, "slots candidates"]
+    parents: Int[Array, "slots candidates"]
+    ids: Int[Array, "slots candidates"]
+    missing: Int[Array, "slots candidates"] | None = None
 
 
 class LiveBeam(NamedTuple):
     """The candidates that live on and their log-probabilities; -inf marks an empty row."""
 
-    log_probs: Float[Tensor, "slots beam"]
-    order: Int[Tensor, "slots beam"]
+    log_probs: Float[Array, "slots beam"]
+    order: Int[Array, "slots beam"]
 
 
 @runtime_checkable
@@ -49,20 +48,18 @@ class BeamStrategy(Protocol):
         ...
 
     def expand(
-        self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
+        self, step: Step, edits: Edits, log_probs: Float[Array, "slots beam"]
     ) -> BeamCandidates:
         """Continuations of the live hypotheses, which have these log-probabilities."""
         ...
 
     def select_live(
-        self, candidates: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+        self, candidates: BeamCandidates, ended: Bool[Array, "slots candidates"]
     ) -> LiveBeam:
         """The candidates that live on; those that have ended do not."""
         ...
 
-    def max_log_prob(
-        self, log_probs: Float[Tensor, "slots beam"]
-    ) -> Float[Tensor, " slots"] | None:
+    def max_log_prob(self, log_probs: Float[Array, "slots beam"]) -> Float[Array, " slots"] | None:
         """The greatest log-probability of a slot; None: every live hypothesis must end."""
         ...
 
@@ -74,26 +71,25 @@ class FinishedHypotheses(NamedTuple):
     lengths, parents: of the hypothesis that EOS was added to.
     """
 
-    scores: Float[Tensor, "slots finished"]
-    log_probs: Float[Tensor, "slots finished"]
-    eos_scores: Float[Tensor, "slots finished"]
-    lengths: Int[Tensor, "slots finished"]
-    parents: Int[Tensor, "slots finished"]
-    missing: Int[Tensor, "slots finished"]
+    scores: Float[Array, "slots finished"]
+    log_probs: Float[Array, "slots finished"]
+    eos_scores: Float[Array, "slots finished"]
+    lengths: Int[Array, "slots finished"]
+    parents: Int[Array, "slots finished"]
+    missing: Int[Array, "slots finished"]
 
     @classmethod
-    def empty(cls, slots: int, finished: int, device: torch.device) -> "FinishedHypotheses":
+    def empty(cls, slots: int, finished: int, arrays: Arrays) -> "FinishedHypotheses":
         """Empty entries for this many finished hypotheses of each slot."""
-        floats = torch.full((3, slots, finished), -torch.inf, device=device)
-        integers = torch.zeros_like(floats, dtype=torch.int64)
-        return cls(*floats, *integers)
+        shape = 3, slots, finished
+        return cls(*arrays.filled_floats(shape, -math.inf), *arrays.filled(shape, 0))
 
     def best_with(self, other: "FinishedHypotheses") -> "FinishedHypotheses":
         """The best entries of both, as many as this one has; of equal ones the earlier is first."""
-        joined = [torch.cat(columns, dim=1) for columns in zip(self, other, strict=True)]
-        order = joined[0].sort(dim=1, descending=True, stable=True).indices
-        order = order[:, : self.scores.shape[1]]
-        return FinishedHypotheses(*(column.gather(1, order) for column in joined))
+        arrays = arrays_of(self.scores)
+        joined = [arrays.joined(columns, axis=1) for columns in zip(self, other, strict=True)]
+        order = arrays.best_first(joined[0])[1][:, : self.scores.shape[1]]
+        return FinishedHypotheses(*(arrays.chosen(column, order) for column in joined))
 
 
 class BeamSelection:
@@ -111,28 +107,29 @@ class BeamSelection:
         """Plain beam search needs to know nothing of a source."""
 
     def expand(
-        self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
+        self, step: Step, edits: Edits, log_probs: Float[Array, "slots beam"]
     ) -> BeamCandidates:
         """The best candidates of each slot, best first."""
+        arrays, slots = arrays_of(log_probs), len(log_probs)
         scores, ids = step.top(self._count, edits)
         # Where a model gives NaN there are no candidates, so that the search ends.
-        scores = scores.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+        scores = arrays.without_nan(scores)
         # (slots * beam, count) -> (slots, beam * count)
-        joined = (log_probs.flatten()[:, None] + scores).view(len(log_probs), -1)
-        joined, indices = joined.sort(dim=1, descending=True, stable=True)
+        joined = (log_probs.flatten()[:, None] + scores).reshape(slots, -1)
+        joined, indices = arrays.best_first(joined)
         joined, indices = joined[:, : self._count], indices[:, : self._count]
-        token_scores = scores.reshape(len(indices), -1).gather(1, indices)
-        best_ids = ids.reshape(len(indices), -1).gather(1, indices)
+        token_scores = arrays.chosen(scores.reshape(slots, -1), indices)
+        best_ids = arrays.chosen(ids.reshape(slots, -1), indices)
         return BeamCandidates(joined, token_scores, indices // scores.shape[1], best_ids)
 
     def select_live(
-        self, candidates: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+        self, candidates: BeamCandidates, ended: Bool[Array, "slots candidates"]
     ) -> LiveBeam:
         """The best candidates that do not end."""
-        live = candidates.log_probs.masked_fill(ended, -torch.inf)
-        live, order = live.sort(dim=1, descending=True, stable=True)
+        arrays = arrays_of(ended)
+        live, order = arrays.best_first(arrays.replaced(candidates.log_probs, ended, -math.inf))
         return LiveBeam(live[:, : self._beam], order[:, : self._beam])
 
-    def max_log_prob(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
+    def max_log_prob(self, log_probs: Float[Array, "slots beam"]) -> Float[Array, " slots"]:
         """The log-probability of the first hypothesis, since they are sorted."""
         return log_probs[:, 0]

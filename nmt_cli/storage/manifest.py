@@ -226,19 +226,22 @@ def read_checked(directory: Path, name: str, max_bytes: int) -> bytes:
     return data
 
 
-def check_open_file(directory: Path, name: str, file: BinaryIO) -> None:
-    """Check the open `file`, from its beginning, against the manifest entry of `name`."""
+def check_open_file(directory: Path, name: str, file: BinaryIO) -> str:
+    """Check the open `file`, from its beginning, against the manifest entry of `name`.
+
+    Returns its SHA-256.
+    """
     entry = _listed(directory, name, read_manifest(directory))
-    _check_open(directory, name, entry, file, os.fstat(file.fileno()).st_size)
+    return _check_open(directory, name, entry, file, os.fstat(file.fileno()).st_size)
 
 
-def _check_open(directory: Path, name: str, entry: Entry, file: BinaryIO, size: int) -> None:
+def _check_open(directory: Path, name: str, entry: Entry, file: BinaryIO, size: int) -> str:
     try:
-        _check_content(directory / name, entry, file, size)
+        return _check_content(directory / name, entry, file, size)
     except DataError as error:
         newer = _newer_entry(directory, name, entry, error)
         file.seek(0)
-        _check_content(directory / name, newer, file, size)
+        return _check_content(directory / name, newer, file, size)
 
 
 def check_entry(directory: Path, name: str, entry: Entry) -> None:
@@ -266,8 +269,8 @@ def _sha256(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> None:
-    """Raise DataError unless the content of `file`, of `size` bytes, is one the entry accepts."""
+def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> str:
+    """The SHA-256 of `file`, of `size` bytes; raises DataError unless the entry accepts it."""
     following = entry.get("next")
     accepted = [entry, following] if isinstance(following, dict) else [entry]
     candidates = [content for content in accepted if content.get("bytes") == size]
@@ -281,3 +284,4 @@ def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> None:
         raise DataError(
             f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"
         )
+    return digest

@@ -8,6 +8,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine
 from nmt_cli.inference.ensemble import Ensemble
+from nmt_cli.installation import announce_torch
 from nmt_cli.plurals import counted
 from nmt_cli.search.decoder import Symbols
 
@@ -54,6 +55,7 @@ def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 def joint_engine(engines: Sequence[Engine]) -> Engine:
     """An engine that averages the probabilities of several engines."""
+    announce_torch("the mean of an ensemble")
     about = f"{len(engines)} models: " + "; ".join(engine.about for engine in engines)
     notices = dict.fromkeys(engine.notice for engine in engines if engine.notice)
     return Engine(

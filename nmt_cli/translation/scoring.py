@@ -9,8 +9,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.config.values import shortened
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import DataError
-from nmt_cli.inference.teacher_forcing import ForcedPair, Pair, force_pairs
-from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.inference.forced_pairs import ForcedPair, Forcer, Pair
 
 # Pairs that are read and scored together.
 SCORE_WINDOW = 256
@@ -23,7 +22,7 @@ class ScoringModel(Protocol):
     subwords: Subwords
 
     @property
-    def model(self) -> EncoderDecoder:
+    def forcer(self) -> Forcer:
         """The reference model."""
         ...
 
@@ -77,11 +76,11 @@ def mean_scores(scores: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 
 def force_members(
-    models: Sequence[EncoderDecoder], pairs: Sequence[Pair], *, attention: bool = False
+    models: Sequence[Forcer], pairs: Sequence[Pair], *, attention: bool = False
 ) -> list[ForcedPair]:
     """The scores of pairs of ids, the mean of all models; the attention is that of the first."""
     first, *others = (
-        force_pairs(model, pairs, attention=attention and model is models[0]) for model in models
+        model.force(pairs, attention=attention and model is models[0]) for model in models
     )
     return [
         forced._replace(token_scores=list(mean_scores([each.token_scores for each in same_pair])))
@@ -150,9 +149,7 @@ def _score_window(
     for member in members:
         check_positions(member.config, pairs, ids)
     # (members, pairs, tokens)
-    scores = [
-        [forced.token_scores for forced in force_pairs(member.model, ids)] for member in members
-    ]
+    scores = [[forced.token_scores for forced in member.forcer.force(ids)] for member in members]
     for index, (src, tgt) in enumerate(pairs):
         tokens = tuple(subwords.target_pieces(targets[index]))
         yield ScoredPair(src, tgt, tokens, mean_scores([of_member[index] for of_member in scores]))

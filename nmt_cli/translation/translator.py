@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
 from functools import partial
 from pathlib import Path
-from typing import Literal, Unpack, overload
-
-import torch
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -16,11 +14,11 @@ from nmt_cli.data.markup.inline import with_placeholders
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
-from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
+from nmt_cli.inference.engines import Engine, find_device, is_cpu, reference_engine
+from nmt_cli.inference.forced_pairs import Forcer
+from nmt_cli.installation import announce_torch
 from nmt_cli.machine import cache_folder
-from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model.precision import use_fast_float32
-from nmt_cli.model_dir import is_emptied, load_model, reload_model
+from nmt_cli.model_dir import read_model
 from nmt_cli.translation.calls import (
     SearchOptions,
     chosen_settings,
@@ -45,14 +43,17 @@ from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
+from nmt_cli.translation.models import GivenModel, StoredCpuModel, gpu_model
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
 from nmt_cli.translation.terms.placement import TermPlacer
 
-# The dtypes that a model on a GPU can be loaded in.
-PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+if TYPE_CHECKING:
+    import torch
+
+    from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 
 def _ignore(_: float) -> None:
@@ -64,31 +65,30 @@ class Translator:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: "EncoderDecoder | GivenModel | StoredCpuModel",
         config: Config,
         subwords: Subwords,
-        engine: Callable[[EncoderDecoder], Engine] = reference_engine,
+        engine: "Callable[[EncoderDecoder], Engine]" = reference_engine,
         others: Sequence["Translator"] = (),
         shortlist: Callable[[], Shortlist] = no_shortlist,
-        directory: Path | None = None,
+        path: Path | None = None,
         text: TextStatistics | None = None,
         confidence: Confidence | None = None,
     ) -> None:
-        """`model` is put into evaluation mode and stays on its device.
+        """`model`, in torch, is put into evaluation mode and stays on its device.
 
-        engine: makes the engine that runs the model; the reference engine follows changes of its
-        weights. others: the other members of an ensemble, with the same vocabularies; their
+        engine: makes the engine that runs a model in torch; the reference engine follows changes
+        of its weights. others: the other members of an ensemble, with the same vocabularies; their
         probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
-        model, when the settings of a search ask for one. directory: where the model is loaded from
-        again once the engine has taken its weights. text: what is usual in the training text, which
-        decides whether lines are split into sentences, and with `confidence`, what is usual in
-        the validation, which translations are flagged.
+        model, when the settings of a search ask for one. path: where the model was loaded from.
+        text: what is usual in the training text, which decides whether lines are split into
+        sentences, and with `confidence`, what is usual in the validation, which translations are
+        flagged.
         """
-        self._model = model.eval()
-        weight = next(model.parameters())
-        self._device, self._precision = weight.device, str(weight.dtype).removeprefix("torch.")
-        self._path = directory
-        self._directory = directory
+        if not isinstance(model, GivenModel | StoredCpuModel):
+            model = GivenModel(model.eval(), engine(model))
+        self._model = model
+        self._path = path
         self.config = config
         self.subwords = subwords
         self.quality = QualityChecker(
@@ -97,14 +97,14 @@ class Translator:
         self.others = tuple(others)
         members = [EnsembleMember(member.config, member.subwords) for member in (self, *others)]
         check_members(members)
-        own = engine(self._model)
+        own = model.engine
         self.engine: Engine = (
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._shortlist = called_once(shortlist)
         self._line_search = self._make_line_search(SearcherCache(self.engine))
         self._markup = markup_translator(
-            lambda: self.model,
+            partial(self.forcer_for, "the places of tags"),
             subwords,
             config.languages.tgt,
             lambda lines, search: self.translate_window(lines, search=search),
@@ -116,7 +116,7 @@ class Translator:
     def load(
         cls,
         path: Path | str,
-        device: torch.device | str = "cpu",
+        device: "torch.device | str" = "cpu",
         *,
         precision: str = "float32",
         cache: Path | Literal["auto"] | None = "auto",
@@ -131,33 +131,28 @@ class Translator:
         unsuitable model.
         """
         require_precision(precision)
-        torch_device = find_device(device)
-        if precision == "int8" and torch_device.type != "cpu":
+        gpu = None if is_cpu(device) else find_device(device)
+        if precision == "int8" and gpu is not None:
             raise ConfigError("int8 needs a CPU", "use --device cpu, or --precision bf16")
-        if precision == "fp16" and torch_device.type == "cpu":
+        if precision == "fp16" and gpu is None:
             raise ConfigError("fp16 needs a GPU", "use --device cuda, or --precision bf16")
         if cache == "auto":
             cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
-        loaded = load_model(Path(path), torch_device)
-        shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
-        confidence = Confidence.parse(loaded.metadata.get("confidence", ""))
-        use_fast_float32(torch_device)
-        if torch_device.type == "cpu":
+        model: GivenModel | StoredCpuModel
+        if gpu is None:
             # The engine rounds the weights itself: the arithmetic is float32.
-            engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
-            translator = cls(
-                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist,
-                Path(path), loaded.text, confidence,
-            )  # fmt: skip
+            model = StoredCpuModel(Path(path), cache, precision)
+            stored = model.stored
         else:
-            model = loaded.model.to(PRECISIONS[precision])
-            translator = cls(
-                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist,
-                text=loaded.text, confidence=confidence,
-            )  # fmt: skip
-        translator._path, translator._precision = Path(path), precision
-        return translator
+            stored = read_model(Path(path))
+            model = gpu_model(stored, gpu, precision)
+        return cls(
+            model, stored.config, stored.subwords, others=members,
+            shortlist=partial(Shortlist.load, Path(path), stored.subwords),
+            path=Path(path), text=stored.text,
+            confidence=Confidence.parse(stored.metadata.get("confidence", "")),
+        )  # fmt: skip
 
     def search_with(self, searchers: Searchers) -> None:
         """Search with these from now on, such as those of `translation.continuous`."""
@@ -168,7 +163,9 @@ class Translator:
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs, *, attention=False: force_members(
-                [member.model for member in members], pairs, attention=attention
+                [member.forcer_for("glossary terms") for member in members],
+                pairs,
+                attention=attention,
             ),
             self.subwords,
             self.config.languages.tgt,
@@ -178,7 +175,7 @@ class Translator:
         )
         return LineSearch(
             source_search,
-            HypothesisSelector(lambda: self.model, self.subwords),
+            HypothesisSelector(self.forcer_for, self.subwords),
             self.subwords,
             self.quality,
             max_subwords(member.config for member in members),
@@ -187,20 +184,30 @@ class Translator:
     def __repr__(self) -> str:
         """For example `Translator('model', en-fr, cpu, float32)`."""
         languages = self.config.languages
-        parts = [f"{languages.src}-{languages.tgt}", str(self._device), self._precision]
+        parts = [f"{languages.src}-{languages.tgt}", self._model.device, self._model.precision]
         parts += [f"ensemble of {len(self.others) + 1}"] if self.others else []
         named = [] if self._path is None else [repr(str(self._path))]
         return f"Translator({', '.join([*named, *parts])})"
 
     @property
-    def model(self) -> EncoderDecoder:
-        """The reference model, loaded again where the engine has taken its weights.
+    def model(self) -> "EncoderDecoder":
+        """The reference model in torch, loaded where the engine does not need it.
 
-        Raises DataError where the weights in its directory have changed since.
+        Raises DataError where the weights in its directory have changed since, UnavailableError
+        where torch is not installed.
         """
-        if self._directory is not None and is_emptied(self._model):
-            self._model = reload_model(self._directory, self._model)
-        return self._model
+        announce_torch("the reference model")
+        return self._model.reference
+
+    @property
+    def forcer(self) -> Forcer:
+        """The reference model for scores and attention; raises DataError as `model` does."""
+        return self.forcer_for("scores of given translations")
+
+    def forcer_for(self, feature: str) -> Forcer:
+        """The reference model; whoever listens is told if torch is imported for this feature."""
+        announce_torch(feature)
+        return self._model.forcer
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # A str is one line, and not its letters.

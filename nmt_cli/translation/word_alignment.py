@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.translation.result import Links
 
 
-def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence[int]) -> Links:
+def align_words(attention: Array, src_words: Sequence[int], tgt_words: Sequence[int]) -> Links:
     """(source word, target word) links: each target word to the source word it attends to most.
 
     attention: (target ids, source ids); src_words, tgt_words: the word of each id, or -1 for EOS
     and for lone spaces, which are not linked.
 
-    >>> links = align_words(torch.tensor([[.4, .1, .5], [.2, .3, .5], [0., 0., 1.]]),
+    >>> links = align_words(np.array([[.4, .1, .5], [.2, .3, .5], [0., 0., 1.]]),
     ...                    [0, 1, -1], [0, 1, -1])
     >>> links
     ((0, 0), (1, 1))
@@ -24,23 +24,27 @@ def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence
         return ()
     # Ids that belong to no word go to a last row or column, which is dropped.
     src, tgt = (
-        torch.tensor([word if word >= 0 else count for word in words])
+        [word if word >= 0 else count for word in words]
         for words, count in zip((src_words, tgt_words), counts, strict=True)
     )
+    weights = arrays_of(attention).to_numpy(attention)
     # (target ids, source words), then (target words, source words)
-    by_source = attention.new_zeros(len(attention), counts[0] + 1).index_add_(1, src, attention)
-    by_words = attention.new_zeros(counts[1] + 1, counts[0] + 1).index_add_(0, tgt, by_source)
-    best = by_words[:-1, :-1].argmax(dim=1).tolist()
+    by_source = np.zeros((len(weights), counts[0] + 1), weights.dtype)
+    np.add.at(by_source.T, src, weights.T)
+    by_words = np.zeros((counts[1] + 1, counts[0] + 1), weights.dtype)
+    np.add.at(by_words, tgt, by_source)
+    best = by_words[:-1, :-1].argmax(axis=1).tolist()
     return tuple((source, word) for word, source in enumerate(best))
 
 
-def coverage_score(attention: Tensor) -> float:
+def coverage_score(attention: Array) -> float:
     """The sum of log(attention to each source id) (Wu et al. 2016, equation 14).
 
-    >>> round(coverage_score(torch.tensor([[1.0, 0.5], [0.5, 0.0]])), 4)
+    >>> round(coverage_score(np.array([[1.0, 0.5], [0.5, 0.0]])), 4)
     -0.6931
     """
-    return float(attention.sum(dim=0).clamp(min=1e-9, max=1.0).log().sum())
+    covered = attention.sum(0).clip(1e-9, 1.0)
+    return float(arrays_of(covered).logarithms(covered).sum())
 
 
 def copy_source_words(source: str, text: str, unknown: Set[int], links: Links) -> str:

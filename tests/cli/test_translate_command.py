@@ -26,6 +26,7 @@ from nmt_cli.inference.engines import Engine
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
 from nmt_cli.terminal.console import Console
+from nmt_cli.translation.models import StoredCpuModel
 from nmt_cli.translation.translator import Translator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,10 +119,11 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
             ]
             super().admit(slots, [*sources[:1], *wrong])
 
-    def engine(model, *_: object, **__: object) -> Engine:
+    def engine(self, stored, cache) -> Engine:
+        model = stored.make_model()
         return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
 
-    monkeypatch.setattr("nmt_cli.translation.translator.fastest_engine", engine)
+    monkeypatch.setattr(StoredCpuModel, "_engine", engine)
     plain = nmt("test.en")
     result = nmt("--verify", "test.en")
     assert (result.code, result.out) == (3, plain.out)

@@ -13,8 +13,10 @@ from nmt_cli.data.corpus.text_statistics import (
     LENGTH_BOUNDS,
     SideStatistics,
     TextStatistics,
+    has_spaced_mark,
+    is_lower_case,
 )
-from nmt_cli.data.languages.wrong_sides import verdicts
+from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.preparation import measure
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.sentences.splitter import SentenceSplitter
@@ -180,8 +182,8 @@ def test_side_has_what_was_learnt_and_measured() -> None:
 def test_lines_in_lower_case_and_with_spaces_before_marks(
     line: str, is_lower: bool, is_spaced: bool
 ) -> None:
-    assert measure.is_lower_case(line) == is_lower
-    assert measure.has_spaced_mark(line) == is_spaced
+    assert is_lower_case(line) == is_lower
+    assert has_spaced_mark(line) == is_spaced
 
 
 def ratios(*pairs: tuple[int, int, int]) -> tuple[tuple[float, float], ...]:

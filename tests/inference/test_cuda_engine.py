@@ -1,5 +1,6 @@
 """The GPU engine, run on the CPU: recorded graphs, buckets and reallocation."""
 
+import numpy as np
 import pytest
 import torch
 from engine_cases import EOS, assert_same, random_sources, translations, use_small_buckets
@@ -76,7 +77,7 @@ def test_prefixes_and_vocabulary_masks_are_recorded(late_model, graphs: type[Fak
         late_model({}),
         SearchConfig(beam=3, n_best=2, max_extra_length=4, batch_tokens=60),
     )
-    words = torch.tensor([3, 4, 6, 8, 9])
+    words = np.array([3, 4, 6, 8, 9])
     sources = [
         Source(source.ids, prefix, allowed=allowed)
         for source in random_sources(3)

@@ -11,8 +11,9 @@ from nmt_cli.inference.cuda.step import WideHead, cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
+from nmt_cli.search.arrays.torch_top_k import top_k, top_k_by_keys
 from nmt_cli.search.decoder import Edits
-from nmt_cli.search.top_k import top_k, top_k_by_keys
 
 WORDS = 3 * BLOCK + 7
 NUMBERS = st.sampled_from([-torch.inf, -2.5, -1e-30, -0.0, 0.0, 1e-30, 1.0, 1.5, torch.inf])
@@ -61,7 +62,7 @@ def test_the_output_layer_gives_whole_blocks_of_float32(dtype: torch.dtype, bias
 def test_top_k_includes_ties(k: int) -> None:
     values = torch.randint(9, (5, WORDS), generator=torch.Generator().manual_seed(k)).float()
     free = torch.tensor([False, True, False, False, False])
-    edits = Edits.ban([], 5, values.device)
+    edits = Edits.ban([], 5, TorchArrays("cpu"))
     with NoWaiting():
         found, ids = step(values, free).top(k, edits)
     expected = top_k(values.log_softmax(1), k)
@@ -104,7 +105,7 @@ def test_edits_change_the_choice_and_are_restored() -> None:
 
 def test_nan_logits_give_valid_ids() -> None:
     values, ids = step(torch.full((1, WORDS), torch.nan)).top(
-        WORDS, Edits.ban([], 1, torch.device("cpu"))
+        WORDS, Edits.ban([], 1, TorchArrays("cpu"))
     )
     assert values.isnan().all()
     assert int(ids.max()) < WORDS

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from engine_cases import (
@@ -16,6 +17,7 @@ from engine_cases import (
     use_small_buckets,
 )
 from fake_graphs import graphs
+from native_cases import TorchSteps
 from torch import Tensor
 from variants import VARIANTS, Settings
 
@@ -123,7 +125,7 @@ def test_rows_follow_their_parents_while_slots_are_refilled(
         ids = torch.randint(4, 11, (6,), generator=chooser)
         for slot in starts:
             ids[2 * slot : 2 * slot + 2] = 2
-        actual, expected = (decoder.step(parents, ids).full() for decoder in both)
+        actual, expected = (TorchSteps(decoder).step(parents, ids).full() for decoder in both)
         torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-4)
 
     def admit(slots: list[int], *sources: list[int]) -> None:
@@ -180,7 +182,9 @@ def test_decoders_implement_the_protocol(name: str, late_model, make_engine: Mak
     assert isinstance(decoder, Decoder)
     assert isinstance(decoder, Recorder) == (name == "cuda")
     decoder.admit([1], [Source([4, EOS])])
-    step = decoder.step(torch.arange(4), torch.full((4,), 2))
+    arrays = decoder.arrays
+    step = decoder.step(arrays.arange(4), arrays.filled((4,), 2))
     assert isinstance(step, Step)
-    assert step.full()[:2].isneginf().all()
-    assert step.full()[2:].isfinite().all()
+    log_probs = arrays.to_numpy(step.full())
+    assert np.isneginf(log_probs[:2]).all()
+    assert np.isfinite(log_probs[2:]).all()

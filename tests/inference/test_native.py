@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
+from native_cases import native_linear
 
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.inference.engines import fastest_engine
@@ -20,13 +21,13 @@ from nmt_cli.inference.native.linear import (
     Kernels,
     NativeLinear,
     QuantizedMatrix,
-    make_int8_emulation,
 )
 from nmt_cli.inference.native.self_test import find_kernels
+from nmt_cli.inference.packed.emulation import make_int8_emulation
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.kernels import library
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
-from nmt_cli.model_dir import is_emptied, refresh_weights, save_model
+from nmt_cli.model_dir import refresh_weights, save_model
 from nmt_cli.translation.translator import Translator
 
 
@@ -54,19 +55,19 @@ def test_products_equal_those_of_the_rounded_weights(
         layer = affine(outputs, inputs, bias=bias)
         x = rows(23, inputs)
         try:
-            result = NativeLinear(Kernels(kernels.library, lanes), layer)(x)
+            result = native_linear(Kernels(kernels.library, lanes), layer)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
         least, most = x.amin(1, keepdim=True).clamp(max=0), x.amax(1, keepdim=True).clamp(min=0)
         factor = torch.tensor(254.0) / (most - least)
-        whole, scales = QuantizedMatrix.of(layer.weight)
+        whole, scales = map(torch.from_numpy, QuantizedMatrix.of(layer.weight.numpy()))
         assert whole.abs().max() <= 64
         expected = (x * factor).round().double() @ whole.double().T
         expected = expected * scales.double() / factor.double()
         expected = expected if layer.bias is None else expected + layer.bias
         torch.testing.assert_close(result.double(), expected, atol=1e-4, rtol=1e-5)
         # The sums are exact: every instruction set gives the same bits.
-        assert torch.equal(result, NativeLinear(kernels, layer)(x))
+        assert torch.equal(result, native_linear(kernels, layer)(x))
         # Torch adds up in float32, which is exact as long as sums stay small.
         torch.testing.assert_close(result, make_int8_emulation(layer)(x), atol=1e-5, rtol=1e-6)
 
@@ -75,12 +76,12 @@ def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
     """Of what an activation lets through, all is positive: its step is 1/254 of the greatest."""
     x = torch.linspace(0.0, 1.0, 255)[None]
     for sign in (1, -1):
-        result = NativeLinear(kernels, Affine(torch.eye(255), None))(sign * x)
+        result = native_linear(kernels, Affine(torch.eye(255), None))(sign * x)
         torch.testing.assert_close(result, sign * x, atol=1e-6, rtol=0)
 
 
 def test_sums_of_the_largest_integers_do_not_overflow(kernels: Kernels) -> None:
-    linear = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
+    linear = native_linear(kernels, Affine(torch.ones(16, 4096), None))
     x = torch.ones(7, 4096)
     x[3] = -1.0
     assert torch.equal(linear(x), x.sum(1)[:, None].expand(7, 16))
@@ -95,7 +96,7 @@ def test_products_of_float_weights(
     for count in (1, 5, 23, 60):
         layer, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
         try:
-            result = NativeLinear(Kernels(kernels.library, lanes), layer, precision)(x)
+            result = native_linear(Kernels(kernels.library, lanes), layer, precision)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
         weight = layer.weight.bfloat16() if precision == "bf16" else layer.weight
@@ -108,7 +109,7 @@ def test_products_of_float_weights(
 def test_a_row_does_not_depend_on_its_neighbours_or_threads(
     kernels: Kernels, precision: str
 ) -> None:
-    linear = NativeLinear(kernels, affine(3000, 512), precision)
+    linear = native_linear(kernels, affine(3000, 512), precision)
     x = rows(40, 512)
     together = linear(x)
     alone = torch.cat([linear(row[None]) for row in x])
@@ -122,10 +123,10 @@ def test_a_row_does_not_depend_on_its_neighbours_or_threads(
 
 
 def test_rows_of_zeros_nan_and_infinity(kernels: Kernels) -> None:
-    linear = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
+    linear = native_linear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
     assert torch.equal(linear(rows(2, 20)), torch.arange(3.0).expand(2, 3))
     plain = affine(3, 20)
-    linear = NativeLinear(kernels, plain)
+    linear = native_linear(kernels, plain)
     x = torch.zeros(5, 20)
     x[1, 3], x[2, 19], x[3, 2], x[4] = torch.nan, torch.nan, torch.inf, 1e30
     result = linear(x)
@@ -281,7 +282,7 @@ def test_the_instruction_set_can_be_limited(kernels, cache, monkeypatch, wanted,
 
 
 class TestMemory:
-    """The engine takes the weights; whoever needs the plain model gets it from its directory."""
+    """Only the engine keeps the weights; the plain model is loaded again from its directory."""
 
     @pytest.fixture
     def saved(self, tmp_path: Path) -> Path:
@@ -292,7 +293,7 @@ class TestMemory:
 
     def test_the_reference_model_is_loaded_again(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
-        assert is_emptied(translator._model)
+        assert translator._model._directory.weights == {}
         lines = ["ab", "cba fed"]
         texts = [translation.text for translation in translator.translate(lines)]
         for name, weight in translator.model.state_dict().items():

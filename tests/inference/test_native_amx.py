@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from native_cases import TorchSteps, native_linear, native_model
 
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
-from nmt_cli.inference.native.linear import Kernels, NativeLinear
-from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.kernels import library
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.decoder import Edits, Source
 
 AMX, PORTABLE = 32, 4
@@ -43,9 +44,9 @@ def test_products_have_the_bits_of_other_kernels(
     weight = torch.randn(outputs, inputs, generator=generator)
     x, bias = torch.randn(rows, inputs, generator=generator), torch.randn(outputs)
     for affine in (Affine(weight, bias), Affine(weight, None)):
-        result = NativeLinear(Kernels(emulated, AMX), affine)(x)
-        assert torch.equal(result, NativeLinear(Kernels(emulated, PORTABLE), affine)(x))
-        assert torch.equal(result, NativeLinear(kernels, affine)(x))
+        result = native_linear(Kernels(emulated, AMX), affine)(x)
+        assert torch.equal(result, native_linear(Kernels(emulated, PORTABLE), affine)(x))
+        assert torch.equal(result, native_linear(kernels, affine)(x))
 
 
 def test_many_rows_and_other_precisions(emulated) -> None:
@@ -54,7 +55,7 @@ def test_many_rows_and_other_precisions(emulated) -> None:
     x = torch.randn(2100, 64, generator=generator)
     for precision in ("int8", "bf16", "float32"):
         results = [
-            NativeLinear(Kernels(emulated, lanes), affine, precision)(x)
+            native_linear(Kernels(emulated, lanes), affine, precision)(x)
             for lanes in (AMX, PORTABLE)
         ]
         assert torch.equal(*results), precision
@@ -67,11 +68,11 @@ def test_steps_have_the_bits_of_other_kernels(emulated, make_model, slots: int) 
     model = make_model({**sizes, "model.d_model": 64, "model.d_ff": 128, "model.heads": 4}).float()
     results = []
     for lanes in (AMX, PORTABLE):
-        native = NativeModel(model, Kernels(emulated, lanes), "int8")
-        decoder = NativeDecoder(native, slots, 2)
+        native = native_model(model, Kernels(emulated, lanes), "int8")
+        decoder = TorchSteps(NativeDecoder(native, slots, 2))
         decoder.admit(range(slots), [Source([4 + slot, 9, 3]) for slot in range(slots)])
         rows = torch.arange(2 * slots)
-        edits = Edits.ban([0, 1499], 2 * slots, torch.device("cpu"))
+        edits = Edits.ban([0, 1499], 2 * slots, TorchArrays("cpu"))
         steps = [decoder.step(rows, rows + 10 * index + 4) for index in range(2)]
         results.append([*steps[-1].top(5, edits), steps[-1].full()])
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))

@@ -6,9 +6,11 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 from engine_cases import EOS, translations
+from native_cases import TorchStep, TorchSteps, native_model
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
@@ -22,6 +24,7 @@ from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.decoder import Edits, Hypothesis, Source
 
 
@@ -49,23 +52,27 @@ def some_sources(count: int) -> list[Source]:
     ]
 
 
-def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, LogitsStep, Tensor]:
+def native_decoder(model: NativeModel, slots: int, beam: int) -> TorchSteps:
+    return TorchSteps(NativeDecoder(model, slots, beam))
+
+
+def random_step(kernels: Kernels, make_model, rows: int) -> tuple[TorchStep, LogitsStep, Tensor]:
     """A step of some rows, the same in torch, and which of all rows they are."""
-    decoder = NativeDecoder(NativeModel(some_model(make_model), kernels), rows + 3, 1)
+    decoder = native_decoder(native_model(some_model(make_model), kernels), rows + 3, 1)
     busy = [slot for slot in range(rows + 3) if slot not in (0, 4, 5)]
     decoder.admit(busy, some_sources(rows))
     # So that `full` takes the logits below for those of the step.
-    decoder._state.all_logits = True
+    decoder.decoder._state.all_logits = True
     step = decoder.step(torch.arange(rows + 3), torch.full((rows + 3,), 2))
     # Few different values: many are equal.
     values = torch.randint(9, (rows, 384), generator=torch.Generator().manual_seed(rows)).float()
     values[:, 330:] = -torch.inf
-    logits = step._buffers["logits"]
-    logits[:rows] = values
+    buffers = step.step._buffers
+    buffers["logits"][:rows] = values
     by_block = values.view(rows, -1, 64)
-    step._buffers["written"].view(torch.uint8).fill_(1)
-    step._buffers["maxima"][:rows] = by_block.amax(2)
-    step._buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
+    buffers["written"].view(np.uint8)[...] = 1
+    buffers["maxima"][:rows] = by_block.amax(2)
+    buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
     places = torch.tensor(busy)
     return step, block_step(values.clone(), 330, BusyRows(places, rows + 3)), places
 
@@ -74,7 +81,8 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
 @torch.inference_mode()
 def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
     step, plain, busy = random_step(kernels, make_model, 6)
-    before = step._buffers["logits"].clone(), step._buffers["maxima"].clone()
+    buffers = step.step._buffers
+    before = buffers["logits"].copy(), buffers["maxima"].copy()
     edits = Edits(
         torch.tensor([1, 1, 1, 2, 0, 8, 8]),
         torch.tensor([5, 70, 5, 329, 7, 9, 64]),
@@ -91,18 +99,18 @@ def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
         assert result[0][[0, 4, 5]].isneginf().all()
     assert int(result[1][busy].max()) < 330
     torch.testing.assert_close(step.full(), plain.full())
-    assert torch.equal(step._buffers["logits"], before[0])
-    assert torch.equal(step._buffers["maxima"], before[1])
+    assert np.array_equal(buffers["logits"], before[0])
+    assert np.array_equal(buffers["maxima"], before[1])
 
 
 def test_nan_logits_give_valid_ids(kernels, make_model) -> None:
     model = some_model(make_model)
     with torch.no_grad():
         model.output_bias[7] = torch.nan
-    decoder = NativeDecoder(NativeModel(model, kernels), 1, 1)
+    decoder = native_decoder(native_model(model, kernels), 1, 1)
     decoder.admit([0], some_sources(1))
     values, ids = decoder.step(torch.zeros(1).long(), torch.full((1,), 2)).top(
-        330, Edits.ban([0], 1, torch.device("cpu"))
+        330, Edits.ban([0], 1, TorchArrays("cpu"))
     )
     assert values.isnan().all()
     assert 0 <= int(ids.min()) <= int(ids.max()) < 330
@@ -120,7 +128,7 @@ def test_steps_are_bitwise_equal_for_any_number_of_threads(
     logits: list[list[Tensor]] = []
     for count in (1, 2, 3):
         torch.set_num_threads(count)
-        decoder = NativeDecoder(native, slots, 2)
+        decoder = native_decoder(native, slots, 2)
         decoder.admit(range(slots), some_sources(slots))
         parents = torch.arange(2 * slots)
         logits.append([])
@@ -142,7 +150,8 @@ def test_steps_beyond_the_last_learned_position_reuse_it(kernels, make_model, or
     room[:4] = model.tgt_positions.weight.detach()
     model.tgt_positions.weight = torch.nn.Parameter(room[:4])
     rows = 3
-    decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
+    native = native_decoder(native_model(model, kernels), rows, 1)
+    decoders = native, ReferenceDecoder(model, rows, 1)
     for decoder in decoders:
         decoder.admit(range(rows), some_sources(rows))
     for index in range(8):
@@ -153,7 +162,7 @@ def test_steps_beyond_the_last_learned_position_reuse_it(kernels, make_model, or
 
 def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
     """The scores after the first step and the second."""
-    decoder = NativeDecoder(native, slots, 2)
+    decoder = native_decoder(native, slots, 2)
     decoder.admit(range(slots), some_sources(slots))
     rows = torch.arange(2 * slots)
     return [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
@@ -162,7 +171,7 @@ def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
 def wide_model(kernels: Kernels, make_model) -> NativeModel:
     """Threads are worth while for it."""
     wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
-    return NativeModel(some_model(make_model, **wide), kernels)
+    return native_model(some_model(make_model, **wide), kernels)
 
 
 def test_decoders_run_in_parallel_threads(kernels, make_model, threads) -> None:
@@ -181,7 +190,7 @@ def test_a_forked_process_has_its_own_thread_pool(kernels, make_model, threads) 
     native = wide_model(kernels, make_model)
     torch.set_num_threads(2)
     before = two_steps(native, 40)
-    decoder = NativeDecoder(native, 40, 2)
+    decoder = native_decoder(native, 40, 2)
     decoder.admit(range(40), some_sources(40))
     child = os.fork()
     if not child:
@@ -233,7 +242,7 @@ def test_narrow_weights_give_nearly_equal_scores(
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
     """Keys and values of many blocks, and room that grows while sentences are under way."""
     model = some_model(make_model, **{"model.positions": "rotary", "model.d_k": 6})
-    first = NativeDecoder(NativeModel(model, kernels), 2, 2)
+    first = native_decoder(native_model(model, kernels), 2, 2)
     other = reference_engine(model).decoder(2, 2)
     chooser = torch.Generator().manual_seed(2)
     for decoder in (first, other):
@@ -269,14 +278,14 @@ def test_blocks_of_words_that_were_not_written_are_computed_when_needed(
 ) -> None:
     """Of 40 blocks a step writes 16: more words, edits of others and the full distribution."""
     sizes = {"model.src_vocab_size": 2550, "model.tgt_vocab_size": 2550}
-    native = NativeModel(some_model(make_model, **sizes), kernels)
+    native = native_model(some_model(make_model, **sizes), kernels)
     rows, k = 5, 2000
-    decoders = [NativeDecoder(native, rows, 1) for _ in range(3)]
+    decoders = [native_decoder(native, rows, 1) for _ in range(3)]
     steps = []
     for decoder in decoders:
         decoder.admit(range(rows), some_sources(rows))
         steps.append(decoder.step(torch.arange(rows), torch.arange(rows) + 4))
-    written = steps[0]._buffers["written"].view(torch.uint8).flatten()[: rows * 40]
+    written = steps[0].step._buffers["written"].view(np.uint8).flatten()[: rows * 40]
     assert 16 * rows <= int(written.sum()) < 40 * rows
     expected = steps[1].full()
     edits = Edits(
@@ -296,4 +305,4 @@ def test_blocks_of_words_that_were_not_written_are_computed_when_needed(
     assert torch.equal(few_ids, ids[:, :8])
     # From then on, all are written.
     later = decoders[0].step(torch.arange(rows), torch.arange(rows) + 9)
-    assert int(later._buffers["written"].view(torch.uint8).flatten()[: rows * 40].sum()) == 200
+    assert int(later.step._buffers["written"].view(np.uint8).flatten()[: rows * 40].sum()) == 200

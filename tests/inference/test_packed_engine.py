@@ -11,8 +11,9 @@ from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.packed import head, linear
 from nmt_cli.inference.packed.head import BLOCK, PackedHead, block_step
 from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
+from nmt_cli.search.arrays.torch_top_k import top_k
 from nmt_cli.search.decoder import Edits
-from nmt_cli.search.top_k import top_k
 
 
 class TestHead:
@@ -28,7 +29,7 @@ class TestHead:
         monkeypatch.setattr(head, "CHUNK", 2)
         values = torch.randint(9, (5, self.WORDS), generator=torch.Generator().manual_seed(k))
         rows = torch.tensor([0, 2, 3, 4, 6])
-        found, ids = self.step(values.float(), rows, 7).top(k, Edits.ban([], 7, rows.device))
+        found, ids = self.step(values.float(), rows, 7).top(k, Edits.ban([], 7, TorchArrays("cpu")))
         expected = top_k(values.float().log_softmax(1), k)
         assert torch.equal(ids[rows], expected[1])
         torch.testing.assert_close(found[rows], expected[0])
@@ -64,7 +65,7 @@ class TestHead:
 
     def test_nan_logits_give_valid_ids(self) -> None:
         step = self.step(torch.full((1, self.WORDS), torch.nan), torch.tensor([0]), 1)
-        values, ids = step.top(self.WORDS, Edits.ban([], 1, torch.device("cpu")))
+        values, ids = step.top(self.WORDS, Edits.ban([], 1, TorchArrays("cpu")))
         assert values.isnan().all()
         assert int(ids.max()) < self.WORDS
 

@@ -102,7 +102,7 @@ def test_edits_change_the_choice_and_are_restored(make_model) -> None:
     decoder.admit([1], [Source([4, EOS])])
     step = decoder.step(torch.arange(4), torch.full((4,), 2))
     full = step.full()
-    edits = Edits.ban([0, 1, 2], 4, decoder.device)
+    edits = Edits.ban([0, 1, 2], 4, decoder.arrays)
     best = int(full[2, 4:].argmax()) + 4
     edits = Edits(
         torch.cat([edits.rows, torch.tensor([2, 2, 3])]),

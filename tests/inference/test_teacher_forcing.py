@@ -7,7 +7,7 @@ import torch
 from teacher_forcing import logits_of
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference import teacher_forcing
+from nmt_cli.inference import forced_pairs, teacher_forcing
 from nmt_cli.inference.cross_attention import cross_attention_of
 from nmt_cli.inference.engines import fastest_engine
 from nmt_cli.inference.teacher_forcing import force_pairs
@@ -28,7 +28,7 @@ def random_pairs(count: int) -> list[tuple[list[int], list[int]]]:
 
 @pytest.mark.parametrize("tokens", [1, 60, 10_000])
 def test_scores_do_not_depend_on_the_batch(tokens: int, make_model, monkeypatch) -> None:
-    monkeypatch.setattr(teacher_forcing, "BATCH_TOKENS", tokens)
+    monkeypatch.setattr(forced_pairs, "BATCH_TOKENS", tokens)
     monkeypatch.setattr(teacher_forcing, "LOGIT_ROWS", 7)
     model = make_model({})
     pairs = random_pairs(11)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from engine_cases import ENGINES, EOS, engine_of, translations
+from native_cases import TorchSteps
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
@@ -17,7 +19,7 @@ from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
-from nmt_cli.search.top_k import edited_log_probs
+from nmt_cli.search.full_distribution import edited_log_probs
 
 WORDS = 330
 
@@ -50,7 +52,7 @@ def sources_of(count: int, *, largest: int = 150) -> list[Source]:
     for index in range(count):
         ids = [*(chooser.randrange(4, WORDS) for _ in range(chooser.randrange(1, 15))), EOS]
         chosen = chooser.sample(range(4, WORDS), chooser.randrange(20, largest))
-        allowed = torch.tensor(sorted([EOS, *chosen]))
+        allowed = np.array(sorted([EOS, *chosen]))
         sources.append(Source(ids, allowed=None if index % 7 == 6 else allowed))
     return sources
 
@@ -91,7 +93,7 @@ def steps_of(
     decoder: Decoder, beam: int, sources: list[Source], edits: Edits
 ) -> Iterator[tuple[Tensor, ...]]:
     """What a decoder says of sources that come and go."""
-    rows = decoder.slots * beam
+    decoder, rows = TorchSteps(decoder), decoder.slots * beam
     chooser = torch.Generator().manual_seed(5)
     decoder.admit([0, 2, 3], [sources[0], sources[2], sources[3]])
     for index in range(4):
@@ -111,8 +113,8 @@ def test_log_probabilities_are_normalised_over_allowed_ids(engine, model) -> Non
     """Against the engine with all words: the same, normalised over fewer."""
     sources = sources_of(4)
     # Several blocks before others, and a whole block, which nothing fills up.
-    sources[0] = replace(sources[0], allowed=torch.arange(3, 300, 2))
-    sources[2] = replace(sources[2], allowed=torch.arange(3, 67))
+    sources[0] = replace(sources[0], allowed=np.arange(3, 300, 2))
+    sources[2] = replace(sources[2], allowed=np.arange(3, 67))
     plain = [replace(source, allowed=None) for source in sources]
     edits = edits_of(sources, 2)
     result = steps_of(engine.decoder(4, 2), 2, sources, edits)
@@ -161,7 +163,7 @@ def test_masked_steps_without_kernels_in_any_batch(model) -> None:
 def test_allowing_all_ids_changes_nothing(model, kernel_cache, precision: str) -> None:
     engine = engine_of("native", model, kernel_cache, precision)
     sources = [replace(source, allowed=None) for source in sources_of(9)]
-    all_words = [replace(source, allowed=torch.arange(WORDS)) for source in sources]
+    all_words = [replace(source, allowed=np.arange(WORDS)) for source in sources]
     assert run(engine, sources, 9) == run(engine, all_words, 9)
 
 
@@ -176,7 +178,7 @@ def test_masked_steps_are_bitwise_equal_for_any_number_of_threads(
     logits = []
     for count in (1, 2):
         torch.set_num_threads(count)
-        decoder = engine_of("native", model, kernel_cache).decoder(slots, 8)
+        decoder = TorchSteps(engine_of("native", model, kernel_cache).decoder(slots, 8))
         decoder.admit(range(slots), sources_of(slots))
         rows = torch.arange(8 * slots)
         steps = [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
@@ -210,7 +212,7 @@ def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kerne
 
 def test_a_refilled_slot_drops_the_mask_of_its_last_source() -> None:
     words = VocabularyMask(5, torch.device("cpu"))
-    words.admit([2], [Source([4, EOS], allowed=torch.tensor([1, 3]))])
+    words.admit([2], [Source([4, EOS], allowed=np.array([1, 3]))])
     hidden = words.hide_others(torch.zeros(4, 6), [0, 2])
     assert hidden.isneginf().nonzero().tolist() == [[r, c] for r in (2, 3) for c in (0, 2, 4)]
     words.retire([2])

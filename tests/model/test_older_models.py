@@ -308,7 +308,7 @@ def test_baseline_hypothesis_score_equals_teacher_forcing(settings):
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
 def test_baselines_are_translated_by_the_reference_engine(settings, precision):
     model = older_model(settings).float()
-    engine = fastest_engine(model, None, precision, consumes=True)
+    engine = fastest_engine(model, None, precision)
     assert engine.name == "reference"
     assert f"model.kind={model.config.kind}" in engine.about
     assert isinstance(engine.decoder(2, 2), ReferenceDecoder)

@@ -13,10 +13,12 @@ from tables import BOS, EOS, PAD, SYMBOLS, UNK, Table, TableDecoder, exhaustive,
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError
+from nmt_cli.search.arrays.numpy_arrays import NUMPY
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
+from nmt_cli.search.arrays.torch_top_k import top_k
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Hypothesis, Source, Symbols
 from nmt_cli.search.ranking import HypothesisRanker
-from nmt_cli.search.top_k import top_k
 
 
 def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[tuple[float, tuple]]:
@@ -242,24 +244,22 @@ def test_scores_are_bitwise_equal_for_any_number_of_slots(settings: dict[str, ob
 def test_length_penalty_does_not_depend_on_other_lengths(kind: str, alpha: float) -> None:
     lengths = torch.arange(1, 200)
     config = SearchConfig(length_penalty=kind, alpha=alpha)
-    alone = [
-        -1 / HypothesisRanker(config).score(torch.tensor(-1.0), length).item() for length in lengths
-    ]
+    alone = [-1 / HypothesisRanker(config).score_of(-1.0, length) for length in lengths.tolist()]
     bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
     expected = [bases[kind](length) ** alpha for length in lengths.tolist()]
     assert alone == pytest.approx(expected, rel=1e-6)
-    for reserved in (False, True):
+    for arrays in (NUMPY, TorchArrays("cpu")):
         ranker = HypothesisRanker(config)
-        if reserved:
-            ranker.reserve(150, torch.device("cpu"))
-            ranker.reserve(199, torch.device("cpu"))
+        ranker.reserve(150, arrays)
+        ranker.reserve(199, arrays)
         for rows in (199, 163, 40, 17, 3):
-            log_probs, some = -torch.ones(rows, 1), lengths[-rows:, None]
+            log_probs = arrays.filled_floats((rows, 1), -1.0)
+            some = arrays.integers(lengths[-rows:, None].tolist())
             for result in (
                 ranker.score(log_probs, some),
                 ranker.upper_bound(log_probs, some, some),
             ):
-                assert (-1 / result[:, 0].double()).tolist() == alone[-rows:]
+                assert (-1 / arrays.as_doubles(result[:, 0])).tolist() == alone[-rows:]
 
 
 def test_free_slots_are_refilled_while_others_are_busy() -> None:

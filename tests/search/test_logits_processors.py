@@ -5,11 +5,13 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from tables import BOS, EOS, PAD, SYMBOLS, UNK, Table, TableDecoder, exhaustive, run
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.banned_phrases import BannedPhrases
 from nmt_cli.search.decoder import Source
 from nmt_cli.search.logits_processors import LiveHypotheses, NoRepeat, RepetitionPenalty
@@ -215,16 +217,13 @@ def test_score_upper_bound_holds_for_every_continuation() -> None:
             alpha=chooser.choice([0.0, 0.6, 2.0]), word_reward=chooser.uniform(-2, 2),
             length_penalty=chooser.choice(["gnmt", "power", "none"]),
         )  # fmt: skip
-        ranker, shortest, most = (
-            HypothesisRanker(config),
-            torch.tensor(chooser.randint(1, 9)),
-            torch.tensor(12),
-        )
-        log_prob = torch.tensor(-chooser.uniform(0, 30))
-        bound = ranker.upper_bound(log_prob, shortest, most)
-        for length in range(int(shortest), 13):
+        ranker, shortest = HypothesisRanker(config), chooser.randint(1, 9)
+        ranker.reserve(12, NUMPY)
+        log_prob = -chooser.uniform(0, 30)
+        bound = ranker.upper_bound(NUMPY.floats([log_prob]), np.array([shortest]), np.array([12]))
+        for length in range(shortest, 13):
             later = log_prob - chooser.choice([0.0, chooser.uniform(0, 5)])
-            assert ranker.score(later, torch.tensor(length)) <= bound + 1e-4
+            assert ranker.score_of(later, length) <= bound + 1e-4
 
 
 class TestBannedPhrases:

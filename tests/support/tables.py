@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
+from nmt_cli.search.arrays.torch_top_k import top_k
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Edits, Hypothesis, Source, Symbols
-from nmt_cli.search.top_k import top_k
 
 PAD, UNK, BOS, EOS = range(4)
 SYMBOLS = Symbols(BOS, EOS, (PAD, UNK, BOS))
@@ -66,7 +67,7 @@ class TableDecoder:
         self.slots = slots
         self.beam = beam
         self.symbols = symbols
-        self.device = torch.device("cpu")
+        self.arrays = TorchArrays("cpu")
         self.sources: dict[int, tuple[int, ...]] = {}
         self.prefixes: dict[int, list[tuple[int, ...]]] = {}
         self.steps = 0

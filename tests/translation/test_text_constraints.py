@@ -370,7 +370,7 @@ def test_alignment_does_not_change_the_translation() -> None:
     assert [t.text for t in aligned] == [t.text for t in plain]
     assert [t.score for t in aligned] == [t.score for t in plain]
     best = plain[0].hypotheses[0]
-    penalty = float(length_penalty(torch.tensor(len(best.tokens)), translator.config.search.alpha))
+    penalty = length_penalty(len(best.tokens), translator.config.search.alpha)
     assert best.score == pytest.approx(best.log_prob / penalty, abs=1e-5)
 
 

@@ -92,7 +92,9 @@ def command(
     stop = StopSignals(at_once=True)
     from nmt_cli.cli.environment import make_console, use_threads
     from nmt_cli.cli.settings import note_defaults, resolve_settings
+    from nmt_cli.installation import require_torch
 
+    require_torch("`nmt train`")
     trackers = _trackers(track)
     if threads is not None:
         use_threads(threads)

@@ -6,6 +6,7 @@ input and output with it. Stored as `text.safetensors`: the header has the numbe
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ SINGLE_SENTENCES = 0.05
 # Sources of at most this many characters share a range of lengths; longer ones have the last.
 LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
 HINT = "copy the directory again"
+_SPACED_MARK = re.compile(r"\w [.!?,;](?: |$)")
 
 
 @dataclass(frozen=True)
@@ -140,3 +142,17 @@ def _texts(values: object) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("not a list of texts")
     return tuple(str(value) for value in values)
+
+
+def is_lower_case(line: str) -> bool:
+    """Return whether a line has letters, and no capital one."""
+    return line == line.lower() and line != line.upper()
+
+
+def has_spaced_mark(line: str) -> bool:
+    """Return whether a line has a space before its punctuation, as tokenised text has.
+
+    >>> has_spaced_mark("The dog , he sleeps ."), has_spaced_mark("The dog .45")
+    (True, False)
+    """
+    return _SPACED_MARK.search(line) is not None

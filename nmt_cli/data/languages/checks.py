@@ -13,9 +13,9 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
-from nmt_cli.data.languages.trigrams import trigram_counts
+from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import other_language
-from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES, verdicts
+from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
 

@@ -1,10 +1,14 @@
-"""Byte trigrams of a text, hashed: their counts, and sums of weights by line."""
+"""Byte trigrams of a text, hashed: their counts, sums of weights by line, and what these say."""
 
 import numpy as np
 
 BUCKETS = 1 << 16
 # The factor of Knuth's multiplicative hashing: 2^32 divided by the golden ratio.
 _FACTOR = np.uint32(2_654_435_769)
+# A line is on the wrong side if these natural log odds say that it is likelier on the other one: in
+# total, and on average for each of its trigrams.
+MIN_EVIDENCE = 4.0
+MIN_EVIDENCE_EACH = 0.15
 _NEWLINE = ord("\n")
 _LOWER = np.array([byte + 32 if 65 <= byte <= 90 else byte for byte in range(256)], np.uint32)
 
@@ -45,3 +49,13 @@ def line_sums(text: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     # Trigrams that begin in the last two bytes of a line extend beyond its end and weigh nothing.
     bounds = np.minimum(np.concatenate([[0], ends + 1]), len(hashes))
     return np.diff(sums[bounds]), np.diff(counts[bounds])
+
+
+def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
+    """Return 1 for each line clearly on the side that `odds` favour, -1 on the other, else 0.
+
+    text: (bytes,) uint8, lines with newlines; odds: (BUCKETS,).
+    """
+    evidence, trigrams = line_sums(text, odds)
+    clear = np.abs(evidence) > np.maximum(MIN_EVIDENCE, MIN_EVIDENCE_EACH * trigrams)
+    return np.where(clear, np.sign(evidence), 0)

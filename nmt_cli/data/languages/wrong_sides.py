@@ -13,13 +13,9 @@ import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
 from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG
-from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, log_odds, trigram_counts
+from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts, verdicts
 from nmt_cli.data.process_pool import ProcessPool
 
-# A line is wrong if these natural log odds say that it is likelier on the other side: in total, and
-# on average for each of its trigrams.
-MIN_EVIDENCE = 4.0
-MIN_EVIDENCE_EACH = 0.15
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
 MIN_DISTINCT_SHARE = 0.5
 MIN_LINES = 100
@@ -89,13 +85,3 @@ def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
     kinds[tgt < 0] = TARGET_WRONG
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
     return _SpanVerdicts(kinds, (int((src > 0).sum()), int((tgt > 0).sum())))
-
-
-def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
-    """Return 1 for each line clearly on the side that `odds` favour, -1 on the other, else 0.
-
-    text: (bytes,) uint8, lines with newlines; odds: (BUCKETS,).
-    """
-    evidence, trigrams = line_sums(text, odds)
-    clear = np.abs(evidence) > np.maximum(MIN_EVIDENCE, MIN_EVIDENCE_EACH * trigrams)
-    return np.where(clear, np.sign(evidence), 0)

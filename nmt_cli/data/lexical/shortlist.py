@@ -7,17 +7,20 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from nmt_cli.config.search import LONGEST_SHORTLIST
-from nmt_cli.data.lexical.lexicon import Lexicon
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.tensor_header import with_sorted_header
+
+if TYPE_CHECKING:
+    from nmt_cli.data.lexical.lexicon import Lexicon
 
 SHORTLIST = "shortlist.safetensors"
 FORMAT = "1"
@@ -102,7 +105,7 @@ def vocabulary_digest(subwords: Subwords) -> str:
 
 
 def make_shortlist(
-    lexicon: Lexicon, frequencies: np.ndarray, subwords: Subwords, excluded: Sequence[int]
+    lexicon: "Lexicon", frequencies: np.ndarray, subwords: Subwords, excluded: Sequence[int]
 ) -> Shortlist:
     """Build the shortlist from a lexicon.
 

@@ -1,7 +1,6 @@
 """The pass of `nmt prepare` that collects statistics of the kept text."""
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,9 +9,15 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.clean import CleanText, Progress
-from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
-from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
-from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES, verdicts
+from nmt_cli.data.corpus.text_statistics import (
+    LENGTH_BOUNDS,
+    SideStatistics,
+    TextStatistics,
+    has_spaced_mark,
+    is_lower_case,
+)
+from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts, verdicts
+from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.preparation.encode import EncodeJob, choose_sample, encode_jobs
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.sentences.learning import StopCounts
@@ -24,7 +29,6 @@ SAMPLE_PAIRS = 200_000
 QUANTILES = (0.001, 0.999)
 # Where a length has fewer pairs than this, the ratios of all lengths hold.
 MIN_PAIRS_OF_LENGTH = 100
-_SPACED_MARK = re.compile(r"\w [.!?,;](?: |$)")
 
 
 class _Stops(NamedTuple):
@@ -131,20 +135,6 @@ def _measure_span(splitters: Sequence[SentenceSplitter], job: EncodeJob) -> _Mea
     lengths = np.array([[len(line) for line in lines] for lines in sides], np.int32).T
     trigrams = np.stack([trigram_counts(_text(lines)) for lines in sides])
     return _Measured(np.array(counts, float), lengths.reshape(-1, 2), trigrams)
-
-
-def is_lower_case(line: str) -> bool:
-    """Return whether a line has letters, and no capital one."""
-    return line == line.lower() and line != line.upper()
-
-
-def has_spaced_mark(line: str) -> bool:
-    """Return whether a line has a space before its punctuation, as tokenised text has.
-
-    >>> has_spaced_mark("The dog , he sleeps ."), has_spaced_mark("The dog .45")
-    (True, False)
-    """
-    return _SPACED_MARK.search(line) is not None
 
 
 def _text(lines: Sequence[str]) -> np.ndarray:

@@ -12,6 +12,7 @@ from nmt_cli.inference.cuda.kv_cache import KVCache, attend_cached, bucket
 from nmt_cli.inference.cuda.step import cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.model import PackedModel
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.decoder import Source, Symbols
 
 # Steps between checks: few sentences are soon done, and superfluous steps cost them most.
@@ -35,6 +36,7 @@ class CudaDecoder:
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.device = model.device
+        self.arrays = TorchArrays(self.device)
         self.check_every = CHECK_FEW if slots <= FEW_SLOTS else CHECK_MANY
         self._model = model
         self._cache = KVCache(model, slots, beam)
@@ -80,7 +82,7 @@ class CudaDecoder:
         rows = torch.zeros(len(sources), self._model.head.words, dtype=torch.bool)
         for row, source in zip(rows, sources, strict=True):
             if source.allowed is not None:
-                row.fill_(True)[source.allowed] = False
+                row.fill_(True)[torch.from_numpy(source.allowed)] = False
         self._forbidden[slots] = moved(rows, self.device)
 
     @torch.inference_mode()

@@ -46,16 +46,16 @@ def find_fault(device: torch.device, dtype: torch.dtype) -> str:
 @torch.inference_mode()
 def _steps(decoder: Decoder) -> Tensor:
     """All results of a decoder over a few steps in which rows are reordered."""
-    rows = SLOTS * BEAM
-    parents = torch.arange(rows, device=decoder.device)
-    ids = torch.full_like(parents, decoder.symbols.start_id)
+    rows, arrays = SLOTS * BEAM, decoder.arrays
+    parents = arrays.arange(rows)
+    ids = arrays.filled((rows,), decoder.symbols.start_id)
     decoder.admit([0, 1], [Source([4, 5, 6, 3]), Source([7, 3])])
     results = []
     for index in range(STEPS):
         step = decoder.step(parents, ids)
-        results += [step.top(2, Edits.ban([0, 69], rows, decoder.device))[0], step.full()]
-        ids = torch.arange(rows, device=decoder.device) + 10 * index + 4
-        parents = torch.tensor([1, 1, 3, 2], device=decoder.device)
+        results += [step.top(2, Edits.ban([0, 69], rows, arrays))[0], step.full()]
+        ids = arrays.arange(rows) + 10 * index + 4
+        parents = arrays.integers([1, 1, 3, 2])
     return torch.cat([result.flatten() for result in results])
 
 

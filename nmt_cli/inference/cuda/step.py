@@ -7,7 +7,7 @@ from torch import Tensor
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK, BlockTopK
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.top_k import top_k_by_keys
+from nmt_cli.search.arrays.torch_top_k import top_k_by_keys
 
 NARROW = (torch.bfloat16, torch.float16)
 

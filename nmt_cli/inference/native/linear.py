@@ -8,23 +8,22 @@ the same on every processor. 16-bit weights are bf16; the arithmetic with them i
 import ctypes
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
 
 from nmt_cli.inference.native.huge_pages import Arena
-from nmt_cli.inference.packed.linear import Product, make_product
-from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.inference.native.memory import address, empty
+from nmt_cli.inference.weights import Projection
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
+from nmt_cli.machine import compute_threads
 
 PANEL = 16
+# The outputs of the output layer come in blocks of this many words.
+BLOCK = 64
 # The largest 8-bit weight. AVX2 adds two products in 16 bits, and 2 * 255 * 64 is below 2^15.
 LARGEST_WEIGHT = 64
 # How many inputs of an output have their 8-bit weights side by side, and the largest integer of a
 # quantised row: 254 instead of 255, because both the value and the zero point are rounded.
 QUAD, LARGEST_INPUT = 4, 254
-# A row whose values differ by at most this is treated as zeros.
-NARROWEST = 1e-30
 ROWS = 1_024
 # The precisions of weights, and the numbers that the kernels have for them.
 PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
@@ -33,19 +32,19 @@ PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
 class QuantizedMatrix(NamedTuple):
     """integers: (outputs, inputs) int8, scales: (outputs,): the weight is integers * scales."""
 
-    integers: Tensor
-    scales: Tensor
+    integers: np.ndarray
+    scales: np.ndarray
 
     @classmethod
-    def of(cls, weight: Tensor) -> "QuantizedMatrix":
+    def of(cls, weight: np.ndarray) -> "QuantizedMatrix":
         """`weight` rounded to integers, with a scale for each output."""
-        scales = torch.maximum(weight.amax(1), -weight.amin(1)) / LARGEST_WEIGHT
-        integers = torch.empty(weight.shape, dtype=torch.int8)
-        divisors = scales.where(scales > 0, 1.0)[:, None]
+        scales = np.maximum(weight.max(axis=1), -weight.min(axis=1)) / np.float32(LARGEST_WEIGHT)
+        integers = np.empty(weight.shape, np.int8)
+        divisors = np.where(scales > 0, scales, np.float32(1))[:, None]
         # Some rows at a time: the temporary copies of a whole vocabulary would be several times it.
         for first in range(0, len(weight), ROWS):
             rows = slice(first, first + ROWS)
-            integers[rows] = (weight[rows] / divisors[rows]).round()
+            integers[rows] = np.rint(weight[rows] / divisors[rows])
         return cls(integers, scales)
 
 
@@ -79,106 +78,96 @@ class Kernels(NamedTuple):
         return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
 
 
+class PackedLinear(NamedTuple):
+    """A linear layer as the kernels read it, its outputs filled up to whole panels.
+
+    scales, totals: as in PackedRows. inputs, outputs: of the layer itself; kind: the number of the
+    precision.
+    """
+
+    packed: np.ndarray
+    bias: np.ndarray | None
+    scales: np.ndarray | None
+    totals: np.ndarray | None
+    inputs: int
+    outputs: int
+    kind: int
+
+    @classmethod
+    def of(
+        cls, projection: Projection, precision: str = "int8", arena: Arena | None = None
+    ) -> "PackedLinear":
+        """precision: of the weights, one of PRECISIONS; arena: the memory for them."""
+        rows = PackedRows.of(projection.weight, precision)
+        outputs, inputs = projection.weight.shape
+        more = -outputs % PANEL
+        packed = (arena or Arena()).copy(in_panels(rows.weight, precision))
+        bias, scales, totals = (
+            None if column is None else np.pad(column, (0, more))
+            for column in (projection.bias, *rows[1:])
+        )
+        return cls(packed, bias, scales, totals, inputs, outputs, PRECISIONS[precision])
+
+
 class NativeLinear:
     """x -> x W^T + b in the library, for float32 rows."""
 
-    def __init__(
-        self,
-        kernels: Kernels,
-        affine: Affine,
-        precision: str = "int8",
-        arena: Arena | None = None,
-    ) -> None:
-        """precision: of the weights, one of PRECISIONS; arena: the memory for them."""
+    def __init__(self, kernels: Kernels, layer: PackedLinear) -> None:
         self._kernels = kernels
-        rows = PackedRows.of(affine.weight, precision)
-        outputs, inputs = affine.weight.shape
-        more = -outputs % PANEL
-        panels = in_panels(rows.weight, precision)
-        # NumPy has no bf16.
-        numbers = panels.view(torch.int16) if panels.dtype == torch.bfloat16 else panels
-        self._packed = torch.from_numpy((arena or Arena()).copy(numbers.detach().numpy()))
-        self._sums = [None if sums is None else F.pad(sums, (0, more)) for sums in rows[1:]]
-        self._bias = None if affine.bias is None else F.pad(affine.bias, (0, more))
-        # Refers to the tensors above.
-        self.linear = Linear(
-            self._packed.data_ptr(), address(self._bias), *map(address, self._sums), inputs,
-            outputs, PRECISIONS[precision],
-        )  # fmt: skip
+        # `linear` refers to its arrays.
+        self._layer = layer
+        self.linear = Linear(*map(address, layer[:4]), *layer[4:])
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """The product with the rows of `x`, by as many threads as torch has."""
-        x = x.contiguous()
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The product with the rows of `x`, by `machine.compute_threads` threads."""
+        x = np.ascontiguousarray(x, np.float32)
         rows, inputs = x.shape
-        library, threads = self._kernels.library, torch.get_num_threads()
-        scratch = torch.empty(threads * library.nmt_product_bytes(inputs), dtype=torch.uint8)
-        out = torch.empty(rows, self.linear.outputs)
+        library, threads = self._kernels.library, compute_threads()
+        scratch = empty(threads * library.nmt_product_bytes(inputs), np.uint8)
+        out = empty((rows, self.linear.outputs))
         completed = library.nmt_product(
-            self._kernels.lanes, threads, ctypes.byref(self.linear), x.data_ptr(), rows,
-            out.data_ptr(), scratch.data_ptr(),
+            self._kernels.lanes, threads, ctypes.byref(self.linear), address(x), rows,
+            address(out), address(scratch),
         )  # fmt: skip
         if not completed:
             raise RuntimeError(f"no kernels of {self._kernels.lanes} lanes here")
         return out
 
 
-def address(tensor: Tensor | None) -> int | None:
-    """The address of a tensor's numbers; None where there is no tensor."""
-    return None if tensor is None else tensor.data_ptr()
-
-
 class PackedRows(NamedTuple):
     """Weights, (outputs, inputs), before they are packed; 8-bit ones have scales and totals.
 
-    scales: of the integers of each output; totals: the sum of the integers of each output.
+    bf16 is kept as its bits. scales: of the integers of each output; totals: the sum of the
+    integers of each output.
     """
 
-    weight: Tensor
-    scales: Tensor | None = None
-    totals: Tensor | None = None
+    weight: np.ndarray
+    scales: np.ndarray | None = None
+    totals: np.ndarray | None = None
 
     @classmethod
-    def of(cls, weight: Tensor, precision: str) -> "PackedRows":
+    def of(cls, weight: np.ndarray, precision: str) -> "PackedRows":
         """`weight` rounded to this precision."""
         if precision == "int8":
             integers, scales = QuantizedMatrix.of(weight)
-            return cls(integers, scales, integers.sum(1, dtype=torch.int32))
-        return cls(weight.to(torch.bfloat16) if precision == "bf16" else weight)
+            return cls(integers, scales, integers.sum(axis=1, dtype=np.int32))
+        return cls(bf16_bits(weight) if precision == "bf16" else weight)
 
 
-def in_panels(weight: Tensor, precision: str) -> Tensor:
-    """Weights in panels of outputs and inputs; those of 8 bits in quads of inputs."""
+def bf16_bits(weight: np.ndarray) -> np.ndarray:
+    """Finite float32 numbers rounded to the nearest bf16, of two the even one, as uint16."""
+    bits = np.ascontiguousarray(weight, np.float32).view(np.uint32)
+    rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
+    return (rounded >> np.uint32(16)).astype(np.uint16)
+
+
+def in_panels(weight: np.ndarray, precision: str) -> np.ndarray:
+    """Weights in panels of outputs and inputs, as a view; those of 8 bits in quads of inputs."""
     outputs, inputs = weight.shape
     more = -inputs % QUAD if precision == "int8" else 0
     if outputs % PANEL or more:
-        weight = F.pad(weight, (0, more, 0, -outputs % PANEL))
+        weight = np.pad(weight, ((0, -outputs % PANEL), (0, more)))
     if precision == "int8":
         # Quads are moved as one 32-bit integer.
-        weight = weight.view(torch.int32)
-    return weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
-
-
-def make_int8_emulation(affine: Affine) -> Product:
-    """The linear layer with 8-bit weights, without the library: in float32, and no faster."""
-    integers, scales = QuantizedMatrix.of(affine.weight)
-    multiply = make_product(Affine(integers.float(), None))
-
-    def product(x: Tensor) -> Tensor:
-        rounded, row_scales = quantized_rows(x)
-        result = multiply(rounded) * (scales * row_scales)
-        return result if affine.bias is None else result + affine.bias
-
-    return product
-
-
-def quantized_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """A row's integers minus its zero point, and the scale of each row: (rows, 1)."""
-    width = x.amax(1, keepdim=True).clamp(min=0) - x.amin(1, keepdim=True).clamp(max=0)
-    largest = torch.full_like(width, LARGEST_INPUT)
-    factor = torch.where((width <= NARROWEST) | width.isposinf(), 0.0, largest / width)
-    return (x * factor).round(), width / largest
-
-
-def make_bf16_emulation(affine: Affine) -> Product:
-    """The linear layer with bf16 weights, without the library: in float32, and no faster."""
-    return make_product(Affine(affine.weight.to(torch.bfloat16).float(), affine.bias))
+        weight = np.ascontiguousarray(weight).view(np.int32)
+    return weight.reshape(-1, PANEL, weight.shape[1]).transpose(0, 2, 1)

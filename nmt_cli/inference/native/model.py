@@ -1,61 +1,38 @@
 """A model for the library of kernels, and its encoder; `decoder.py` has the decoder's steps."""
 
 import ctypes
-from functools import cached_property, partial
+import math
+from collections.abc import Sequence
+from functools import cached_property
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from nmt_cli.batch import Segments
 from nmt_cli.inference.native.chunks import ChunkPool
-from nmt_cli.inference.native.huge_pages import Arena
-from nmt_cli.inference.native.linear import PRECISIONS, Kernels, NativeLinear, PackedRows
+from nmt_cli.inference.native.linear import Kernels, PackedRows
+from nmt_cli.inference.native.memory import address, empty
+from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
-from nmt_cli.inference.packed.head import whole_blocks
-from nmt_cli.inference.packed.model import PackedInputs, SourceEncoder
-from nmt_cli.inference.packed.weights import output_weights
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.machine import compute_threads
 
 
 class NativeModel:
     """A model run by the library; it does not follow later changes of its weights."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        kernels: Kernels,
-        precision: str = "float32",
-        *,
-        consumes: bool = False,
-    ) -> None:
-        """model: float32, in evaluation mode, on the CPU; precision: one of PRECISIONS.
-
-        consumes: to save memory, `model` loses the weights of its layers and cannot be used again.
-        """
-        assert precision in PRECISIONS
-        pack = partial(NativeLinear, kernels, precision=precision, arena=Arena())
-        self.config = model.config
-        self.inputs = PackedInputs(model)
-        self.d_k, self.d_v = self.inputs.d_k, self.inputs.d_v
-        self.encode = SourceEncoder(model, self.inputs, pack, self.memory)
+    def __init__(self, weights: PackedWeights, kernels: Kernels) -> None:
+        arrays = weights.arrays
+        self.config = arrays.config
+        self.d_k, self.d_v = arrays.d_k, arrays.d_v
         self.kernels = kernels
         self.chunks = ChunkPool()
-        self.encoder_stack = NativeStack(
-            model.encoder, model.encoder_norm, model.positions, self.config, pack,
-            consumes=consumes,
-        )  # fmt: skip
-        self.decoder_stack = NativeStack(
-            model.decoder, model.decoder_norm, model.tgt_positions, self.config, pack,
-            consumes=consumes,
-        )  # fmt: skip
-        output = output_weights(model)
-        self.words, head = output.outputs, whole_blocks(output)
-        self.padded_words = head.outputs
-        self.decoder_stack.model.head = self.decoder_stack.linear(head)
-        self.precision, self._output, self.bias = precision, output.weight, output.bias
-        self._embedded = model.embedding.matrix("tgt").detach()
-        self.decoder_stack.model.embedding = self._embedded.data_ptr()
+        self.encoder_stack = NativeStack(weights, "encoder", kernels)
+        self.decoder_stack = NativeStack(weights, "decoder", kernels)
+        head = self.decoder_stack.model.head = self.decoder_stack.linear(HEAD)
+        output = arrays.output
+        self.words, self.padded_words = output.outputs, head.outputs
+        self.precision, self._output, self.bias = weights.precision, output.weight, output.bias
+        self._embedded = {side: arrays.embedding(side) for side in ("src", "tgt")}
+        self.decoder_stack.model.embedding = address(self._embedded["tgt"])
 
     @cached_property
     def rows(self) -> PackedRows:
@@ -77,23 +54,42 @@ class NativeModel:
             "gated": gated,
         }
 
-    def memory(self, ids: Tensor, segments: Segments) -> Tensor:
+    def encode(self, ids: np.ndarray, lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values of sources: (decoder layers, heads, tokens, d_k), (..., d_v).
+
+        ids: (tokens,) int64, all sources one after the other; lengths: of each.
+        """
+        memory, heads = self.memory(ids, lengths), self.config.heads
+        projections = self.decoder_stack.memory
+        keys, values = (
+            empty((len(projections), heads, len(ids), width)) for width in (self.d_k, self.d_v)
+        )
+        for layer, project in enumerate(projections):
+            joined = project(memory)
+            for heads_of, part in (
+                (keys, joined[:, : heads * self.d_k]), (values, joined[:, heads * self.d_k :])
+            ):  # fmt: skip
+                # (tokens, heads * width) -> (heads, tokens, width)
+                heads_of[layer] = part.reshape(len(ids), heads, -1).swapaxes(0, 1)
+        return keys, values
+
+    def memory(self, ids: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """The output of the encoder, (tokens, d_model); a row depends on its own sentence only."""
-        rows, longest, threads = len(ids), int(segments.max_length), torch.get_num_threads()
+        rows, longest, threads = len(ids), max(lengths), compute_threads()
         self.encoder_stack.extend_positions(longest)
         size = self.kernels.library.nmt_step_bytes(self.encoder_stack.widest, longest, 1)
-        buffers = {name: torch.empty(rows, width) for name, width in self.row_widths().items()}
-        buffers["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
-        embedded = self.inputs.embed("src", ids, segments.positions, longest)
-        buffers["x" if self.encoder_stack.model.pre_norm else "normed"].copy_(embedded)
-        offsets = segments.offsets.long()
-        lengths = offsets.diff()
-        starts, ends = (bounds.repeat_interleave(lengths) for bounds in (offsets[:-1], offsets[1:]))
-        positions = segments.positions.long()
+        buffers = {name: empty((rows, width)) for name, width in self.row_widths().items()}
+        buffers["scratch"] = empty(threads * size, np.uint8)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        starts = (ends - lengths).repeat(lengths)
+        ends = ends.repeat(lengths)
+        positions = np.arange(rows) - starts
+        embedded = buffers["x" if self.encoder_stack.model.pre_norm else "normed"]
+        self._embed(ids, positions, embedded)
         state = StateStruct(
             busy=rows, beam=1, threads=threads, scratch_bytes=size, longest=longest,
-            starts=starts.data_ptr(), ends=ends.data_ptr(), positions=positions.data_ptr(),
-            **{name: tensor.data_ptr() for name, tensor in buffers.items()},
+            starts=address(starts), ends=address(ends), positions=address(positions),
+            **{name: address(buffer) for name, buffer in buffers.items()},
         )  # fmt: skip
         completed = self.kernels.library.nmt_encode(
             self.kernels.lanes, ctypes.byref(self.encoder_stack.model), ctypes.byref(state)
@@ -101,3 +97,12 @@ class NativeModel:
         if not completed:
             raise RuntimeError(f"no kernels of {self.kernels.lanes} lanes here")
         return buffers["normed"]
+
+    def _embed(self, ids: np.ndarray, positions: np.ndarray, out: np.ndarray) -> None:
+        """Write the embeddings of section 3.4, with positions."""
+        self._embedded["src"].take(ids, axis=0, out=out)
+        if self.config.scale_embeddings:
+            out *= np.float32(math.sqrt(self.config.d_model))
+        table = self.encoder_stack.position_table
+        if table is not None:
+            out += table[np.minimum(positions, len(table) - 1)]

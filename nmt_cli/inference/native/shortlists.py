@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from nmt_cli.inference.native.linear import Linear, address, in_panels
+from nmt_cli.inference.native.linear import BLOCK, Linear, in_panels
+from nmt_cli.inference.native.memory import address
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.structs import WordList
-from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.search.decoder import Source
 
 
@@ -21,10 +20,10 @@ class Shortlists:
     def __init__(self, model: NativeModel, slots: int) -> None:
         self.entries = (WordList * slots)()
         # The words of each busy slot, None for all.
-        self.ids: dict[int, Tensor | None] = {}
+        self.ids: dict[int, np.ndarray | None] = {}
         self._model = model
-        # Keeps the tensors alive that the entries point to.
-        self._kept: dict[int, tuple[Tensor | None, ...]] = {}
+        # Keeps the arrays alive that the entries point to.
+        self._kept: dict[int, tuple[np.ndarray | None, ...]] = {}
 
     @property
     def needed(self) -> bool:
@@ -36,10 +35,10 @@ class Shortlists:
         """The most words, in whole blocks, that a row has logits for."""
         return max((self.entries[slot].head.outputs for slot in self.ids), default=0)
 
-    def words_of(self, slot: int) -> tuple[Tensor, int]:
+    def words_of(self, slot: int) -> tuple[np.ndarray, int]:
         """The words of a slot, and the number of logits of its rows, in whole blocks."""
         ids = self.ids[slot]
-        ids = torch.arange(self._model.words) if ids is None else ids
+        ids = np.arange(self._model.words) if ids is None else ids
         return ids, self.entries[slot].head.outputs
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
@@ -50,7 +49,7 @@ class Shortlists:
             if source.allowed is None:
                 self.entries[slot] = WordList(model.decoder_stack.model.head, None, model.words)
             else:
-                listed[slot] = source.allowed.contiguous()
+                listed[slot] = np.ascontiguousarray(source.allowed, np.int64)
         if listed:
             self._pack(listed)
 
@@ -60,27 +59,27 @@ class Shortlists:
             del self.ids[slot]
             self._kept.pop(slot, None)
 
-    def _pack(self, listed: dict[int, Tensor]) -> None:
+    def _pack(self, listed: dict[int, np.ndarray]) -> None:
         """Pack all lists at once, each in whole blocks filled up with logits of -inf."""
         model = self._model
         blocks = [-(-len(ids) // BLOCK) for ids in listed.values()]
-        joined = torch.zeros(sum(blocks), BLOCK, dtype=torch.int64)
-        bias = torch.full(joined.shape, -torch.inf)
+        joined = np.zeros((sum(blocks), BLOCK), np.int64)
+        bias = np.full(joined.shape, -np.inf, np.float32)
         first = 0
         for ids, count in zip(listed.values(), blocks, strict=True):
-            joined[first : first + count].view(-1)[: len(ids)] = ids
-            inside = bias[first : first + count].view(-1)
+            joined[first : first + count].reshape(-1)[: len(ids)] = ids
+            inside = bias[first : first + count].reshape(-1)
             inside[: len(ids)] = 0.0 if model.bias is None else model.bias[ids]
             first += count
         rows = joined.flatten()
-        packed = in_panels(model.rows.weight.index_select(0, rows), model.precision).view(
-            sum(blocks), -1
-        )
-        sums = [None if tensor is None else tensor[rows].view_as(bias) for tensor in model.rows[1:]]
+        packed = in_panels(model.rows.weight[rows], model.precision).reshape(sum(blocks), -1)
+        sums = [
+            None if array is None else array[rows].reshape(bias.shape) for array in model.rows[1:]
+        ]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):
             own = slice(first, first + count)
-            own_sums = (None if tensor is None else tensor[own] for tensor in sums)
+            own_sums = (None if array is None else array[own] for array in sums)
             kept = packed[own], bias[own], *own_sums, ids
             full = model.decoder_stack.model.head
             head = Linear(*map(address, kept[:-1]), full.inputs, count * BLOCK, full.kind)

@@ -18,13 +18,15 @@ class NormStruct(ctypes.Structure):
     )
 
 
+# The linear layers of a layer, in the order of the struct.
+LINEAR_PARTS = ("joined", "output", "query", "cross_output", "inner", "outer")
+
+
 class LayerStruct(ctypes.Structure):
     """The struct `layer`: a layer of the encoder or of the decoder."""
 
     _fields_ = (
-        *((name, Linear) for name in ("joined", "output", "query", "cross_output")),
-        ("inner", Linear),
-        ("outer", Linear),
+        *((name, Linear) for name in LINEAR_PARTS),
         ("norms", NormStruct * 3),
     )
 

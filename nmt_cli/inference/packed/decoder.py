@@ -10,6 +10,7 @@ from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
+from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.decoder import Source, Symbols
 
 # The number of steps by which the KV cache grows.
@@ -31,6 +32,7 @@ class PackedDecoder:
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.device = torch.device("cpu")
+        self.arrays = TorchArrays(self.device)
         self._model = model
         self._owners: list[int] = []
         self._allowed = VocabularyMask(model.head.words, self.device)

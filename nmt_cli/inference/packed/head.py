@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
+from nmt_cli.inference.native.linear import BLOCK as BLOCK
 from nmt_cli.inference.packed.linear import MakeProduct, Product, make_product
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.top_k import top_k
+from nmt_cli.search.arrays.torch_top_k import top_k
 
-BLOCK = 64
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 # Rows whose logits are summed at a time, so that they are still in the CPU cache.
 CHUNK = 8

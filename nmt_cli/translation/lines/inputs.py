@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-import torch
-
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import HINT, Shortlist
@@ -148,7 +146,7 @@ def with_shortlist(
         constrained = [token_id for forms in terms for form in forms for token_id in form]
         needed = [*always, *source.prefix, *constrained]
         allowed = shortlist.allowed(source.ids, config.shortlist, needed)
-        yield replace(source, allowed=torch.from_numpy(allowed))
+        yield replace(source, allowed=allowed)
 
 
 # A line, or a marked text.

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
-
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
@@ -105,9 +103,7 @@ def join_segments(
     log_prob = sum(hypothesis.log_prob for hypothesis in hypotheses)
     score = hypotheses[0].score
     if len(parts) > 1:
-        score = float(
-            HypothesisRanker(config).score(torch.tensor(log_prob), torch.tensor(len(ids)))
-        )
+        score = HypothesisRanker(config).score_of(log_prob, len(ids))
     links, src_words, tgt_words = [], 0, 0
     for piece, part in zip(pieces, parts, strict=True):
         links += [(src_words + src, tgt_words + tgt) for src, tgt in part.links]

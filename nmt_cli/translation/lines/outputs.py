@@ -9,15 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from torch import Tensor
-
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.data.text.sanitize import clean_line
-from nmt_cli.inference.teacher_forcing import force_pairs
-from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.scoring.consensus import expected_scores
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.result import Links
 from nmt_cli.translation.word_alignment import align_words, copy_source_words, coverage_score
@@ -42,9 +40,9 @@ HypothesesBySource = Mapping[Source, Sequence[Hypothesis]]
 class HypothesisSelector:
     """Selects, reranks and detokenises the best hypotheses of each source."""
 
-    def __init__(self, model: Callable[[], EncoderDecoder], subwords: Subwords) -> None:
-        """model: returns the reference model; called only where attention is needed."""
-        self._model = model
+    def __init__(self, forcer: Callable[[str], Forcer], subwords: Subwords) -> None:
+        """forcer: returns the reference model for a feature that needs attention, by its name."""
+        self._forcer = forcer
         self._subwords = subwords
 
     @cached_property
@@ -98,7 +96,7 @@ class HypothesisSelector:
 
     def _by_coverage(self, hypotheses: HypothesesBySource, beta: float) -> HypothesesBySource:
         """The hypotheses with the coverage penalty added to their scores, sorted again."""
-        attention = iter(self._attention(hypotheses))
+        attention = iter(self._attention(hypotheses, "search.coverage_penalty"))
         result: dict[Source, list[Hypothesis]] = {}
         for source, of_source in hypotheses.items():
             scored = [
@@ -108,20 +106,21 @@ class HypothesisSelector:
             result[source] = _reranked(scored, [hypothesis.score for hypothesis in scored])
         return result
 
-    def _attention(self, hypotheses: HypothesesBySource) -> list[Tensor]:
+    def _attention(self, hypotheses: HypothesesBySource, feature: str) -> list[Array]:
         """(target ids, source ids) of all hypotheses, source after source."""
         pairs = [
             (source.ids, hypothesis.ids)
             for source, of_source in hypotheses.items()
             for hypothesis in of_source
         ]
-        forced = force_pairs(self._model(), pairs, attention=True)
+        forced = self._forcer(feature).force(pairs, attention=True)
         return [pair.attention for pair in forced if pair.attention is not None]
 
     def _aligned(
         self, hypotheses: HypothesesBySource, config: SearchConfig
     ) -> dict[Source, list[LinePart]]:
-        attention = iter(self._attention(hypotheses))
+        feature = "search.alignment" if config.alignment else "search.replace_unknown"
+        attention = iter(self._attention(hypotheses, feature))
         return {
             source: [
                 self._align(source, part, next(attention), config)
@@ -131,7 +130,7 @@ class HypothesisSelector:
         }
 
     def _align(
-        self, source: Source, part: LinePart, attention: Tensor, config: SearchConfig
+        self, source: Source, part: LinePart, attention: Array, config: SearchConfig
     ) -> LinePart:
         unk_id = self._subwords.unk_id
         src, tgt = (

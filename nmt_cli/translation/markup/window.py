@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from nmt_cli.data.markup.inline import (
     is_marked,
     marks_of,
@@ -16,8 +18,8 @@ from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_t
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.sanitize import clean_line
-from nmt_cli.inference.teacher_forcing import cross_attentions
-from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.inference.forced_pairs import Forcer
+from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.marked_search import MarkedSearch
@@ -374,18 +376,16 @@ def _safe_line(pieces: MarkedText, source: MarkedText, *, numbers: bool) -> tupl
 
 
 def markup_translator(
-    model: Callable[[], EncoderDecoder], subwords: Subwords, language: str, translate: Translate
+    forcer: Callable[[], Forcer], subwords: Subwords, language: str, translate: Translate
 ) -> MarkupTranslator:
     """The translator of marked texts into a language.
 
-    model: returns the reference model; translate: translates lines with some settings.
+    forcer: returns the reference model; translate: translates lines with some settings.
     """
 
     def attend(pairs: Sequence[IdPair]) -> list[Matrix]:
-        return [
-            attention.double().numpy()
-            for attention in cross_attentions(model(), pairs, ALIGNMENT_LAYERS)
-        ]
+        weights = forcer().cross_attentions(pairs, ALIGNMENT_LAYERS)
+        return [arrays_of(of_pair).to_numpy(of_pair).astype(np.float64) for of_pair in weights]
 
     projector = Projector(subwords, attend, spaced=language not in WITHOUT_SPACES)
     return MarkupTranslator(projector, StandIns(translate, subwords))

@@ -14,7 +14,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import TextStatistics
-from nmt_cli.data.languages.wrong_sides import verdicts
+from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.corpus.text_statistics import TextStatistics
-from nmt_cli.data.languages.wrong_sides import verdicts
-from nmt_cli.data.preparation.measure import has_spaced_mark, is_lower_case
+from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark, is_lower_case
+from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.subwords.model import Subwords
 
 # Fewer lines than this are not judged by shares.

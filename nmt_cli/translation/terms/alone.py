@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.inference.teacher_forcing import ForcedPair
+from nmt_cli.inference.forced_pairs import ForcedPair
 from nmt_cli.search.constraints import Form, Place
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.forced_together import ForcedTogether

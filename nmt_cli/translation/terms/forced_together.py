@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Protocol
 
-from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.inference.forced_pairs import ForcedPair, Pair
 
 Answer = Callable[[], list[ForcedPair]]
 

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
-from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.inference.forced_pairs import ForcedPair, Pair
 from nmt_cli.search.constraints import Form
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.alone import ReplacedWord, TermsAlone

@@ -15,13 +15,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-import torch
-
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
-from nmt_cli.inference.teacher_forcing import ForcedPair
+from nmt_cli.inference.forced_pairs import ForcedPair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
@@ -113,7 +111,7 @@ class TermPlacer:
         for source, draft in drafts.items():
             scores = (draft.forced or forced[source]).token_scores
             log_prob = sum(scores)
-            score = float(ranker.score(torch.tensor(log_prob), torch.tensor(len(scores))))
+            score = ranker.score_of(log_prob, len(scores))
             result[source] = Hypothesis(draft.ids + ends, log_prob, score, tuple(scores))
         return result
 

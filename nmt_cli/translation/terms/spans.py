@@ -10,10 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
-from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.inference.forced_pairs import ForcedPair, Pair
+from nmt_cli.search.arrays.interface import Array, arrays_of
 from nmt_cli.search.constraints import Place
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.alone import TermsAlone, WordScores
@@ -142,17 +140,18 @@ def _dependence(
     left_out: Sequence[tuple[Source, tuple[int, ...]]],
     wholes: Mapping[Source, ForcedPair],
     changed: Answer,
-) -> list[Tensor]:
+) -> list[Array]:
     """How much each id of a translation depends on these positions of its source.
 
     This is its attention to them, times the nats that it loses when they are left out.
     """
     result = []
     for (source, positions), without in zip(left_out, changed(), strict=True):
-        attention, scores = wholes[source].attention, torch.tensor(wholes[source].token_scores)
+        attention, scores = wholes[source].attention, wholes[source].token_scores
         assert attention is not None
-        lost = (scores - torch.tensor(without.token_scores)).clamp(min=0)
-        result.append(attention[:, list(positions)].sum(dim=1) * lost)
+        arrays = arrays_of(attention)
+        lost = arrays.floats(scores) - arrays.floats(without.token_scores)
+        result.append(attention[:, list(positions)].sum(1) * arrays.at_least(lost, 0))
     return result
 
 
@@ -177,7 +176,7 @@ def _spans(
     return sorted(spans)
 
 
-def weights_of(words: Sequence[Sequence[int]], weights: Tensor, alone: WordScores) -> TermWeights:
+def weights_of(words: Sequence[Sequence[int]], weights: Array, alone: WordScores) -> TermWeights:
     """How well words fit a term.
 
     weights: how much each id depends on the term; alone: how likely each word is without the rest
@@ -195,7 +194,7 @@ def weights_of(words: Sequence[Sequence[int]], weights: Tensor, alone: WordScore
     return TermWeights(in_sentence, times_alone(alone.first), times_alone(either))
 
 
-def _means(weights: Tensor, words: Sequence[Sequence[int]]) -> list[float]:
+def _means(weights: Array, words: Sequence[Sequence[int]]) -> list[float]:
     """The mean weight of the ids of each word."""
     values = weights.tolist()
     return [sum(values[position] for position in word) / len(word) for word in words]

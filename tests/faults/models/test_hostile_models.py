@@ -434,13 +434,13 @@ def test_weights_swapped_before_they_are_read_are_not_used(
     """The hash is that of the good file, which is open; under its name there is another."""
     copy = shutil.copytree(model, tmp_path / "copy")
     other = byte_model(byte_config(), 2).state_dict()
-    real = model_weights.load_weights
+    real = model_weights.read_weights
 
-    def load(*arguments: object) -> object:
+    def load(*arguments: object, **named: object) -> object:
         swapped_in(copy / "model.safetensors", model_weights.weight_bytes(other, {}))
-        return real(*arguments)
+        return real(*arguments, **named)
 
-    monkeypatch.setattr(model_dir, "load_weights", load)
+    monkeypatch.setattr(model_dir, "read_weights", load)
     bias = load_model(copy).model.state_dict()["output_bias"]
     assert bias.equal(byte_model(byte_config(), 1).state_dict()["output_bias"])
 
@@ -455,16 +455,16 @@ def test_weights_overwritten_while_being_read_are_not_used(
     bad = model_weights.weight_bytes(byte_model(byte_config(), 2).state_dict(), {"step": "7"})
     good, facts = weights.read_bytes(), weights.stat()
     assert len(bad) == len(good)
-    real, tries = model_weights.load_weights, []
+    real, tries = model_weights.read_weights, []
 
-    def load(*arguments: object) -> object:
+    def load(*arguments: object, **named: object) -> object:
         # First the thread that hashes is let through.
         checked.wait()
         tries.append(1)
         if len(tries) == 1:
             weights.write_bytes(bad)
             os.utime(weights, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        result = real(*arguments)
+        result = real(*arguments, **named)
         weights.write_bytes(good)
         return result
 
@@ -473,12 +473,12 @@ def test_weights_overwritten_while_being_read_are_not_used(
 
     def checking(*arguments: object) -> None:
         try:
-            check(*arguments)
+            return check(*arguments)
         finally:
             checked.set()
 
     monkeypatch.setattr(manifest, "check_open_file", checking)
-    monkeypatch.setattr(model_dir, "load_weights", load)
+    monkeypatch.setattr(model_dir, "read_weights", load)
     monkeypatch.setattr(model_dir, "ATTEMPTS", 1)
     with pytest.raises(DataError, match="is written to all the time"):
         load_model(copy)

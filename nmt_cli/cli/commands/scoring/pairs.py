@@ -158,17 +158,11 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
 
 
 def _scores(translator: "Translator", source: str, texts: list[str]) -> list[float]:
-    import torch
-
     from nmt_cli.search.ranking import HypothesisRanker
 
     pairs = list(translator.score((source, text) for text in texts))
-    log_probs = torch.tensor([pair.log_prob for pair in pairs])
-    lengths = torch.tensor([len(pair.tokens) for pair in pairs])
-    ranked: list[float] = (
-        HypothesisRanker(translator.config.search).score(log_probs, lengths).tolist()
-    )
-    return ranked
+    ranker = HypothesisRanker(translator.config.search)
+    return [ranker.score_of(pair.log_prob, len(pair.tokens)) for pair in pairs]
 
 
 def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:

@@ -9,6 +9,7 @@ from nmt_cli.cli.commands.translation.constraints import read_constraints
 from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
 from nmt_cli.cli.display.translation_stats import TranslationStats
+from nmt_cli.cli.environment import use_threads
 from nmt_cli.cli.loading import load_translator
 from nmt_cli.cli.settings import chosen_search
 
@@ -122,10 +123,8 @@ def _search(
 
 def _load(loading: Loading, console: "Console") -> "Translator":
     """Load the models onto the device, several of them as an ensemble."""
-    import torch
-
     if loading.threads is not None:
-        torch.set_num_threads(loading.threads)
+        use_threads(loading.threads)
     first, *others = loading.models
     return load_translator(
         first, loading.device, precision=loading.precision.value, others=others, console=console

@@ -1,10 +1,9 @@
 """The best k of each row, with a rule for ties, so that every engine makes the same choice."""
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt_cli.search.decoder import Edits
+from nmt_cli.array_types import Float, Int
 
 # An id fits into this many bits.
 ID_BITS = 31
@@ -54,35 +53,3 @@ def _lowest_ids(
     missing = k - above.sum(dim=1, keepdim=True)
     chosen = above | (equal & (equal.cumsum(dim=1) <= missing))
     return chosen.nonzero()[:, 1].view(len(scores), k)
-
-
-def edited_log_probs(
-    log_probs: Float[Tensor, "rows vocabulary"], edits: Edits
-) -> Float[Tensor, "rows vocabulary"]:
-    """An edited copy; where a row is forced, all other ids have -inf."""
-    changed = log_probs.clone()
-    changed.index_put_((edits.rows, edits.ids), edits.bias, accumulate=True)
-    rows = (edits.forced >= 0).nonzero()[:, 0]
-    only = edits.forced[rows]
-    kept = changed[rows, only]
-    changed[rows] = -torch.inf
-    changed[rows, only] = kept
-    return changed
-
-
-class FullDistributionStep:
-    """A `search.decoder.Step` over given log-probabilities."""
-
-    def __init__(self, log_probs: Float[Tensor, "rows vocabulary"]) -> None:
-        self._log_probs = log_probs
-
-    @torch.inference_mode()
-    def top(
-        self, k: int, edits: Edits
-    ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
-        """The best `k` of each row after the edits."""
-        return top_k(edited_log_probs(self._log_probs, edits), k)
-
-    def full(self) -> Float[Tensor, "rows vocabulary"]:
-        """All log-probabilities, without edits."""
-        return self._log_probs

@@ -1,0 +1,64 @@
+"""A Transformer's weights in the form that the kernels read."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.inference.native.huge_pages import Arena
+from nmt_cli.inference.native.linear import BLOCK, PackedLinear
+from nmt_cli.inference.weights import LayerArrays, Projection, TransformerArrays
+
+# The name of the output layer.
+HEAD = "head"
+
+
+class PackedWeights(NamedTuple):
+    """linears: the packed linear layers by name, such as `decoder.0.memory`; arrays: all other
+    weights; precision: of the packed ones, one of `linear.PRECISIONS`.
+    """
+
+    arrays: TransformerArrays
+    linears: Mapping[str, PackedLinear]
+    precision: str
+
+    @classmethod
+    def of(cls, arrays: TransformerArrays, precision: str = "float32") -> "PackedWeights":
+        """Pack copies of the linear layers."""
+        arena = Arena()
+        linears = {
+            name: PackedLinear.of(projection, precision, arena)
+            for name, projection in _projections(arrays)
+        }
+        return cls(arrays, linears, precision)
+
+
+def _projections(arrays: TransformerArrays) -> Iterator[tuple[str, Projection]]:
+    """The linear layers in the order of their use, one layer in memory at a time."""
+    for stack in ("encoder", "decoder"):
+        for index, layer in enumerate(arrays.layers(stack)):
+            for part, projection in _parts(layer):
+                yield f"{stack}.{index}.{part}", projection
+    yield HEAD, whole_blocks(arrays.output)
+
+
+def _parts(layer: LayerArrays) -> Iterator[tuple[str, Projection]]:
+    own, cross, inner = layer.own, layer.cross, layer.feed_forward
+    yield "joined", own.joined
+    yield "output", own.output
+    yield "inner", inner.inner
+    yield "outer", inner.outer
+    if cross is not None:
+        yield "query", cross.query
+        yield "cross_output", cross.output
+        yield "memory", cross.memory
+
+
+def whole_blocks(output: Projection) -> Projection:
+    """The output layer with words added to fill the last block; their logits are -inf."""
+    missing, bias = -output.outputs % BLOCK, output.bias
+    if not missing:
+        return output
+    bias = np.zeros(output.outputs, np.float32) if bias is None else bias
+    bias = np.pad(bias, (0, missing), constant_values=-np.inf)
+    return Projection(np.pad(output.weight, ((0, missing), (0, 0))), bias)

@@ -1,0 +1,199 @@
+"""A Transformer's weights as NumPy arrays, for the engines that need no torch.
+
+Projections of the same input are joined into one, as the kernels compute them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.model.position_tables import SINUSOIDS, position_angles
+from nmt_cli.model.shapes import TIES, head_widths, stack_depths
+
+Weights = dict[str, np.ndarray]
+# The names of the weights of linear layers, except for the output layer.
+_LINEAR = re.compile(r"(en|de)coder\.\d+\.(self_attention|cross_attention|feed_forward)\..+")
+
+
+class Projection(NamedTuple):
+    """x W^T + b; weight: (outputs, inputs), bias: (outputs,) or None."""
+
+    weight: np.ndarray
+    bias: np.ndarray | None
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.weight)
+
+
+class NormWeights(NamedTuple):
+    """A LayerNorm or an RMSNorm; weight, bias: (d_model,), None for a bias that is not there."""
+
+    weight: np.ndarray
+    bias: np.ndarray | None
+    epsilon: float
+    root_mean_square: bool
+
+
+class SelfAttentionArrays(NamedTuple):
+    """Section 3.2.3; `joined` gives queries, keys and values, one after the other."""
+
+    joined: Projection
+    output: Projection
+    norm: NormWeights
+
+
+class CrossAttentionArrays(NamedTuple):
+    """Section 3.2.3; `memory` gives the keys, then the values, of the encoder's output."""
+
+    query: Projection
+    memory: Projection
+    output: Projection
+    norm: NormWeights
+
+
+class FeedForwardArrays(NamedTuple):
+    """Section 3.3; `inner` of a gated layer gives the inner values, then as many gates."""
+
+    inner: Projection
+    outer: Projection
+    norm: NormWeights
+
+
+class LayerArrays(NamedTuple):
+    """A layer of the encoder (without `cross`) or of the decoder."""
+
+    own: SelfAttentionArrays
+    cross: CrossAttentionArrays | None
+    feed_forward: FeedForwardArrays
+
+
+class TransformerArrays:
+    """The weights of a Transformer by their parts; arrays are shared with `weights` where whole."""
+
+    def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
+        """weights: by the names of `model.shapes.transformer_shapes`, float32.
+
+        consumes: to save memory, weights of layers are removed as `layers` gives them.
+        """
+        self.config = config
+        self._weights = weights
+        self._take = weights.pop if consumes else weights.__getitem__
+        self.d_k, self.d_v = head_widths(config)
+        # The tables that were made, by their number of rows.
+        self._tables: dict[int, np.ndarray] = {}
+        self._rotations: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def embedding(self, use: str) -> np.ndarray:
+        """The matrix for `use`: src, tgt or output."""
+        return self._weights[f"embedding.{TIES[self.config.tie_embeddings][use]}"]
+
+    @property
+    def output(self) -> Projection:
+        """The output layer."""
+        return Projection(self.embedding("output"), self._weights.get("output_bias"))
+
+    def layers(self, stack: str) -> Iterator[LayerArrays]:
+        """The layers of the stack `encoder` or `decoder`, read as they are asked for."""
+        for index in range(self.depth(stack)):
+            yield self._layer(f"{stack}.{index}", cross=stack == "decoder")
+
+    def depth(self, stack: str) -> int:
+        """The number of layers of the stack `encoder` or `decoder`."""
+        return stack_depths(self.config)[stack == "decoder"]
+
+    def norms(self, stack: str) -> Iterator[list[NormWeights]]:
+        """Of each layer of a stack, the norms of its sublayers in their order."""
+        parts = ["self_attention", "cross_attention", "feed_forward"]
+        if stack == "encoder":
+            parts.remove("cross_attention")
+        for index in range(self.depth(stack)):
+            yield [self._norm(f"{stack}.{index}.{part}_norm") for part in parts]
+
+    def unjoined(self) -> Weights:
+        """All weights but those of the linear layers: embeddings, norms, the output's bias."""
+        return {
+            name: weight for name, weight in self._weights.items() if not _LINEAR.fullmatch(name)
+        }
+
+    def last_norm(self, stack: str) -> NormWeights | None:
+        """The norm after a stack with pre-norm."""
+        return self._norm(f"{stack}_norm") if self.config.norm_order == "pre" else None
+
+    def _layer(self, layer: str, *, cross: bool) -> LayerArrays:
+        own, other, inner = (
+            f"{layer}.{name}" for name in ("self_attention", "cross_attention", "feed_forward")
+        )
+        gates = ["gate"] if self.config.activation == "swiglu" else []
+        return LayerArrays(
+            SelfAttentionArrays(
+                self._joined(own, ["query", "key", "value"]),
+                self._joined(own, ["output"]),
+                self._norm(f"{own}_norm"),
+            ),
+            CrossAttentionArrays(
+                self._joined(other, ["query"]),
+                self._joined(other, ["key", "value"]),
+                self._joined(other, ["output"]),
+                self._norm(f"{other}_norm"),
+            )
+            if cross
+            else None,
+            FeedForwardArrays(
+                self._joined(inner, ["inner", *gates]),
+                self._joined(inner, ["outer"]),
+                self._norm(f"{inner}_norm"),
+            ),
+        )
+
+    def _joined(self, part: str, names: Sequence[str]) -> Projection:
+        """Projections of the same input as one, with outputs in order."""
+        weights, biases = (
+            [
+                self._take(f"{part}.{name}.{kind}")
+                for name in names
+                if f"{part}.{name}.{kind}" in self._weights
+            ]
+            for kind in ("weight", "bias")
+        )
+        if len(names) == 1:
+            return Projection(weights[0], biases[0] if biases else None)
+        return Projection(np.concatenate(weights), np.concatenate(biases) if biases else None)
+
+    def _norm(self, name: str) -> NormWeights:
+        return NormWeights(
+            self._weights[f"{name}.weight"],
+            self._weights.get(f"{name}.bias"),
+            self.config.norm_epsilon,
+            self.config.norm == "rms_norm",
+        )
+
+    def position_table(self, side: str, rows: int) -> np.ndarray | None:
+        """What is added to the embeddings of a side, (rows, d_model); None: nothing.
+
+        Learned positions have as many rows as were learned; later positions share the last one.
+        """
+        config = self.config
+        if config.positions == "learned":
+            return self._weights["positions.weight" if side == "src" else "tgt_positions.weight"]
+        if config.positions not in SINUSOIDS:
+            return None
+        if rows not in self._tables:
+            offset = config.position_offset
+            table = SINUSOIDS[config.positions](offset + rows, config.d_model)[offset:]
+            self._tables = {rows: np.ascontiguousarray(table)}
+        return self._tables[rows]
+
+    def rotations(self, rows: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Cosines and sines, (rows, d_k / 2), that rotate queries and keys; None: nothing does."""
+        if self.config.positions != "rotary":
+            return None
+        if rows not in self._rotations:
+            angles = position_angles(rows, self.d_k)
+            tables = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+            self._rotations = {rows: tables}
+        return self._rotations[rows]

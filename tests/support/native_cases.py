@@ -1,0 +1,78 @@
+"""The engine in C for tests that compare with torch: models, layers and steps in tensors."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmt_cli.inference.native.linear import Kernels, NativeLinear, PackedLinear
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.inference.weights import Projection, TransformerArrays
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.arrays.interface import Array
+from nmt_cli.search.arrays.numpy_arrays import NUMPY
+from nmt_cli.search.decoder import Decoder, Edits, Source, Step
+
+
+def arrays_of_model(model: Transformer) -> TransformerArrays:
+    """The weights of a model, shared with it."""
+    weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    return TransformerArrays(model.config, weights)
+
+
+def native_model(model: Transformer, kernels: Kernels, precision: str = "float32") -> NativeModel:
+    return NativeModel(PackedWeights.of(arrays_of_model(model), precision), kernels)
+
+
+def native_linear(
+    kernels: Kernels, layer: Affine, precision: str = "int8"
+) -> Callable[[Tensor], Tensor]:
+    bias = None if layer.bias is None else layer.bias.numpy()
+    product = NativeLinear(
+        kernels, PackedLinear.of(Projection(layer.weight.numpy(), bias), precision)
+    )
+    return lambda x: torch.from_numpy(product(x.numpy()))
+
+
+class TorchSteps:
+    """A decoder of any library that is given tensors and returns them."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.slots, self.beam, self.symbols = decoder.slots, decoder.beam, decoder.symbols
+
+    def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
+        self.decoder.admit(slots, sources)
+
+    def retire(self, slots: Sequence[int]) -> None:
+        self.decoder.retire(slots)
+
+    def step(self, parents: Tensor, ids: Tensor) -> "TorchStep":
+        own = self.decoder.arrays is NUMPY
+        given = (parents.numpy(), ids.numpy()) if own else (parents, ids)
+        return TorchStep(self.decoder.step(*given), numpy=own)
+
+
+class TorchStep:
+    """A step whose results are tensors."""
+
+    def __init__(self, step: Step, *, numpy: bool) -> None:
+        self.step = step
+        self._numpy = numpy
+
+    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
+        if self._numpy:
+            columns = (edits.rows, edits.ids, edits.bias, edits.forced)
+            edits = Edits(*(np.asarray(column) for column in columns))
+        values, ids = self.step.top(k, edits)
+        return tensor_of(values), tensor_of(ids)
+
+    def full(self) -> Tensor:
+        return tensor_of(self.step.full())
+
+
+def tensor_of(array: Array) -> Tensor:
+    return torch.as_tensor(array)
