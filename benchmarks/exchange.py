@@ -150,7 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rounds = compare(folder, kind, order, options)
                 sizes = [_tokens(folder, answers[-1]["texts"]) for answers in rounds.values()]
                 settings = {**model, **measured_with(options), **order, "from": kind}
-                results.cases += cases_of(title, rounds, sizes, settings)
+                cases = cases_of(title, rounds, sizes, settings)
+                for case in cases[::2]:
+                    say(f"{case['name']}: {case['equal_outputs']:.0%} of the lines equal")
+                results.cases += cases
                 results.save()
     return results.finish(as_json=options.json)
 

@@ -318,6 +318,9 @@ def made(path: Path, *names: str) -> Path:
         (["corpus.json", "config.toml", "manifest.json"], "corpus"),
         (["weights.safetensors", "state.json", "manifest.json"], "checkpoint"),
         (["model.bin", "config.json"], "model of CTranslate2"),
+        (["translate-en_de-1_0.argosmodel", "manifest.json"], "model of Argos Translate"),
+        (["model.ende.intgemm.alphas.bin", "vocab.ende.spm"], "model of Bergamot"),
+        (["encoder_model.onnx", "config.json"], "model of ONNX"),
         (["decoder.yml", "model.npz"], "model of Marian"),
         (["dict.de.txt", "checkpoint_best.pt"], "model of fairseq"),
         (["run_step_1000.pt"], "model of OpenNMT-py"),
@@ -337,6 +340,14 @@ def test_error_names_what_the_directory_looks_like(tmp_path: Path, names, looks:
     imported = looks in {f"model of {toolkit}" for toolkit in toolkits}
     assert ("nmt import" in refused.value.hint) == imported
     assert ("does not import" in refused.value.hint) == ("model of" in looks and not imported)
+
+
+def test_a_package_of_argos_translate_is_no_pickle(tmp_path: Path) -> None:
+    """Both are zip files."""
+    path = tmp_path / "translate-en_de-1_0.argosmodel"
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(ConfigError, match="looks like a package of Argos Translate"):
+        load_model(path)
 
 
 def test_loading_a_checkpoint_names_the_average_command(tmp_path: Path) -> None:

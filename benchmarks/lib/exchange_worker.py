@@ -70,9 +70,10 @@ def transformers(folder: Path, settings: Json) -> Translate:
         texts: list[str] = []
         for first in range(0, len(lines), batch):
             inputs = tokenizer(lines[first : first + batch], return_tensors="pt", padding=True)
+            # As OPUS-MT's models are searched; `never`, which our exports set, takes far longer.
             found = model.generate(
                 **inputs, num_beams=beam, do_sample=False, length_penalty=ALPHA,
-                max_new_tokens=MOST_STEPS,
+                early_stopping=False, max_new_tokens=MOST_STEPS,
             )  # fmt: skip
             texts += tokenizer.batch_decode(found, skip_special_tokens=True)
         return texts

@@ -39,6 +39,8 @@ TOOLKITS = (
     Toolkit("CTranslate2", ("model.bin", "*vocabulary*")),
     Toolkit("CTranslate2", ("model.bin", "config.json")),
     Toolkit("Argos Translate", ("metadata.json", "model")),
+    Toolkit("Argos Translate", ("*.argosmodel",)),
+    Toolkit("Bergamot", ("model.*.bin", "*vocab.*.spm")),
     Toolkit("ONNX", ("*.onnx",)),
     Toolkit("Hugging Face", ("config.json",)),
     Toolkit("Marian", ("decoder.yml",)),
@@ -56,6 +58,7 @@ FILES = {
     ".npz": "weights of Marian",
     ".onnx": "a model in ONNX",
     ".gguf": "a model in GGUF",
+    ".argosmodel": "a package of Argos Translate",
     ".ckpt": "a checkpoint of another toolkit",
 }
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")

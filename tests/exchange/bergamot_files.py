@@ -1,6 +1,8 @@
 """Reads binary models of Marian back, by their description alone."""
 
+import itertools
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,3 +53,31 @@ def values(name: str, stored: Stored) -> np.ndarray:
     if name.endswith("Wemb"):
         return numbers.reshape(stored.shape) / factor
     return numbers.reshape(stored.shape[::-1]).T / factor
+
+
+def lists_of(content: bytes) -> list[list[int]]:
+    """The target ids that a shortlist has for each source id."""
+    ends, words = struct.unpack_from("<QQ", content, 32)
+    offsets = struct.unpack_from(f"<{ends}Q", content, 48)
+    ids = struct.unpack_from(f"<{words}I", content, 48 + 8 * ends)
+    assert len(content) == 48 + 8 * ends + 4 * words
+    assert offsets[0] == 0
+    assert offsets[-1] == words
+    return [list(ids[first:end]) for first, end in itertools.pairwise(offsets)]
+
+
+def allowed_words(
+    content: bytes, source: Iterable[int], size: int, *, shared: bool
+) -> tuple[set[int], set[int]]:
+    """The target ids that the engine allows for the source ids of a batch, and those it adds.
+
+    size: of the target vocabulary; shared: the source words are target words, and are allowed. The
+    lowest other ids are added until there is a multiple of 8.
+    """
+    source = set(source)
+    lists = lists_of(content)
+    allowed = set(itertools.chain(*(lists[token] for token in source)))
+    if shared:
+        allowed |= source
+    others = [token for token in range(size) if token not in allowed]
+    return allowed, set(others[: -len(allowed) % 8])

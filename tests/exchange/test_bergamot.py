@@ -1,16 +1,25 @@
 """What is written for the engines in browsers; tests/peers runs the real one."""
 
-import itertools
 import json
 import math
 import re
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from bergamot_files import FLOAT32, INT8, INTGEMM8, read_binary, values
+import yaml
+from bergamot_files import (
+    FLOAT32,
+    INT8,
+    INTGEMM8,
+    allowed_words,
+    lists_of,
+    read_binary,
+    values,
+)
 from exported import WORDS, random_model, random_pairs, segmenter
 from test_marian_export import MARIAN
 
@@ -22,11 +31,11 @@ from nmt_cli.errors import UnavailableError
 from nmt_cli.exchange.formats.bergamot import engine, target
 from nmt_cli.exchange.formats.bergamot.calibration import OUTPUT, largest_inputs
 from nmt_cli.exchange.formats.bergamot.page import translation_page
-from nmt_cli.exchange.formats.bergamot.shortlists import MAGIC, checksum, shortlist_bytes
+from nmt_cli.exchange.formats.bergamot.shortlists import MAGIC, MOST, checksum, shortlist_bytes
 from nmt_cli.exchange.formats.bergamot.target import TARGET
 from nmt_cli.exchange.formats.marian.weights import make_arrays
 from nmt_cli.model.zero_start import set_zero_start
-from nmt_cli.model_dir import LoadedModel, save_model
+from nmt_cli.model_dir import LoadedModel, load_model, save_model
 from nmt_cli.translation.translator import Translator
 
 SIZES = {**MARIAN, "model.d_model": 64, "model.d_ff": 64, "model.heads": 4}
@@ -64,7 +73,10 @@ def test_matrices_are_int8_and_the_rest_as_in_marian(ties: str, tmp_path: Path) 
         assert not actual[len(array) :].any(), name
     settings = stored["special:model.yml"]
     assert settings.type == INT8
-    document = json.loads(settings.data.rstrip(b"\0"))
+    text = settings.data.rstrip(b"\0").decode()
+    # Some engines find a setting at the beginning of its line.
+    assert "\ndim-emb: 64\n" in text
+    document = yaml.safe_load(text)
     assert document["dim-vocabs"] == [size + -size % 8 for size in rows]
     assert document["output-omit-bias"] is False
 
@@ -146,21 +158,10 @@ def shortlist() -> Shortlist:
                      np.array([1, 4], np.int32))  # fmt: skip
 
 
-def lists_of(content: bytes) -> list[list[int]]:
-    """The words of each source id."""
-    magic, check, _, _, ends, words = struct.unpack_from("<6Q", content)
-    assert magic == MAGIC
-    assert check == checksum(content[16:])
-    offsets = struct.unpack_from(f"<{ends}Q", content, 48)
-    ids = struct.unpack_from(f"<{words}I", content, 48 + 8 * ends)
-    assert len(content) == 48 + 8 * ends + 4 * words
-    assert offsets[0] == 0
-    assert offsets[-1] == words
-    return [list(ids[first:end]) for first, end in itertools.pairwise(offsets)]
-
-
 def test_a_shortlist_allows_the_words_of_each_source_and_of_its_end() -> None:
-    lists = lists_of(shortlist_bytes(shortlist(), eos_id=3, rows=7))
+    content = shortlist_bytes(shortlist(), eos_id=3, rows=7)
+    assert struct.unpack_from("<2Q", content) == (MAGIC, checksum(content[16:]))
+    lists = lists_of(content)
     assert lists == [[], [], [], [1, 3, 4], [3, 4, 5], [2], []]
 
 
@@ -192,6 +193,60 @@ def test_the_shortlist_of_a_model_goes_along(tmp_path: Path) -> None:
     lists = lists_of(path.read_bytes())
     assert lists[:3] == [[0], [1], [2]]
     assert lists[loaded.subwords.eos_id] == [0, 1, loaded.subwords.eos_id]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_exported_shortlist_allows_what_nmt_allows(shared: bool, tmp_path: Path) -> None:
+    """By the engine's rules; tests/peers shows that the engine has these."""
+    source, other = segmenter("bpe", 48, WORDS), segmenter("bpe", 48, WORDS[:16])
+    subwords = Subwords(source) if shared else Subwords(source, other)
+    ties = "all" if shared else "target"
+    loaded = model_of(subwords, **{"model.tie_embeddings": ties})
+    save_model(tmp_path / "model", loaded.model.state_dict(), loaded.config, subwords, {})
+    random = np.random.default_rng(1)
+    candidates = random.integers(-1, subwords.tgt_size, (subwords.src_size, LONGEST_SHORTLIST))
+    candidates[random.random(candidates.shape) < 0.96] = -1
+    candidates[:, MOST:] = -1
+    same = random.integers(-1, subwords.tgt_size, subwords.src_size)
+    known = Shortlist(candidates.astype(np.int32), same.astype(np.int32), np.array([4], np.int32))
+    known.save(tmp_path / "model", subwords)
+    arguments = ["export", str(tmp_path / "model"), "--to", "bergamot", "--no-check"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    [path] = (tmp_path / "out").glob("lex.*")
+    sizes = set()
+    for line in (*WORDS, "an be cod", "net os", "a"):
+        [ids] = subwords.encode_source([line])
+        more = [subwords.eos_id, *(ids if shared else ())]
+        expected = set(known.allowed(ids, MOST, more).tolist())
+        allowed, added = allowed_words(path.read_bytes(), ids, subwords.tgt_size, shared=shared)
+        assert allowed == expected
+        assert (len(allowed) + len(added)) % 8 == 0
+        sizes.add(len(allowed))
+    assert 2 < min(sizes) < max(sizes) < subwords.tgt_size
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_engine_is_given_the_exported_shortlist(
+    given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = model_of(Subwords(segmenter("bpe", 48, WORDS)))
+    if given:
+        save_with_shortlist(loaded, tmp_path / "model")
+        loaded = load_model(tmp_path / "model")
+    out = tmp_path / "out"
+    out.mkdir()
+    TARGET.write(loaded, out, "int8")
+    (tmp_path / "package/worker").mkdir(parents=True)
+    node = tmp_path / "node"
+    node.write_text(
+        f"#!{sys.executable}\nimport json, pathlib, sys\nfolder = pathlib.Path(sys.argv[2])\n"
+        "request = json.loads((folder / 'request.json').read_text())\n"
+        "(folder / 'reply.json').write_text(json.dumps([request['shortlist']]))\n"
+    )
+    node.chmod(0o755)
+    monkeypatch.setattr(engine, "find_engine", lambda hint: (str(node), tmp_path / "package"))
+    [shortlist] = TARGET.open(out).greedy_translations(["a"])
+    assert shortlist == (str(next(out.glob("lex.*"))) if given else None)
 
 
 def test_a_shortlist_of_a_small_vocabulary_is_left_out_and_named(tmp_path: Path, capsys) -> None:

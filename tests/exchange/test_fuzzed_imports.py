@@ -37,6 +37,8 @@ DAMAGED, ABSENT, NOT_HELD = 65, 66, 78
 # Beyond what the process has. An import of these models takes less than 50 MiB.
 SPARE_BYTES = 1 << 30
 MOST_CPU_SECONDS = 10.0
+# Damaged headers of each format in the slow test. The checkpoints are pickles, and are 1,000.
+HEADERS = {"fairseq": 500, "opennmt": 500}
 
 
 class Foreign(NamedTuple):
@@ -188,10 +190,12 @@ def test_damaged_headers(foreign: Foreign) -> None:
 
 @pytest.mark.slow
 def test_many_damaged_headers(foreign: Foreign) -> None:
-    """With all formats, 1,500 headers."""
-    codes = fuzz(foreign, 250, seed=2)
+    """With all formats, 2,000 headers."""
+    count = HEADERS.get(foreign.format_name, 250)
+    codes = fuzz(foreign, count, seed=2)
+    assert sum(codes.values()) == count
     assert set(codes) <= {0, DAMAGED, ABSENT, NOT_HELD}
-    assert codes[DAMAGED] > 150
+    assert codes[DAMAGED] > 0.6 * count
 
 
 LIES = [

@@ -179,7 +179,8 @@ def test_command_reports_the_comparison_and_records_it(
     record = json.loads(Path("model/import.json").read_text())
     assert record["check"] == document["check"]
     assert set(record["source"]["sha256"]) == {
-        "config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json"
+        "config.json", "generation_config.json", "model.safetensors", "source.spm", "target.spm",
+        "tokenizer_config.json", "vocab.json",
     }  # fmt: skip
     languages = load_model(Path("model")).config.languages
     assert (languages.src, languages.tgt) == ("xx", "mul")

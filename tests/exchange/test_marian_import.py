@@ -162,9 +162,15 @@ def test_weights_find_the_settings_that_training_wrote_beside_them(tmp_path: Pat
     assert IMPORTER.read(weights, options).config == model.config
 
 
-def test_formats_are_recognised(tmp_path: Path) -> None:
+def test_formats_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert detect_format(DATA) == "marian"
     assert detect_format(DATA / "model.npz") == "marian"
+    options = ["--src-lang", "en", "--tgt-lang", "xx", "--no-check", "--json"]
+    out = ["--out", str(tmp_path / "model")]
+    assert main(["import", str(DATA), *out, "--from", "auto", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["from"] == "marian"
+    other = ["--out", str(tmp_path / "other")]
+    assert main(["import", str(DATA), *other, "--from", "huggingface", *options]) != 0
 
 
 def test_the_command_imports_unchecked_without_pymarian(

@@ -1,22 +1,25 @@
 """Models of ours run in the engine of browsers: the npm package, in node.
 
-`npm install --no-save @browsermt/bergamot-translator@0.4.9` in the root of the repository.
+`npm install --no-save @browsermt/bergamot-translator@0.4.9` in the root of the repository, and
+`pip install --no-deps fxtranslate` for the other engine.
 """
 
 import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from chromium import Browser, browser
+from exchange.bergamot_files import allowed_words
 from exported import learnt_lines, train_letters
 from peer_results import RESULTS, Record
 
@@ -28,6 +31,7 @@ from nmt_cli.exchange.formats.bergamot import binary, target
 from nmt_cli.exchange.formats.bergamot.engine import find_engine
 from nmt_cli.exchange.formats.bergamot.target import TARGET
 from nmt_cli.model_dir import LoadedModel, load_model
+from nmt_cli.translation.translator import Translator
 
 LINES = 100
 VARIANTS = {
@@ -35,6 +39,9 @@ VARIANTS = {
     "separate": {"data_joint": False, "model_tie_embeddings": "target", "model_output_bias": True,
                  "model_activation": "silu", "model_attention_bias": True},
 }  # fmt: skip
+
+# Subwords that a shortlist has in place of their own.
+OTHERS = {"a": "g", "b": "d"}
 
 
 def train(folder: Path, **settings: object) -> Path:
@@ -51,15 +58,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train(folder, data_subwords="bpe", data_vocab_size=16)
 
 
-def save_shortlist(model: Path, offset: int) -> LoadedModel:
-    """Give a model a shortlist: for each subword the one with its spelling, `offset` places on."""
+def save_shortlist(model: Path, others: Mapping[str, str] | None = None) -> LoadedModel:
+    """Give a model a shortlist: for each subword that of its spelling, or that of `others`."""
     loaded = load_model(model)
     subwords = loaded.subwords
     source, target = subwords.src_size, subwords.tgt_size
     places = {piece: index for index, piece in enumerate(subwords.target_pieces(range(target)))}
     candidates = np.full((source, LONGEST_SHORTLIST), -1, np.int32)
     for index, piece in enumerate(subwords.source_pieces(range(source))):
-        candidates[index, 0] = (places[piece] + offset) % target
+        candidates[index, 0] = places[(others or {}).get(piece, piece)]
     nothing = np.full(source, -1, np.int32)
     Shortlist(candidates, nothing, nothing[:0]).save(model, subwords)
     return load_model(model)
@@ -74,10 +81,63 @@ def test_models_of_ours_run_in_bergamot(variant: str, tmp_path: Path, record: Re
         directory, "bergamot", tmp_path / "out", check_file=tmp_path / "lines"
     ).check
     versions = json.loads((tmp_path / "out/export.json").read_text())["versions"]
-    [(name, version)] = (pair for pair in versions.items() if pair[0] != "nmt")
-    record(peer=f"{name} {version}", precision="int8", **check.as_document())
+    [(name, number)] = (pair for pair in versions.items() if pair[0] != "nmt")
+    record(peer=f"{name} {number}", precision="int8", **check.as_document())
     assert check.lines == LINES
     assert check.equal_translations >= 0.9 * LINES
+
+
+def limited_by_nmt(loaded: LoadedModel, allowed: set[int], lines: list[str]) -> list[str]:
+    """Greedy translations of nmt, of these subwords alone."""
+    nothing = np.full((loaded.subwords.src_size, LONGEST_SHORTLIST), -1, np.int32)
+    words = np.array(sorted(allowed), np.int32)
+    translator = Translator(
+        loaded.model, loaded.config, loaded.subwords,
+        shortlist=lambda: Shortlist(nothing, nothing[:, 0], words),
+    )  # fmt: skip
+    texts = translator.translate(lines, beam=1, shortlist=1, sentences="line", markup="off")
+    return [text.text for text in texts]
+
+
+@pytest.mark.peers
+def test_the_engine_generates_the_words_of_the_shortlist_alone(
+    tmp_path: Path, record: Record
+) -> None:
+    """The engine joins the lists of a batch, so that all lines have the same subwords."""
+    model = train(
+        tmp_path / "letters", data_subwords="bpe", data_vocab_size=16, data_joint=False,
+        model_tie_embeddings="target",
+    )  # fmt: skip
+    lines = ["a b", "b a", "a b a", "b b a", "a a b", "b a b", "a b a b", "b b a a", "a b b a b"]
+    found: dict[str, list[str]] = {}
+    for name, others in (("own", {}), ("other", OTHERS)):
+        loaded = save_shortlist(model, others)
+        export_model(model, "bergamot", tmp_path / name, check=False)
+        found[name] = TARGET.open(tmp_path / name).greedy_translations(lines)
+    [file] = (tmp_path / "other").glob("lex.*")
+    [ids] = {frozenset(ids) for ids in loaded.subwords.encode_source(lines)}
+    allowed, added = allowed_words(file.read_bytes(), ids, loaded.subwords.tgt_size, shared=False)
+    generated = sorted((allowed | added) - set(loaded.subwords.special))
+    spelt = set("".join(loaded.subwords.target_pieces(generated))) - set("▁")
+    file.unlink()
+    without = TARGET.open(tmp_path / "other").greedy_translations(lines)
+    expected = limited_by_nmt(loaded, allowed | added, lines)
+    facts = {
+        "lines": len(lines),
+        "equal_to_nmt_of_the_same_words": sum(map(str.__eq__, found["other"], expected)),
+        "equal_without_shortlist": sum(map(str.__eq__, found["other"], without)),
+        "equal_with_own_words": sum(map(str.__eq__, found["own"], without)),
+    }
+    package = json.loads((find_engine("")[1] / "package.json").read_text())
+    record(peer=f"{package['name']} {package['version']}", **facts)
+    assert set("ab") <= set("".join(without))
+    assert not set("ab") & spelt
+    assert set("".join(found["other"])) - {" "} <= spelt
+    assert {"g", "d"} <= set("".join(found["other"]))
+    assert facts["equal_without_shortlist"] == 0
+    # These words are unlikely, so that int8 changes some.
+    assert facts["equal_to_nmt_of_the_same_words"] > len(lines) / 2
+    assert facts["equal_with_own_words"] == len(lines)
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -109,7 +169,7 @@ def wait_until(tab: Browser, script: str) -> None:
 
 @pytest.mark.peers
 def test_the_page_translates_in_a_browser(model: Path, tmp_path: Path, record: Record) -> None:
-    save_shortlist(model, 0)
+    save_shortlist(model)
     out = tmp_path / "out"
     export_model(model, "bergamot", out, check=False)
     lines = learnt_lines(5)
@@ -124,8 +184,8 @@ def test_the_page_translates_in_a_browser(model: Path, tmp_path: Path, record: R
         tab.point_at("button", click=True)
         wait_until(tab, "document.getElementById('translation').textContent")
         actual = tab.evaluate("document.getElementById('translation').textContent").split("\n")
-        version = tab.call("Browser.getVersion")["product"]
-    record(browser=version, lines=len(lines), equal_translations=sum(
+        product = tab.call("Browser.getVersion")["product"]
+    record(browser=product, lines=len(lines), equal_translations=sum(
         text == other for text, other in zip(actual, expected, strict=True)))  # fmt: skip
     assert actual == expected
     assert len(set(actual)) > 3
@@ -201,3 +261,36 @@ def test_recorded_comparisons_with_bergamot_succeeded(variant: str) -> None:
     assert result["peer"].startswith("@browsermt/bergamot-translator ")
     assert result["lines"] == LINES
     assert result["equal_translations"] >= 0.9 * LINES
+
+
+def test_the_recorded_words_were_those_of_the_shortlist() -> None:
+    """The last run by hand passed; an engine without the shortlist had given other words."""
+    results = json.loads(RESULTS.read_text())
+    result = results["test_the_engine_generates_the_words_of_the_shortlist_alone"]
+    assert result["equal_without_shortlist"] == 0
+    assert result["equal_to_nmt_of_the_same_words"] > result["lines"] / 2
+    assert result["equal_with_own_words"] == result["lines"]
+
+
+@pytest.mark.peers
+def test_fxtranslate_has_no_decoder_for_models_of_ours(
+    model: Path, tmp_path: Path, record: Record
+) -> None:
+    """It reads the model and runs the encoder, and then asks for the recurrent layer of an SSRU.
+
+    If this fails, it has learnt to run Transformers: compare its translations then.
+    """
+    import fxtranslate
+
+    (model / "shortlist.safetensors").unlink(missing_ok=True)
+    export_model(model, "bergamot", tmp_path / "out", check=False)
+    [weights] = (tmp_path / "out").glob("model.*.bin")
+    [vocabulary] = (tmp_path / "out").glob("vocab.*.spm")
+    engine = fxtranslate.Translator(
+        model=weights.read_bytes(), src_vocab=vocabulary.read_bytes(),
+        trg_vocab=vocabulary.read_bytes(),
+    )  # fmt: skip
+    with pytest.raises(BaseException, match="missing weight ") as raised:
+        engine.translate("a b c")
+    record(peer=f"fxtranslate {version('fxtranslate')}", message=str(raised.value))
+    assert str(raised.value) == "missing weight decoder_l1_rnn_W"

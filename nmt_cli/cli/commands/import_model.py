@@ -23,20 +23,25 @@ nmt import checkpoint_best.pt --vocab sentencepiece.bpe.model --out model     fa
 nmt import step_9000.pt --vocab en.model --vocab de.model --src-lang en --tgt-lang de --out model
 """
 
+# The value of --from for a format that is recognised by its files.
+AUTO = "auto"
+
 if TYPE_CHECKING:
 
     class ImportFormat(Enum):
         """The values of --from."""
 else:
-    ImportFormat = Enum("ImportFormat", {name: name for name in MODULES})
+    ImportFormat = Enum("ImportFormat", {name: name for name in (AUTO, *MODULES)})
+
+BY_FILES = ImportFormat(AUTO)
 
 ForeignPath = Annotated[
     Path, typer.Argument(metavar="PATH", help="Model of another toolkit: a directory or a file")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Model directory to write")]
 From = Annotated[
-    ImportFormat | None,
-    typer.Option("--from", help="Format of the model [default: recognised by its files]"),
+    ImportFormat,
+    typer.Option("--from", help="Format of the model; auto = recognised by its files"),
 ]
 Vocabularies = Annotated[
     list[Path] | None,
@@ -71,7 +76,7 @@ NoCheck = Annotated[
 def command(
     path: ForeignPath,
     out: Out,
-    source_format: From = None,
+    source_format: From = BY_FILES,
     vocabularies: Vocabularies = None,
     src_lang: SourceLanguage = None,
     tgt_lang: TargetLanguage = None,
@@ -104,7 +109,7 @@ def command(
 
     imported = import_model(
         path, out,
-        format_name=source_format.value if source_format else None,
+        format_name=None if source_format.value == AUTO else source_format.value,
         options=ImportOptions(src_lang, tgt_lang, tuple(vocabularies or ())),
         check=not no_check, check_file=check, force=force,
     )  # fmt: skip

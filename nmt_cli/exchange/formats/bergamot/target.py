@@ -89,7 +89,7 @@ class Bergamot:
         padded = tuple(size + -size % OUTPUTS for size in rows)
         arrays = _padded(make_arrays(loaded.model.state_dict(), rows), loaded.config.model, padded)
         settings = settings_of(loaded.config.model, (padded[0], padded[1]), arrays)
-        items = make_items(arrays, json.dumps(settings, indent=1)) + _alphas(loaded, arrays)
+        items = make_items(arrays, _yaml(settings)) + _alphas(loaded, arrays)
         files.write_bytes(directory / names.model, to_bytes(items))
         contents = dict(loaded.subwords.contents())
         for path, content in zip(names.vocabularies, (SOURCE_SPM, TARGET_SPM), strict=False):
@@ -136,6 +136,11 @@ def _names(loaded: LoadedModel) -> ExportedFiles:
         tuple(Path(f"{side}.{languages}.spm") for side in sides),
         Path(f"lex.{MOST}.{MOST}.{languages}.s2t.bin"),
     )
+
+
+def _yaml(settings: Mapping[str, object]) -> str:
+    """Settings as YAML with one setting a line, as Marian writes it: some engines read no other."""
+    return "".join(f"{name}: {json.dumps(value)}\n" for name, value in settings.items())
 
 
 def _shortlist(loaded: LoadedModel) -> Shortlist | None:

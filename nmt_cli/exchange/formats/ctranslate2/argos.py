@@ -100,7 +100,7 @@ def _readme(loaded: LoadedModel) -> str:
     languages = loaded.config.languages
     return (
         f"# {languages.src} to {languages.tgt}\n\nExported by nmt {__version__}. Install it with "
-        "`argos-translate-cli` or `argospm install FILE`.\n"
+        "`argostranslate.package.install_from_path` in Python; `argospm install` takes no files.\n"
     )
 
 

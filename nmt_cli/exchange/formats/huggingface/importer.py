@@ -108,7 +108,9 @@ class HuggingFaceImporter:
         }
         config = _resolved(path, values)
         state = read_state(config.model, tensors, weight_shapes(config.model, len(tensors)))
-        read = (path / CONFIG, *weight_files, *subword_files)
+        others = (path / name for name in (TOKENIZER, GENERATION))
+        settings_files = (path / CONFIG, *(file for file in others if file.exists()))
+        read = (*settings_files, *weight_files, *subword_files)
         return ForeignModel(config, subwords, state, tuple(notes), read)
 
     def open(self, path: Path, options: ImportOptions = NO_OPTIONS) -> ForeignTranslator:
