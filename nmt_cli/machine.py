@@ -241,3 +241,12 @@ def _set_allocator(parameters: Mapping[int, int]) -> None:
     if mallopt is not None:
         for parameter, value in parameters.items():
             mallopt(parameter, value)
+
+
+def use_threads(count: int) -> None:
+    """Compute with `count` threads, in torch and without it, loaded yet or not."""
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(count)

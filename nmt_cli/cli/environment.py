@@ -93,15 +93,6 @@ def choose_threads() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
-def use_threads(count: int) -> None:
-    """Compute with `count` threads, in torch and without it, loaded yet or not."""
-    os.environ["OMP_NUM_THREADS"] = str(count)
-    if "torch" in sys.modules:
-        import torch
-
-        torch.set_num_threads(count)
-
-
 def quiet_torch() -> None:
     """Set the log level of torch's C++ code to errors, unless the user has set it.
 

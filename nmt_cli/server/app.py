@@ -9,12 +9,14 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from nmt_cli.errors import NmtError
 from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.cross_origin import cross_origin
 from nmt_cli.server.libretranslate import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
 from nmt_cli.server.page.page import page_and_policy
@@ -37,15 +39,21 @@ Log = Callable[[str, str, int, float], None]
 class Server:
     """The handlers of the paths of a server.
 
-    tokens: one of these must be given; none: everybody may use the server.
+    tokens: one of these must be given; none: everybody may use the server. origins: web pages of
+    these may use it.
     """
 
     def __init__(
-        self, service: Service, tokens: Sequence[str] = (), log: Log | None = None
+        self,
+        service: Service,
+        tokens: Sequence[str] = (),
+        log: Log | None = None,
+        origins: Sequence[str] = (),
     ) -> None:
         self._service = service
         self._tokens = Tokens(tokens)
         self._log = log
+        self._middleware: list[Middleware] = cross_origin(origins)
 
     def app(self) -> Starlette:
         """The application."""
@@ -59,7 +67,10 @@ class Server:
             *self._libretranslate_routes(),
         ]
         handlers = {HTTPException: _http_error}
-        return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+        return Starlette(
+            routes=routes, middleware=self._middleware,
+            exception_handlers=handlers, lifespan=self._lifespan,  # type: ignore[arg-type]
+        )  # fmt: skip
 
     def _libretranslate_routes(self) -> list[Route]:
         """Paths of LibreTranslate; its requests have their token in the body."""

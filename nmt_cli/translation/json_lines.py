@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def as_json_line(line: int, translation: "Translation", place: str = "") -> str:
         "line": line,
         **({"place": place} if place else {}),
         "source": translation.source,
+        **({"pivots": list(map(asdict, translation.pivots))} if translation.pivots else {}),
         "text": translation.text,
         "score": translation.score,
         "flags": translation.flags,

@@ -41,12 +41,22 @@ class SentenceTranslation:
 
 
 @dataclass(frozen=True)
+class PivotText:
+    """The translation of a line into a language on the way, with the score and flags it has."""
+
+    text: str
+    score: float
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Translation:
     """The translation of a line, always a single line.
 
     source: the line as it was given; hypotheses: best first, the first is `text` and `score`;
     sentences: the sentences that were translated on their own; flags: what makes the translation
-    doubtful, see quality.flags.FLAGS.
+    doubtful, see quality.flags.FLAGS; pivots: the texts between the models, where several
+    translate one after another.
     """
 
     source: str
@@ -55,6 +65,7 @@ class Translation:
     hypotheses: tuple[Alternative, ...]
     flags: tuple[str, ...] = ()
     sentences: tuple[SentenceTranslation, ...] = ()
+    pivots: tuple[PivotText, ...] = ()
 
 
 def empty_translation(line: str, flag: str) -> Translation:

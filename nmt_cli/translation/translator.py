@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Literal
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -19,15 +19,9 @@ from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.installation import announce_torch
 from nmt_cli.machine import cache_folder
 from nmt_cli.model_dir import read_model
-from nmt_cli.translation.calls import (
-    SearchOptions,
-    chosen_settings,
-    each_line,
-    one_line,
-    require_lines,
-    require_precision,
-    require_prefixes,
-)
+from nmt_cli.translation.callers.exclusive_use import ExclusiveUse
+from nmt_cli.translation.callers.line_translator import LineTranslator
+from nmt_cli.translation.calls import SearchOptions, chosen_settings, require_precision
 from nmt_cli.translation.constraints import (
     NO_CONSTRAINTS,
     BoundConstraints,
@@ -35,10 +29,9 @@ from nmt_cli.translation.constraints import (
     check_constraints,
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
-from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, windows
+from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist
 from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
-from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.marked_search import MarkedSearch
@@ -60,8 +53,11 @@ def _ignore(_: float) -> None:
     """No progress is shown."""
 
 
-class Translator:
-    """A model with its subwords and settings, or an ensemble of such models."""
+class Translator(LineTranslator[SearchConfig]):
+    """A model with its subwords and settings, or an ensemble of such models.
+
+    Several threads may call it; one window of lines is translated at a time.
+    """
 
     def __init__(
         self,
@@ -111,6 +107,10 @@ class Translator:
         )
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
+        self._use = ExclusiveUse(
+            lambda: not self._model.device.startswith("cpu"),
+            lambda: self.search_with(SearcherCache(self.engine)),
+        )
 
     @classmethod
     def load(
@@ -181,6 +181,20 @@ class Translator:
             max_subwords(member.config for member in members),
         )
 
+    @property
+    def steps(self) -> tuple["Translator", ...]:
+        """This translator alone."""
+        return (self,)
+
+    def close(self) -> None:
+        """Free the memory of the models; to translate or score then raises ValueError."""
+        self._use.close(self._free)
+        for other in self.others:
+            other.close()
+
+    def _free(self) -> None:
+        del self.engine, self._line_search, self._markup, self._model, self._shortlist
+
     def __repr__(self) -> str:
         """For example `Translator('model', en-fr, cpu, float32)`."""
         languages = self.config.languages
@@ -209,96 +223,24 @@ class Translator:
         announce_torch(feature)
         return self._model.forcer
 
-    @overload
-    def translate(  # type: ignore[overload-overlap]  # A str is one line, and not its letters.
-        self,
-        lines: str,
-        *,
-        search: SearchConfig | None = None,
-        constraints: Constraints = NO_CONSTRAINTS,
-        prefixes: str | Iterable[str] | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Translation: ...
-
-    @overload
-    def translate(  # type: ignore[overload-overlap]
-        self,
-        lines: list[str] | tuple[str, ...],
-        *,
-        search: SearchConfig | None = None,
-        constraints: Constraints = NO_CONSTRAINTS,
-        prefixes: Iterable[str] | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> list[Translation]: ...
-
-    @overload
-    def translate(
-        self,
-        lines: Iterable[str],
-        *,
-        search: SearchConfig | None = None,
-        constraints: Constraints = NO_CONSTRAINTS,
-        prefixes: Iterable[str] | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Iterator[Translation]: ...
-
-    def translate(
-        self,
-        lines: str | Iterable[str],
-        *,
-        search: SearchConfig | None = None,
-        constraints: Constraints = NO_CONSTRAINTS,
-        prefixes: str | Iterable[str] | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Translation | list[Translation] | Iterator[Translation]:
-        """Translate lines, and return one translation for each, in the same order.
-
-        A str is one line and gives one Translation; a list or tuple gives a list; any other
-        iterable gives an iterator, which reads and translates some lines at a time, so that
-        neither the text nor its translations are held in memory as a whole.
-
-        options: search settings by name, such as `beam=2, n_best=2`; they override those of
-        `search`, and these override the settings of the model. constraints: banned phrases and a
-        glossary. prefixes: the beginning of the translation of each line, "" for none.
-
-        Raises TypeError if `lines` are no lines or an option is unknown, ValueError for a str with
-        a line break, and ConfigError for an invalid value. The elements of an iterator are checked
-        when they are read, everything else at the call.
-        """
+    def _chosen(
+        self, search: SearchConfig | None, options: SearchOptions, constraints: Constraints
+    ) -> SearchConfig:
         chosen = chosen_settings(self.config, search, options)
         check_constraints(constraints, chosen)
-        if isinstance(lines, str):
-            starts = [prefixes] if isinstance(prefixes, str) else prefixes
-            if isinstance(starts, list | tuple):
-                require_as_many(1, len(starts), NAME)
-            [translation] = self._translations([one_line(lines)], chosen, constraints, starts)
-            return translation
-        require_lines(lines)
-        if prefixes is not None:
-            require_prefixes(prefixes)
-        if isinstance(lines, list | tuple) and isinstance(prefixes, list | tuple):
-            require_as_many(len(lines), len(prefixes), NAME)
-        translations = self._translations(each_line(lines), chosen, constraints, prefixes)
-        return list(translations) if isinstance(lines, list | tuple) else translations
+        return chosen
 
-    def _translations(
+    def _window(
         self,
-        lines: Iterable[str],
-        search: SearchConfig,
+        lines: Sequence[str],
+        chosen: SearchConfig,
         constraints: Constraints,
-        prefixes: Iterable[str] | None,
-    ) -> Iterator[Translation]:
-        """One translation per line, computed as they are asked for."""
-        stream = None if prefixes is None else Prefixes(iter(prefixes), NAME)
-        count = 0
-        for window in windows(iter(lines)):
-            starts = stream.take(len(window)) if stream else None
-            yield from self.translate_window(
-                window, search=search, constraints=constraints, prefixes=starts, first=count
-            )
-            count += len(window)
-        if stream:
-            stream.end()
+        prefixes: Sequence[str] | None,
+        first: int,
+    ) -> list[Translation]:
+        return self.translate_window(
+            lines, search=chosen, constraints=constraints, prefixes=prefixes, first=first
+        )
 
     def translate_window(
         self,
@@ -333,7 +275,8 @@ class Translator:
                 return [searched.translation for searched in search.full(asked)]
             return self._markup.lines(asked, search, numbers=config.keep_numbers)
 
-        return with_retry(len(lines), config, translate, lambda each: each, on_progress)
+        with self._use:
+            return with_retry(len(lines), config, translate, lambda each: each, on_progress)
 
     def translate_marked(
         self,
@@ -362,7 +305,10 @@ class Translator:
                 chosen = [with_placeholders(text, config.keep_numbers) for text in chosen]
             return self._markup.texts(chosen, [first + index for index in indices], search)
 
-        return with_retry(len(texts), config, translate, lambda each: each.translation, on_progress)
+        with self._use:
+            return with_retry(
+                len(texts), config, translate, lambda each: each.translation, on_progress
+            )
 
     def _search_with(
         self, config: SearchConfig, constraints: Constraints, on_progress: OnProgress
@@ -389,4 +335,4 @@ class Translator:
 
         Raises DataError for a pair that is longer than the learned positions of the model.
         """
-        return score_pairs((self, *self.others), pairs)
+        return self._use.each(score_pairs((self, *self.others), pairs))

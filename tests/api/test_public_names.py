@@ -13,9 +13,12 @@ import pytest
 import nmt_cli
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
-FUNCTIONS = ("average", "prepare", "score", "train")
+FUNCTIONS = ("average", "load", "prepare", "score", "train")
 HEAVY = ("torch", "numpy", "rich", "tqdm", "sentencepiece", "sacrebleu", "safetensors", "typer")
-LIGHT = "prepare, train, average, score, TrainingResult, AveragedModel, NmtError, Report, StepDone"
+LIGHT = (
+    "load, prepare, train, average, score, TrainingResult, AveragedModel, NmtError, Report, "
+    "StepDone"
+)
 PROBE = f"""
 import json, sys
 import nmt_cli

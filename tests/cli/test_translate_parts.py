@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
+from faults.tally import fault
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.translation.parts import Part
@@ -96,6 +97,7 @@ def parts(**texts: str) -> None:
         Path("out." + name.strip("_").replace("_", "-")).write_text(text)
 
 
+@fault("I15")
 @pytest.mark.parametrize(
     ("files", "code", "message"),
     [
@@ -109,6 +111,9 @@ def parts(**texts: str) -> None:
             "ends after 1 line, but `out.2-of-2` goes on",
         ),
         ({"_1_of_2": "a\na\na\n", "_2_of_2": "a\n"}, 65, "`out.2-of-2` ends after 1 line"),
+        ({"_1_of_1": "a\n", "_3_of_2": "a\n"}, 65, "`out.3-of-2` is named like a part that"),
+        # No output has such a name.
+        ({"_1_of_1": "a\n", "_01_of_1": "a\n", "_1_of_1.old": "a\n"}, 0, ""),
         ({"_1_of_2": "a\n", "_2_of_2": "a\n"}, 0, ""),
         ({"_1_of_2": "a\na\n", "_2_of_2": "a\n"}, 0, ""),
     ],
@@ -120,10 +125,14 @@ def test_missing_parts_and_lines_are_noticed(capsys, files, code: int, message: 
     assert Path("joined").exists() == (code == 0)
 
 
+@fault("I15")
 @pytest.mark.parametrize(
     ("second", "options", "message"),
     [
         ('{"line": 3}\n', ["--json"], "no translation of line 2"),
+        ('{"line": 0}\n', ["--json"], "line 1: a translation of line 1, which is in part 1 of 2"),
+        ('{"line": 1}\n' * 2, ["--json"], "line 2 twice"),
+        ("0 ||| a ||| 0.1\n", ["--n-best", "2"], "line 1: a translation of line 1"),
         ("b\n", ["--json"], "`out.2-of-2`, line 1: not a line of nmt translate --json"),
         ("b\n", ["--n-best", "2"], "line 1: not a line of an n-best list"),
     ],

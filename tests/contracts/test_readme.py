@@ -136,6 +136,10 @@ def test_the_examples_of_the_python_page_run(tmp_path, monkeypatch, capsys):
         Path(f"{split}.en").write_text("".join(pair.src + "\n" for pair in pairs))
         Path(f"{split}.de").write_text("".join(pair.tgt + "\n" for pair in pairs))
     Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    for seed, (src, tgt) in enumerate([("de", "en"), ("en", "fr")]):
+        config = byte_config({"languages.src": src, "languages.tgt": tgt})
+        model = byte_model(config, seed)
+        save_model(Path(f"{src}-{tgt}"), model.state_dict(), config, byte_subwords(), {})
     run_examples("docs/python.md", capsys)
 
 

@@ -99,12 +99,13 @@ def running_server(
     translator: Translator | None = None,
     limits: Limits | None = None,
     tokens: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
 ) -> Iterator[RunningServer]:
     """A server in a thread; it has ended when the block has."""
     made = translator or byte_translator()
     service = Service(made, made.config.search, limits or Limits())
     listener = listening_socket("127.0.0.1", 0)
-    http_server = HttpServer(Server(service, tokens).app(), service.drain)
+    http_server = HttpServer(Server(service, tokens, origins=origins).app(), service.drain)
     thread = threading.Thread(target=http_server.answer, args=(listener,))
     thread.start()
     try:

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 EXAMPLES = """
 nmt serve model
 nmt serve model --port 8080 --precision int8
+nmt serve model --cors-origin https://example.org
 nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
 """
 LAYOUT = {
     "": ("model", "sets", "config_file", "quiet"),
-    "Network": ("host", "port", "token_file"),
+    "Network": ("host", "port", "token_file", "cors_origin"),
     "Limits": ("max_queue", "max_chars", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
     "Log": ("access_log",),
@@ -58,6 +59,14 @@ TokenFile = Annotated[
     typer.Option(
         "--token-file", metavar="FILE",
         help="File with a token on each line; requests must have one of them",
+    ),
+]  # fmt: skip
+CorsOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cors-origin", metavar="ORIGIN",
+        help="Web pages of this origin, such as https://example.org, may use the server from a "
+        "browser; repeatable; * = all pages [default: none]",
     ),
 ]  # fmt: skip
 MaxQueue = Annotated[
@@ -96,6 +105,7 @@ def command(
     host: Host = "127.0.0.1",
     port: Port = 5_000,
     token_file: TokenFile = None,
+    cors_origin: CorsOrigin = None,
     max_queue: MaxQueue = 256,
     max_chars: MaxChars = 5_000,
     deadline: Deadline = 60.0,
@@ -121,9 +131,11 @@ def command(
     require_models([path])
     tokens = _read_tokens(token_file)
 
+    from nmt_cli.server.cross_origin import check_origins
     from nmt_cli.server.limits import Limits
     from nmt_cli.server.run import listening_socket
 
+    check_origins(cors_origin or ())
     console = make_console(quiet=quiet)
     listener = listening_socket(host, port)
     if threads is not None:
@@ -141,7 +153,7 @@ def command(
     from nmt_cli.server.service import Service
 
     service = Service(translator, search, limits)
-    server = Server(service, tokens, _write_log if access_log else None)
+    server = Server(service, tokens, _write_log if access_log else None, cors_origin or ())
     HttpServer(server.app(), service.drain).answer(listener)
 
 

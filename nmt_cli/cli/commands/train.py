@@ -90,9 +90,10 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.environment import make_console, use_threads
+    from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.installation import require_torch
+    from nmt_cli.machine import use_threads
 
     require_torch("`nmt train`")
     trackers = _trackers(track)

@@ -34,11 +34,13 @@ from nmt_cli.cli.commands.translation.options import (
     Prefix,
     Scores,
     Stats,
+    Then,
     Threads,
     Verify,
     VerifyEvery,
 )
 from nmt_cli.cli.commands.translation.parts import join_parts, part_of
+from nmt_cli.cli.commands.translation.pivots import check_pivots
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.line_progress import LineProgress
@@ -77,6 +79,7 @@ nmt translate --n-best 4 test.en         4 translations of each line
 nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
 nmt translate --document page.html -o page.de.html
+nmt translate --model en-de --then de-fr test.en
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
@@ -87,6 +90,7 @@ def command(
     flags: Mapping[str, object],
     file: File = STDIN,
     model: Models = None,
+    then: Then = None,
     verify: Verify = False,
     verify_every: VerifyEvery = None,
     ban: Ban = None,
@@ -131,13 +135,15 @@ def command(
         file, output, unfit=(scores, prefix, verify, verify_every, part), flags=flags
     )
     read, written = (file, glossary, ban, prefix), (output, flag_file)
-    models = _check_files(read, written, resolved, config_file, model, force=force)
+    check_pivots(then, flags, verify=verify or bool(verify_every))
+    models = _check_files(read, written, resolved, config_file, model, then, force=force)
     console = make_console(quiet=quiet)
-    loading = Loading(models, device, precision, threads, of_text, with_stats=stats)
+    loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
-        translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
+        last = (then or models[:1])[-1]
+        translate_document(chosen, file, last, start, reporting, output, as_json)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))
@@ -190,6 +196,7 @@ def _check_files(
     resolved: "ResolvedConfig",
     config_file: Path | None,
     models: list[str] | None,
+    then: list[str] | None,
     *,
     force: bool,
 ) -> list[str]:
@@ -208,11 +215,12 @@ def _check_files(
     ]
     check_outputs(
         written, needed,
-        resolved=resolved, config_file=config_file, models=models or (), force=force,
+        resolved=resolved, config_file=config_file, force=force,
+        models=[*(models or ()), *(then or ())],
     )  # fmt: skip
     require_text_file(str(text))
     chosen = models or [resolved.config.paths.model]
-    require_models(chosen)
+    require_models([*chosen, *(then or ())])
     for output in written:
         require_output(output)
     if None not in written and len({output.resolve() for output in written if output}) == 1:
@@ -229,8 +237,7 @@ def _begin(work: Work, file: str) -> LineProgress:
         lines = count_lines(file)
         return lines if lines is None else work.part.size(lines)
 
-    if work.translator.engine.notice:
-        work.console.note(work.translator.engine.notice)
+    work.show_notices()
     if kind_by_suffix(file) not in (None, "text"):
         work.console.note(
             f"`{file}` is translated as plain text, line by line; to translate its text and keep "
@@ -245,7 +252,7 @@ def _checks(work: Work, *, precision: Precision, every: int) -> Checks | None:
     if not every:
         return None
     return Checks(
-        work.translator, work.search, work.constraints,
+        work.translator.steps[0], work.search, work.constraints,
         precision=precision.value, every=every, console=work.console,
     )  # fmt: skip
 
@@ -283,7 +290,7 @@ def _translate(
             if not count:
                 is_marked = work.search.markup == "keep"
                 texts = [without_marks(line) for line in window] if is_marked else window
-                warn_of_misfit(texts, work.translator, progress.console)
+                warn_of_misfit(texts, work.translator.steps[0], progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
@@ -298,6 +305,6 @@ def _translate(
             count += len(translations)
             progress.update(count)
     warn_of_invalid(progress.console, lines)
-    report.show(work.translator.quality.left_out)
+    report.show(work.left_out)
     if checks:
         checks.end()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.callers.pivot import PivotTranslator
     from nmt_cli.translation.result import Translation
     from nmt_cli.translation.translator import Translator
 
@@ -35,7 +36,7 @@ class TranslationStats:
         self._target_words += len(translation.text.split())
         self._subwords += len(translation.hypotheses[0].tokens)
 
-    def rows(self, translator: "Translator") -> list[tuple[str, str]]:
+    def rows(self, translator: "Translator | PivotTranslator") -> list[tuple[str, str]]:
         """Names and figures; peak memory is that of the process."""
         import torch
 
@@ -59,12 +60,12 @@ class TranslationStats:
             ]
         return [
             *rows,
-            ("engine", f"{translator.engine.name}: {translator.engine.about}"),
+            *(("engine", f"{each.engine.name}: {each.engine.about}") for each in translator.steps),
             ("CPU threads", str(torch.get_num_threads())),
             ("peak memory", f"{_peak_bytes() / MIB:,.0f} MiB"),
         ]
 
-    def show(self, translator: "Translator", console: "Console") -> None:
+    def show(self, translator: "Translator | PivotTranslator", console: "Console") -> None:
         """Write the figures to stderr, even if quiet: they were asked for."""
         rows = self.rows(translator)
         width = max(len(name) for name, _ in rows)

@@ -6,6 +6,7 @@ it waits for its search, other calls begin or go on, and the sources of all of t
 of one search: a call joins at the next step. Only one greenlet runs at a time, in one thread.
 """
 
+import os
 import queue
 import threading
 import time
@@ -20,6 +21,10 @@ from nmt_cli.translation.continuous.tickets import Ticket
 from nmt_cli.translation.translator import Translator
 
 Result = TypeVar("Result")
+AFTER_FORK = (
+    "the translator was made before this process was forked, and its thread is in the other "
+    "process: make it in this one"
+)
 
 
 class CallCancelledError(BaseException):
@@ -70,6 +75,9 @@ class TranslationWorker:
         self._translator = translator
         self._inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._closing = False
+        # Nothing is put into the inbox after the None that ends the thread.
+        self._closing_lock = threading.Lock()
+        self._process = os.getpid()
         self._turn_begun = 0.0
         self._thread = threading.Thread(target=self._work, name="translate", daemon=True)
         self.restarts = 0
@@ -82,16 +90,26 @@ class TranslationWorker:
         The future is never in the state "running", so that it can be cancelled at any time.
         """
         call = _Call(lambda: function(self._translator))
-        if self._closing:
-            call.fail(RuntimeError("the worker is closed"))
-        else:
-            self._inbox.put(call)
+        if self._process != os.getpid():
+            call.fail(RuntimeError(AFTER_FORK))
+            return call.future
+        with self._closing_lock:
+            if self._closing:
+                call.fail(RuntimeError("the translator is closed: its worker takes no more calls"))
+            else:
+                self._inbox.put(call)
         return call.future
 
-    def close(self, seconds: float = 10.0) -> None:
-        """Take no more calls, finish those that were submitted, and end the thread."""
-        self._closing = True
-        self._inbox.put(None)
+    def close(self, seconds: float | None = 10.0) -> None:
+        """Take no more calls, finish those that were submitted, and end the thread.
+
+        seconds: to wait for that; None: as long as it takes.
+        """
+        if self._process != os.getpid():
+            return
+        with self._closing_lock:
+            self._closing = True
+            self._inbox.put(None)
         self._thread.join(seconds)
 
     @property
@@ -124,7 +142,11 @@ class TranslationWorker:
     def _wait(self, ticket: Ticket) -> None:
         """Let the others go on until this ticket is done; called in the greenlet of a call."""
         this = getcurrent()
-        assert this.parent is not None, "the translator of a worker was called outside of it"
+        if this.parent is None:
+            raise RuntimeError(
+                "the translator belongs to a worker (an AsyncTranslator or a server), through "
+                "which alone it can be used"
+            )
         self._waiting[ticket] = this
         try:
             this.parent.switch()

@@ -17,7 +17,6 @@ from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.translation.work import Work
-    from nmt_cli.config.schema import Config
     from nmt_cli.data.markup.marked_text import MarkedText
     from nmt_cli.documents.document import Document
     from nmt_cli.translation.result import Translation
@@ -96,8 +95,11 @@ class DocumentOptions(NamedTuple):
             raise UsageError("--document -: the kind of stdin is not known", "add --kind")
         return kind_of(self._file(file), JSON_LINES if self.json_input else self.kind)
 
-    def read(self, file: str, config: "Config") -> "Document":
-        """The document; raises the errors of its kind, before a model is loaded."""
+    def read(self, file: str, model: str) -> "Document":
+        """The document; raises the errors of its kind, before a model is loaded.
+
+        model: the directory of the one that translates into the target language.
+        """
         from nmt_cli.documents.document import MAX_DOCUMENT_BYTES, ReadOptions
         from nmt_cli.documents.encoding import read_document_bytes
         from nmt_cli.documents.kinds import kind_of, read_document
@@ -109,19 +111,19 @@ class DocumentOptions(NamedTuple):
             data = read_document_bytes(Path(file))
         kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
         options = ReadOptions(
-            "stdin" if file == STDIN else file, self._language(config), self.field or "text",
+            "stdin" if file == STDIN else file, self._language(model), self.field or "text",
             fuzzy=self.fuzzy,
         )  # fmt: skip
         return read_document(data, kind, options)
 
-    def _language(self, config: "Config") -> str:
+    def _language(self, model: str) -> str:
         """The target language of the model, for documents that say theirs; "" if not known."""
         import tomllib
 
         from nmt_cli.storage.model_check import CONFIG
 
         try:
-            settings = tomllib.loads((Path(config.paths.model) / CONFIG).read_text("utf-8"))
+            settings = tomllib.loads((Path(model) / CONFIG).read_text("utf-8"))
             language = settings["languages"]["tgt"]
         except (OSError, ValueError, KeyError, TypeError):
             return ""
@@ -132,7 +134,7 @@ class DocumentOptions(NamedTuple):
 def translate_document(
     chosen: DocumentOptions,
     file: str,
-    config: "Config",
+    model: str,
     start: "Callable[[], Work]",
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
     output: Path | None,
@@ -141,12 +143,11 @@ def translate_document(
     """Translate a document and write it, or with `as_json` a line of JSON for each segment.
 
     The document is read before the model is loaded by `start`, and nothing is written until all
-    segments are translated. reporting: opens the report of flags.
+    segments are translated. model: the last one; reporting: opens the report of flags.
     """
-    document = chosen.read(file, config)
+    document = chosen.read(file, model)
     work = start()
-    if work.translator.engine.notice:
-        work.console.note(work.translator.engine.notice)
+    work.show_notices()
     with reporting() as report:
         done = list(_translations(document.segments, work))
         translations = [translation for _, translation in done]
@@ -164,7 +165,7 @@ def translate_document(
         with open_text_file(output) as out:
             out.write(data)
             out.flush()
-        report.show(work.translator.quality.left_out)
+        report.show(work.left_out)
     work.show_stats()
     report.end()
 
@@ -182,7 +183,7 @@ def _translations(
         for window in windows(iter(segments), length=lambda segment: len(raw_text(segment))):
             if not begin:
                 texts = [plain_text(segment) for segment in window]
-                warn_of_misfit(texts, work.translator, work.console)
+                warn_of_misfit(texts, work.translator.steps[0], work.console)
             marked = work.translator.translate_marked(
                 window, search=work.search, constraints=work.constraints, first=begin,
                 on_progress=partial(progress.update_within, begin, len(window)),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 LAYOUT = {
-    "": ("model", "sets", "config_file"),
+    "": ("model", "then", "sets", "config_file"),
     "Search": (
         "search.beam", "search.n_best", "search.mbr", "search.coverage_penalty",
         "search.shortlist", "search.sentences",
@@ -63,6 +63,14 @@ Models = Annotated[
     typer.Option(
         "--model", metavar="MODEL",
         help="Model directory; repeat it for an ensemble of models [default: model]",
+    ),
+]  # fmt: skip
+Then = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--then", metavar="MODEL",
+        help="Model that translates the translations of --model (a pivot language); repeat it for "
+        "further models",
     ),
 ]  # fmt: skip
 Device = Annotated[

@@ -117,7 +117,8 @@ def join_parts(
     is_list = resolved.config.search.n_best > 1
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(read_lines(str(file.path))) for file in files]
-        joined = _by_index(lines, as_json=as_json) if as_json or is_list else _in_turn(lines, files)
+        has_indices = as_json or is_list
+        joined = _by_index(lines, files, as_json=as_json) if has_indices else _in_turn(lines, files)
         out = stack.enter_context(open_text_file(output, *lines))
         count = 0
         for line in joined:
@@ -132,20 +133,27 @@ def join_parts(
 def find_parts(pattern: Path) -> list[PartFile]:
     """The files whose name is `pattern` with `K-of-N` in place of `{part}`, by K.
 
-    Raises UsageError for a pattern without `{part}`, NoInputError if parts are missing.
+    Raises UsageError for a pattern without `{part}`, NoInputError if parts are missing, DataError
+    for a name of a part that cannot be.
     """
     if pattern.name.count(PLACE) != 1:
         raise UsageError(
             f"--join {pattern}: the name needs `{PLACE}` once", f"such as --join 'out.{PLACE}.de'"
         )
     before, after = (re.escape(text) for text in pattern.name.split(PLACE))
-    name = re.compile(rf"{before}(\d{{1,9}})-of-(\d{{1,9}}){after}")
+    name = re.compile(rf"{before}([1-9]\d{{0,8}})-of-([1-9]\d{{0,8}}){after}")
     names = sorted(pattern.parent.iterdir()) if pattern.parent.is_dir() else []
     found = {
         Part(int(match[1]), int(match[2])): path
         for path in names
         if (match := name.fullmatch(path.name))
     }
+    foreign = [path for part, path in found.items() if part.number > part.count]
+    if foreign:
+        raise DataError(
+            f"--join {pattern}: `{foreign[0]}` is named like a part that there cannot be",
+            "move it away, or give the parts another name",
+        )
     counts = sorted({part.count for part in found})
     if len(counts) != 1:
         problem = f"parts of {' and of '.join(map(str, counts))}" if counts else "no part"
@@ -190,20 +198,37 @@ def _unequal(ended: PartFile, longer: PartFile, lines: int) -> DataError:
     )
 
 
-def _by_index(lines: Sequence["Lines"], *, as_json: bool) -> Iterator[str]:
-    """Lines of JSON or of n-best lists by their index; raises DataError where one is missing."""
+def _by_index(
+    lines: Sequence["Lines"], files: Sequence[PartFile], *, as_json: bool
+) -> Iterator[str]:
+    """Lines of JSON or of n-best lists by their index.
+
+    Raises DataError where a line is missing, repeated, or in the wrong part.
+    """
     import heapq
 
-    def keyed(part_lines: "Lines") -> Iterator[tuple[int, str]]:
+    def keyed(part_lines: "Lines", part: Part) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(part_lines, 1):
-            yield (
-                _index_of(line, as_json=as_json, where=f"`{part_lines.name}`, line {number:,}"),
-                line,
-            )
+            where = f"`{part_lines.name}`, line {number:,}"
+            index = _index_of(line, as_json=as_json, where=where)
+            own = index % part.count + 1
+            if own != part.number:
+                raise DataError(
+                    f"{where}: a translation of line {index + 1:,}, which is in part {own} of "
+                    f"{part.count}",
+                    "is it a copy of another part, or a part of another number of parts?",
+                )
+            yield index, line
 
+    keyed_parts = [keyed(of_part, file.part) for of_part, file in zip(lines, files, strict=True)]
     expected = -1
-    for index, line in heapq.merge(*map(keyed, lines), key=lambda pair: pair[0]):
-        if index not in (expected, expected + 1):
+    for index, line in heapq.merge(*keyed_parts, key=lambda pair: pair[0]):
+        if index < expected or (as_json and index == expected):
+            raise DataError(
+                f"the parts have line {index + 1:,} twice, or not in order",
+                "is each of them the output of one run?",
+            )
+        if index > expected + 1:
             raise DataError(
                 f"the parts have no translation of line {expected + 2:,}",
                 "is each of them translated to its end?",

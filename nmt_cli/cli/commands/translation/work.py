@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmt_cli.cli.commands.translation.constraints import read_constraints
 from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
+from nmt_cli.cli.commands.translation.pivots import chain
 from nmt_cli.cli.display.translation_stats import TranslationStats
-from nmt_cli.cli.environment import use_threads
 from nmt_cli.cli.loading import load_translator
 from nmt_cli.cli.settings import chosen_search
+from nmt_cli.machine import use_threads
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.callers.pivot import PivotTranslator
     from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.lines.prefixes import Prefixes
     from nmt_cli.translation.result import Translation
@@ -24,9 +26,13 @@ if TYPE_CHECKING:
 
 
 class Loading(NamedTuple):
-    """What is loaded, and where to; the part of the text; whether the run is measured."""
+    """What is loaded, and where to; the part of the text; whether the run is measured.
+
+    models: one, or the members of an ensemble; then: those that translate after it, in turn.
+    """
 
     models: Sequence[str]
+    then: Sequence[str]
     device: str
     precision: Precision
     threads: int | None
@@ -38,7 +44,7 @@ class Work(NamedTuple):
     """A translator with the settings, constraints and prefixes of this run."""
 
     console: "Console"
-    translator: "Translator"
+    translator: "Translator | PivotTranslator"
     search: "SearchConfig"
     constraints: "Constraints"
     stats: TranslationStats | None = None
@@ -49,6 +55,18 @@ class Work(NamedTuple):
         """Count a translation for --stats."""
         if self.stats is not None:
             self.stats.add(translation)
+
+    @property
+    def left_out(self) -> list[str]:
+        """Flags that one of the models never gives."""
+        steps = self.translator.steps
+        return list(dict.fromkeys(flag for step in steps for flag in step.quality.left_out))
+
+    def show_notices(self) -> None:
+        """Write what the engines have to say, before the first line."""
+        notices = [step.engine.notice for step in self.translator.steps]
+        for notice in filter(None, dict.fromkeys(notices)):
+            self.console.note(notice)
 
     def show_stats(self) -> None:
         """Write the figures of --stats."""
@@ -101,8 +119,8 @@ def _start(
 ) -> Work:
     """Load the models, and check that they fit the settings and constraints."""
     constraints = constraining()
-    translator = _load(loading, console)
-    search = _search(translator, resolved, constraints)
+    translator = _load(loading, resolved, console)
+    search = _search(translator.steps[-1], resolved, constraints)
     if stats is not None:
         stats.loaded()
     return Work(console, translator, search, constraints, stats, loading.part)
@@ -121,11 +139,17 @@ def _search(
     return search
 
 
-def _load(loading: Loading, console: "Console") -> "Translator":
-    """Load the models onto the device, several of them as an ensemble."""
+def _load(
+    loading: Loading, resolved: "ResolvedConfig", console: "Console"
+) -> "Translator | PivotTranslator":
+    """Load the models onto the device."""
     if loading.threads is not None:
         use_threads(loading.threads)
-    first, *others = loading.models
-    return load_translator(
-        first, loading.device, precision=loading.precision.value, others=others, console=console
+    load = partial(
+        load_translator, device=loading.device, precision=loading.precision.value, console=console
     )
+    first, *others = loading.models
+    translator = load(first, others=others)
+    if not loading.then:
+        return translator
+    return chain([translator, *map(load, loading.then)], resolved)

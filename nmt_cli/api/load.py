@@ -1,0 +1,54 @@
+"""load(): a model to translate with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from nmt_cli.translation.translator import Translator
+
+
+def load(
+    model: Path | str = "model",
+    device: str = "cpu",
+    *,
+    precision: str = "float32",
+    threads: int | None = None,
+    cache: Path | Literal["auto"] | None = "auto",
+    others: Sequence[Path | str] = (),
+) -> Translator:
+    """Load a model to translate with; `with load("model") as translator` frees it at the end.
+
+    Args:
+        model: the model directory.
+        device: "cpu", "cuda" or "cuda:1".
+        precision: "float32", "bf16", "int8" (CPU) or "fp16" (GPU).
+        threads: CPU threads of the process, for torch too; by default those that torch has.
+        cache: folder of the compiled CPU kernels; "auto" is the user's cache folder, where the
+            first model compiles them in about 10 s. With None torch computes, which is slower.
+        others: further model directories with the same vocabularies, which make an ensemble.
+
+    Returns:
+        A Translator.
+
+    Raises:
+        NmtError: NoInputError for a missing model, DataError for a damaged one, ConfigError for a
+            precision or device that does not fit, UnavailableError for a missing device.
+        TypeError: a path or a number of threads that is none.
+        ValueError: a number of threads below 1.
+    """
+    from nmt_cli.api.arguments import path_text
+
+    paths = [path_text("model", model), *(path_text("others", other) for other in others)]
+    if threads is not None and (type(threads) is not int or threads < 1):
+        kind = ValueError if type(threads) is int else TypeError
+        raise kind(f"threads is a number of at least 1, not {threads!r}")
+
+    from nmt_cli.machine import use_threads
+    from nmt_cli.translation.translator import Translator
+
+    if threads is not None:
+        use_threads(threads)
+    return Translator.load(paths[0], device, precision=precision, cache=cache, others=paths[1:])

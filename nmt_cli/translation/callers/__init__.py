@@ -1,0 +1,1 @@
+"""How translators are called: by lines of several types, by several threads, one after another."""

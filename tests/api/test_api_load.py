@@ -1,0 +1,47 @@
+"""load(): a Translator, threads, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli import Translator, load
+from nmt_cli.errors import ConfigError, NoInputError
+from nmt_cli.model_dir import save_model
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    config = byte_config()
+    save_model(tmp_path / "m", byte_model(config).state_dict(), config, byte_subwords(), {})
+    return tmp_path / "m"
+
+
+def test_load_gives_what_translator_load_gives(saved: Path) -> None:
+    expected = Translator.load(saved, precision="int8", cache=None, others=[saved])
+    with load(saved, precision="int8", cache=None, others=[saved]) as translator:
+        assert repr(translator) == repr(expected)
+        assert translator.translate("abc").text == expected.translate("abc").text
+
+
+def test_threads_are_set(saved: Path) -> None:
+    before = torch.get_num_threads()
+    try:
+        load(saved, cache=None, threads=before + 1).close()
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_wrong_arguments_are_refused_before_a_model_is_read(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="model is a path"):
+        load(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="threads is a number"):
+        load("m", threads="2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        load("m", threads=0)
+    with pytest.raises(ConfigError, match="precision"):
+        load("m", precision="int4")
+    with pytest.raises(NoInputError):
+        load(tmp_path / "none")
