@@ -107,8 +107,9 @@ class Translator(LineTranslator[SearchConfig]):
         )
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
+        self._place = model.device, model.precision
         self._use = ExclusiveUse(
-            lambda: not self._model.device.startswith("cpu"),
+            lambda: not self._place[0].startswith("cpu"),
             lambda: self.search_with(SearcherCache(self.engine)),
         )
 
@@ -198,7 +199,7 @@ class Translator(LineTranslator[SearchConfig]):
     def __repr__(self) -> str:
         """For example `Translator('model', en-fr, cpu, float32)`."""
         languages = self.config.languages
-        parts = [f"{languages.src}-{languages.tgt}", self._model.device, self._model.precision]
+        parts = [f"{languages.src}-{languages.tgt}", *self._place]
         parts += [f"ensemble of {len(self.others) + 1}"] if self.others else []
         named = [] if self._path is None else [repr(str(self._path))]
         return f"Translator({', '.join([*named, *parts])})"

@@ -42,7 +42,7 @@ from nmt_cli.cli.commands.translation.options import (
 from nmt_cli.cli.commands.translation.parts import join_parts, part_of
 from nmt_cli.cli.commands.translation.pivots import check_pivots
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
-from nmt_cli.cli.display.flags import FlagReport, check_flags
+from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
 from nmt_cli.cli.display.translations import Show, plain_lines
@@ -125,15 +125,12 @@ def command(
     line, counted from 0. A model keeps the search settings that it was trained with.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
-    if join is not None:
-        join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet)
+    if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
-    check_flags(fail_on or ())
     of_text, output = part_of(part, output)
     chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
-    file = chosen.check(
-        file, output, unfit=(scores, prefix, verify, verify_every, part), flags=flags
-    )
+    unfit = (scores, prefix, verify, verify_every, part)
+    file = chosen.check(file, output, unfit=unfit, flags=flags)
     read, written = (file, glossary, ban, prefix), (output, flag_file)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     models = _check_files(read, written, resolved, config_file, model, then, force=force)
@@ -142,8 +139,7 @@ def command(
     start = starting(loading, glossary, ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
-        last = (then or models[:1])[-1]
-        translate_document(chosen, file, last, start, reporting, output, as_json)
+        translate_document(chosen, file, loading.last_model, start, reporting, output, as_json)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))

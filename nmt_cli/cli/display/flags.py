@@ -17,9 +17,9 @@ NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing"})
 COLUMNS = ("line", "flags", "source", "translation")
 
 
-def check_flags(names: Sequence[str]) -> None:
-    """Raise UsageError if one of the names of --fail-on is no flag."""
-    for name in names:
+def check_flags(names: list[str] | None) -> list[str] | None:
+    """The names of --fail-on; raises UsageError if one of them is no flag."""
+    for name in names or ():
         if name not in FLAGS:
             parts = [part.strip() for part in name.split(",")]
             if all(part in FLAGS for part in parts):
@@ -27,6 +27,7 @@ def check_flags(names: Sequence[str]) -> None:
             else:
                 hint = did_you_mean(name, list(FLAGS))
             raise UsageError(f"--fail-on: there is no flag `{name}`", hint)
+    return names
 
 
 class FlagReport:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from nmt_cli.cli.display.flags import check_flags
+
 LAYOUT = {
     "": ("model", "then", "sets", "config_file"),
     "Search": (
@@ -171,7 +173,7 @@ FlagFile = Annotated[
 FailOn = Annotated[
     list[str] | None,
     typer.Option(
-        "--fail-on", metavar="FLAG",
+        "--fail-on", metavar="FLAG", callback=check_flags,
         help="Exit with code 3 if a translation has this flag, such as number_mismatch; repeatable",
     ),
 ]  # fmt: skip

@@ -91,19 +91,21 @@ def part_of(text: str | None, output: Path | None) -> tuple[Part, Path | None]:
 
 
 def join_parts(
-    pattern: str,
+    pattern: str | None,
     output: Path | None,
     resolved: "ResolvedConfig",
     *,
     force: bool,
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> bool:
     """Write the lines of all parts to `output`, or stdout, in the order of the text.
 
-    pattern: the name of the parts, with `{part}`. Lines of JSON and of n-best lists are sorted by
-    their index.
+    pattern: the name of the parts, with `{part}`; None: nothing is done, and False is returned.
+    Lines of JSON and of n-best lists are sorted by their index.
     """
+    if pattern is None:
+        return False
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.text_io import open_text_file, require_output
@@ -128,6 +130,7 @@ def join_parts(
     make_console(quiet=quiet).note(
         f"joined {counted(len(files), 'part')}: {counted(count, 'line')}"
     )
+    return True
 
 
 def find_parts(pattern: Path) -> list[PartFile]:

@@ -39,6 +39,11 @@ class Loading(NamedTuple):
     part: Part
     with_stats: bool
 
+    @property
+    def last_model(self) -> str:
+        """The directory of the model whose output is written."""
+        return [self.models[0], *self.then][-1]
+
 
 class Work(NamedTuple):
     """A translator with the settings, constraints and prefixes of this run."""
