@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nmt_cli.machine import compute_threads
+
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.result import Translation
@@ -37,8 +39,6 @@ class TranslationStats:
 
     def rows(self, translator: "Translator") -> list[tuple[str, str]]:
         """Names and figures; peak memory is that of the process."""
-        import torch
-
         end = self._clock()
         seconds = max(end - self._loaded, 1e-9)
         rows = [
@@ -60,7 +60,7 @@ class TranslationStats:
         return [
             *rows,
             ("engine", f"{translator.engine.name}: {translator.engine.about}"),
-            ("CPU threads", str(torch.get_num_threads())),
+            ("CPU threads", str(compute_threads())),
             ("peak memory", f"{_peak_bytes() / MIB:,.0f} MiB"),
         ]
 
