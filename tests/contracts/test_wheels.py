@@ -5,11 +5,13 @@ import csv
 import hashlib
 import importlib.util
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -22,6 +24,7 @@ from nmt_cli.kernels import library
 from nmt_cli.kernels.library import Sources
 
 ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
 MODEL = ROOT / "tests" / "golden" / "model-v1"
 
 
@@ -58,10 +61,11 @@ def installed(runtime: Path, tmp_path_factory) -> Path:
     return folder
 
 
-def run_installed(installed: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess:
+def started(installed: Path, cache: Path, *arguments: str) -> subprocess.Popen:
     """A command of the wheel where there is no compiler, and torch cannot be imported."""
     code = (
-        "import sys; sys.modules['torch'] = None\n"
+        f"import sys; sys.path.append({str(SUPPORT)!r}); from without_torch import NoTorch\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
         "import nmt_cli, nmt_cli.cli.environment as e\n"
         f"assert nmt_cli.__file__.startswith({str(installed)!r})\n"
         "from nmt_cli.cli import main; e.leave(main(sys.argv[1:]))"
@@ -69,10 +73,17 @@ def run_installed(installed: Path, cache: Path, *arguments: str) -> subprocess.C
     env = {
         **os.environ, "PYTHONPATH": str(installed), "PATH": str(cache), "XDG_CACHE_HOME": str(cache)
     }  # fmt: skip
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments], input="Hello\n", capture_output=True,
-        text=True, check=False, env=env, cwd=cache,
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", code, *arguments], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=cache,
     )  # fmt: skip
+
+
+def run_installed(installed: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """The same command, given a line, when it has ended."""
+    with started(installed, cache, *arguments) as process:
+        out, err = process.communicate("Hello\n", timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def test_translations_need_neither_torch_nor_compiler(installed: Path, tmp_path: Path) -> None:
@@ -81,6 +92,20 @@ def test_translations_need_neither_torch_nor_compiler(installed: Path, tmp_path:
     assert done.stdout.strip()
     assert re.search(r"32-bit weights, \w+ kernels", done.stderr)
     assert not list(tmp_path.rglob("*.so"))
+
+
+def test_it_serves(installed: Path, tmp_path: Path) -> None:
+    process = started(installed, tmp_path, "serve", str(MODEL), "--port", "0", "--threads", "1")
+    with process:
+        try:
+            address = process.stderr.readline().removeprefix("listening on ").strip()
+            body = json.dumps({"q": "Hello", "source": "src", "target": "tgt"}).encode()
+            headers = {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"{address}/translate", body, headers)
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert "translatedText" in json.load(answer)
+        finally:
+            process.terminate()
 
 
 def test_doctor_finds_no_fault(installed: Path, tmp_path: Path) -> None:
