@@ -1,6 +1,6 @@
 # Common commands. PYTHON chooses the environment.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
-SOURCES = nmt_cli tests $(wildcard benchmarks)
+SOURCES = nmt_cli tests $(wildcard benchmarks) wheels
 
 # Tests of what must work without torch; run on every supported version of Python.
 WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init \
@@ -9,7 +9,7 @@ WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init 
   extras/test_demo_grammar faults/text/test_misalignment scoring/test_scoring storage/test_files \
   storage/test_manifest terminal/test_console test_errors test_machine))
 
-.PHONY: install demo test test-all test-peers test-without-torch check fix docs
+.PHONY: install demo test test-all test-peers test-without-torch wheel runtime-wheel check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -29,6 +29,12 @@ test-peers:  ## compare with other toolkits; needs pip install -e '.[peers]', CI
 
 test-without-torch:  ## run the tests that need no torch: PYTHON=python3.13 make test-without-torch
 	$(PYTHON) -m pytest $(WITHOUT_TORCH)
+
+wheel:  ## build the wheel of nmt-cli with the compiled CPU kernels into dist/
+	$(PYTHON) wheels/build.py
+
+runtime-wheel:  ## build nmt-cli-runtime, which translates, scores and serves without torch
+	$(PYTHON) wheels/build.py --runtime
 
 check:  ## check style, types and import layers
 	$(PYTHON) -m ruff check $(SOURCES)

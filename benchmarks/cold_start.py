@@ -1,4 +1,4 @@
-"""Claim: `echo Hello | nmt translate` takes hardly longer than `python -c "import torch"`.
+"""Claim: `echo Hello | nmt translate` takes less time than `python -c "import torch"`.
 
     python benchmarks/cold_start.py --models demo/model --out cold_start.json
 

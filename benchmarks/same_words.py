@@ -30,7 +30,7 @@ from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
 from nmt_cli.scoring.scores import score
-from nmt_cli.search.ranking import HypothesisRanker
+from nmt_cli.search.length_penalty import penalty_of
 from nmt_cli.translation.translator import Translator
 
 # Lines that are given together; None: as `nmt translate` does. Threads beside the first are tried
@@ -100,8 +100,8 @@ class Lab:
         ids = [self._ids[token] for token in tokens]
         [source] = self.subwords.encode_source([line])
         [forced] = force_pairs(self._exact, [(source, ids)])
-        log_prob = torch.tensor(sum(forced.token_scores), dtype=torch.float64)
-        return float(HypothesisRanker(search).score(log_prob, torch.tensor(len(ids))))
+        penalty = penalty_of(search.length_penalty, search.alpha, len(ids))
+        return sum(forced.token_scores) / penalty + search.word_reward * len(ids)
 
     @cached_property
     def _exact(self) -> Transformer:

@@ -1,5 +1,6 @@
 """What is installed: torch, and the command that installs an optional library."""
 
+import contextlib
 import importlib.util
 import json
 import shlex
@@ -11,8 +12,11 @@ from pathlib import Path
 from nmt_cli.errors import UnavailableError
 
 PACKAGE = "nmt-cli"
-# nmt-cli-runtime is the same package without torch, for translating and scoring.
+# The same package without torch, for translating and scoring.
+RUNTIME = "nmt-cli-runtime"
+# They have the same files: removing one after the other was installed would remove those.
 WITH_TORCH = f"pip install {PACKAGE}"
+WITH_TORCH_INSTEAD = f"pip uninstall {RUNTIME} && {WITH_TORCH}"
 
 
 class _Listener:
@@ -57,7 +61,8 @@ def require_torch(what: str) -> None:
 
 def without_torch(what: str) -> UnavailableError:
     """The error for what needs torch where it is not installed."""
-    return UnavailableError(f"{what} needs torch, which is not installed", WITH_TORCH)
+    hint = WITH_TORCH_INSTEAD if _installed()[0] == RUNTIME else WITH_TORCH
+    return UnavailableError(f"{what} needs torch, which is not installed", hint)
 
 
 def install_command(extra: str) -> str:
@@ -65,16 +70,21 @@ def install_command(extra: str) -> str:
 
     A clone of nmt that is installed with `pip install .` or `pip install -e .` is named.
     """
+    package, record = _installed()
+    return command_for(record, extra, package)
+
+
+def _installed() -> tuple[str, str | None]:
+    """The name of the package that is installed, and its direct_url.json; None if it has none."""
     from importlib.metadata import PackageNotFoundError, distribution
 
-    try:
-        record = distribution(PACKAGE).read_text("direct_url.json")
-    except PackageNotFoundError:
-        record = None
-    return command_for(record, extra)
+    for name in (PACKAGE, RUNTIME):
+        with contextlib.suppress(PackageNotFoundError):
+            return name, distribution(name).read_text("direct_url.json")
+    return PACKAGE, None
 
 
-def command_for(record: str | None, extra: str) -> str:
+def command_for(record: str | None, extra: str, package: str = PACKAGE) -> str:
     """The command for an installation with this direct_url.json; None if it has none.
 
     >>> command_for(None, "png")
@@ -84,7 +94,7 @@ def command_for(record: str | None, extra: str) -> str:
     """
     clone, is_editable = _clone(record)
     if clone is None:
-        return f"pip install '{PACKAGE}[{extra}]'"
+        return f"pip install '{package}[{extra}]'"
     option = "-e " if is_editable else ""
     return f"cd {shlex.quote(str(clone))} && pip install {option}'.[{extra}]'"
 

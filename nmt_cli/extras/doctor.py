@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.errors import NmtError
-from nmt_cli.installation import install_command
+from nmt_cli.installation import has_torch, install_command, without_torch
 from nmt_cli.machine import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import locked, writing
@@ -28,6 +28,8 @@ PACKAGES = {
     "sacremoses": "sacremoses", "safetensors": "safetensors", "typer": "typer", "rich": "rich",
     "tqdm": "tqdm", "tomli-w": "tomli_w", "jaxtyping": "jaxtyping",
 }  # fmt: skip
+# What nmt-cli-runtime does without.
+OF_TORCH = ("torch", "jaxtyping")
 TORCH_VERSIONS = ((2, 11), (2, 14))
 
 
@@ -80,7 +82,9 @@ def _python() -> Check:
 
 def _packages() -> Check:
     broken = []
-    for name, module in PACKAGES.items():
+    without = () if has_torch() else OF_TORCH
+    needed = {name: module for name, module in PACKAGES.items() if name not in without}
+    for name, module in needed.items():
         try:
             importlib.import_module(module)
         except Exception as error:
@@ -91,7 +95,7 @@ def _packages() -> Check:
             "in a clone of nmt: pip install --force-reinstall -c constraints.txt .",
         )  # fmt: skip
     known = versions()
-    return Check("packages", "ok", ", ".join(f"{name} {known.get(name, '?')}" for name in PACKAGES))
+    return Check("packages", "ok", ", ".join(f"{name} {known.get(name, '?')}" for name in needed))
 
 
 def _zstd() -> Check:
@@ -104,6 +108,9 @@ def _zstd() -> Check:
 
 
 def _torch() -> Check:
+    if not has_torch():
+        error = without_torch("training")
+        return Check("torch", "warn", "not installed: nmt translates and scores only", error.hint)
     import torch
 
     version = str(torch.__version__)
@@ -118,6 +125,8 @@ def _torch() -> Check:
 
 
 def _gpus() -> Check:
+    if not has_torch():
+        return Check("gpus", "ok", "used through torch only")
     import torch
 
     present = sorted(Path("/dev").glob("nvidia[0-9]*"))
@@ -185,7 +194,6 @@ def _threads(environ: Mapping[str, str]) -> Check:
 def _kernels(cache: Path | None) -> Check:
     """Check the engine that translates on the CPU; kernels are compiled if they are missing."""
     from nmt_cli.inference.engines import kernels_of
-    from nmt_cli.inference.packed.linear import packing_works
 
     kernels, reason = kernels_of(cache)
     if kernels is not None:
@@ -193,6 +201,10 @@ def _kernels(cache: Path | None) -> Check:
         if kernels.notice:
             return Check("translating on the CPU", "warn", kernels.notice)
         return Check("translating on the CPU", "ok", summary)
+    if not has_torch():
+        return Check("translating on the CPU", "warn", f"NumPy, which is slower: {reason}")
+    from nmt_cli.inference.packed.linear import packing_works
+
     packed = "packed weights" if packing_works() else "plain products"
     summary = f"torch with {packed}, float32 only; nmt's own kernels are not available: {reason}"
     return Check("translating on the CPU", "ok", summary)
@@ -200,11 +212,13 @@ def _kernels(cache: Path | None) -> Check:
 
 def _graphs() -> Check:
     """Check the CUDA graphs that translate on a GPU, in each precision."""
+    name = "translating on a GPU"
+    if not has_torch():
+        return Check(name, "ok", "needs torch")
     import torch
 
     from nmt_cli.inference.cuda.self_test import find_fault
 
-    name = "translating on a GPU"
     if not torch.cuda.is_available():
         return Check(name, "ok", "no GPU that torch can use")
     dtypes = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

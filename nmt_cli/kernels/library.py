@@ -1,8 +1,10 @@
-"""Libraries of CPU kernels: compiled once by this machine's C compiler, into the user's cache."""
+"""Libraries of CPU kernels: those of the wheel, or compiled once into the user's cache."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
+import platform
 import shutil
 import stat
 import struct
@@ -19,6 +21,8 @@ from nmt_cli.storage.files import make_directory, write_bytes
 
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
+# The folder beside this file where a wheel has compiled libraries.
+CARRIED = "compiled"
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,15 @@ class Sources:
 def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str]:
     """The library and "", or None and why there is none; cache: a folder of this user.
 
-    Two processes may compile at the same time, because each moves a complete file to its place. A
-    file that is not whole is compiled again.
+    A wheel carries the library. Where there is none, or it cannot be loaded here, the C compiler
+    makes one. Two processes may compile at the same time, because each moves a complete file to its
+    place. A file that is not whole is compiled again.
     """
+    carried = carried_library(sources)
+    if carried.is_file():
+        # It may have been made for another system, or for a later version of the C library.
+        with contextlib.suppress(OSError):
+            return _declared(carried, sources.functions), ""
     compiler = shutil.which("cc")
     if compiler is None:
         return None, "there is no C compiler (cc)"
@@ -69,12 +79,24 @@ def must_compile(cache: Path, sources: Sources) -> bool:
     """Whether `load_library` will have to compile, which takes a few seconds."""
     compiler = shutil.which("cc")
     try:
-        if compiler is None:
+        if compiler is None or carried_library(sources).is_file():
             return False
         path = _library_path(cache, compiler, sources.name, sources.read())
         return not (path.exists() and _is_whole(path))
     except (OSError, subprocess.SubprocessError):
         return False
+
+
+def carried_library(sources: Sources) -> Path:
+    """Where a wheel has the library that was compiled from these sources on such a machine."""
+    key = hashlib.sha256(b"\0".join([*map(str.encode, FLAGS), *sources.read().values()]))
+    name = f"{sources.name}-{sys.platform}-{platform.machine()}-{key.hexdigest()[:32]}.so"
+    return Path(str(resources.files("nmt_cli.kernels"))) / CARRIED / name
+
+
+def compiled_library(sources: Sources) -> bytes:
+    """The content of the library; raises OSError and SubprocessError where it cannot be made."""
+    return _compile("cc", sources.read())
 
 
 def _library_path(cache: Path, compiler: str, name: str, texts: dict[str, bytes]) -> Path:

@@ -22,7 +22,7 @@ FORMAT = 1
 MOST_BYTES = 16 << 20
 # The most files that are named in the error if a directory contains files that nmt did not write.
 FOREIGN_NAMED = 3
-READ_BYTES = 1 << 20
+READ_BYTES = 1 << 18
 # No system supports a longer component of a path.
 LONGEST_NAME = 255
 
@@ -264,8 +264,11 @@ def _require_inside(directory: Path, name: str) -> None:
 
 def _sha256(file: BinaryIO) -> str:
     digest = hashlib.sha256()
-    while data := file.read(READ_BYTES):
-        digest.update(data)
+    # One piece of memory for all: each new one costs as much as hashing it.
+    buffer = bytearray(READ_BYTES)
+    view = memoryview(buffer)
+    while count := file.readinto(buffer):  # type: ignore[attr-defined]
+        digest.update(view[:count])
     return digest.hexdigest()
 
 

@@ -50,7 +50,7 @@ OTHERS = [
     [],
     ["--precision", "int8"],
     ["--precision", "bf16"],
-    ["--threads", "2"],
+    ["--threads", "2", "--stats"],
     ["--prefix", "prefixes"],
     ["--ban", "banned"],
     ["--glossary", "terms.tsv"],

@@ -293,7 +293,7 @@ class TestMemory:
 
     def test_the_reference_model_is_loaded_again(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
-        assert translator._model._directory.weights == {}
+        assert translator._model.stored.weights == {}
         lines = ["ab", "cba fed"]
         texts = [translation.text for translation in translator.translate(lines)]
         for name, weight in translator.model.state_dict().items():

@@ -18,7 +18,7 @@ from nmt_cli.cli.commands.translation.options import (
     PrecisionOption,
     Threads,
 )
-from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.environment import make_console, use_threads
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
@@ -139,9 +139,7 @@ def command(
     console = make_console(quiet=quiet)
     listener = listening_socket(host, port)
     if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
+        use_threads(threads)
     translator = load_translator(path, device, precision=precision.value, console=console)
     search = chosen_search(resolved, translator.config)
     translator.shortlist_for(search)

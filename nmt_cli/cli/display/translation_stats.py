@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nmt_cli.machine import compute_threads
+
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.callers.pivot import PivotTranslator
@@ -38,8 +40,6 @@ class TranslationStats:
 
     def rows(self, translator: "Translator | PivotTranslator") -> list[tuple[str, str]]:
         """Names and figures; peak memory is that of the process."""
-        import torch
-
         end = self._clock()
         seconds = max(end - self._loaded, 1e-9)
         rows = [
@@ -61,7 +61,7 @@ class TranslationStats:
         return [
             *rows,
             *(("engine", f"{each.engine.name}: {each.engine.about}") for each in translator.steps),
-            ("CPU threads", str(torch.get_num_threads())),
+            ("CPU threads", str(compute_threads())),
             ("peak memory", f"{_peak_bytes() / MIB:,.0f} MiB"),
         ]
 

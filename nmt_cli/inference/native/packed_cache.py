@@ -71,9 +71,10 @@ class PackedCache:
                 return False
         except OSError:
             return False
-        with ThreadPoolExecutor(1) as executor:
-            self._reading = executor.submit(_read, self._path, digest)
-            executor.shutdown(wait=False)
+        executor = ThreadPoolExecutor(1)
+        self._reading = executor.submit(_read, self._path, digest)
+        # Its thread ends when the file is read; nobody waits for it before `weights`.
+        executor.shutdown(wait=False)
         return True
 
     def weights(self, config: ModelConfig) -> PackedWeights | None:

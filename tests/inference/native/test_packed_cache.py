@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,27 @@ def test_packed_weights_are_read_and_translate_the_same(
     assert packed == [precision]
     assert answers(second) == expected
     assert not second.engine.notice
+
+
+def test_the_model_is_checked_while_packed_weights_are_read(
+    model: Path, cache: Path, monkeypatch
+) -> None:
+    Translator.load(model, cache=cache)
+    checked = threading.Event()
+    read, check = packed_cache._read, manifest.check_open_file
+
+    def read_later(*arguments):
+        assert checked.wait(60)
+        return read(*arguments)
+
+    def check_first(*arguments):
+        digest = check(*arguments)
+        checked.set()
+        return digest
+
+    monkeypatch.setattr(packed_cache, "_read", read_later)
+    monkeypatch.setattr(manifest, "check_open_file", check_first)
+    assert not Translator.load(model, cache=cache).engine.notice
 
 
 def test_a_precision_has_a_file_of_its_own(model: Path, cache: Path, packed: list[str]) -> None:
