@@ -130,19 +130,16 @@ def command(
     check_flags(fail_on or ())
     of_text, output = part_of(part, output)
     chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
-    file = chosen.check(
-        file, output, unfit=(scores, prefix, verify, verify_every, part), flags=flags
-    )
-    read, written = (file, glossary, ban, prefix), (output, flag_file)
+    file = chosen.check(file, output, (scores, prefix, verify, verify_every, part), flags)
     check_pivots(then, flags, verify=verify or bool(verify_every))
+    read, written = (file, glossary, ban, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, force=force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
-        last = (then or models[:1])[-1]
-        translate_document(chosen, file, last, start, reporting, output, as_json)
+        translate_document(chosen, file, (then or models)[-1], start, reporting, output, as_json)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))
