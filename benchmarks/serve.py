@@ -1,11 +1,14 @@
 """Claim: requests that share one search are answered sooner than requests that wait in turn.
 
     python benchmarks/serve.py --model MODEL --test test.en --out serve.json
+    python benchmarks/serve.py --model MODEL --test test.en --soak 100000 --out serve_soak.json
 
 A number of clients send one line at a time and wait for its translation. The servers have the same
 HTTP layer, weights, search settings and number of threads: nmt's continuous batching, nmt with one
 request at a time, CTranslate2 with one request at a time, and CTranslate2 with the requests that
 came meanwhile collected into a batch. They are processes of their own and take turns.
+
+With --soak N, nmt's server alone answers N requests of short lines, and its memory is noted.
 """
 
 import argparse
@@ -23,6 +26,8 @@ from lib.measure import Better, Json, Results, environment, make_case, measured_
 from lib.workers import Worker
 
 KINDS = ("continuous", "one at a time", "ctranslate2", "ctranslate2, collected")
+# The memory is noted so many times.
+SAMPLES = 50
 SEARCH = {"beam": 4, "alpha": 1.0, "markup": "off", "sentences": "line"}
 
 
@@ -149,6 +154,40 @@ def cases_of(loads: dict[tuple[str, int], list[Load]], clients: int, settings: J
     return cases
 
 
+def soak(options: argparse.Namespace, lines: Sequence[str], results: Results) -> None:
+    """Add how the memory of the server grows over `--soak` requests of the shortest lines.
+
+    The parts of the run are compared after the first tenth, which fills caches and the allocator.
+    """
+    settings = {"model": str(options.model), "threads": options.threads, "search": SEARCH}
+    short = sorted(lines, key=len)[: max(1, len(lines) // 4)]
+    part = max(1, options.soak // SAMPLES)
+    worker = Worker("serve_worker", "continuous", options.model, settings, options.threads)
+    samples: list[Json] = []
+    try:
+        for number in range(1, SAMPLES + 1):
+            done = asyncio.run(load(worker.first["port"], short, options.clients[-1], part))
+            # The server has then seen that the clients have left.
+            time.sleep(0.1)
+            samples.append(
+                {"requests": number * part, "seconds": round(done.wall, 2), **worker.ask("memory")}
+            )
+            say(json.dumps(samples[-1]))
+    finally:
+        worker.end()
+    settled = samples[SAMPLES // 10 - 1]
+    for unit in ("resident", "files", "threads"):
+        results.cases.append(
+            make_case(
+                f"{unit} after {samples[-1]['requests']:,} requests, and after a tenth of them",
+                {"resident": "MB"}.get(unit, unit), samples[-1][unit], settled[unit],
+                better="lower", settings={**settings, "model": options.model.name},
+                largest=max(sample[unit] for sample in samples[SAMPLES // 10 :]),
+            )
+        )  # fmt: skip
+    results.cases[0]["samples"] = samples
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     from nmt_cli.exchange.export import export_model
@@ -158,6 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {"model": str(options.model), "threads": options.threads, "search": SEARCH}
     shown = {**settings, "model": options.model.name}
     results = Results("serve", measured_with(options), options.out, environment=environment(1))
+    if options.soak:
+        soak(options, lines, results)
+        return results.finish(as_json=options.json)
     with tempfile.TemporaryDirectory(prefix="serve-") as name:
         folder = Path(name)
         export_model(options.model, "ctranslate2", folder / "ct2", check=False)
@@ -201,6 +243,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--requests", nargs="+", type=int, default=[200, 600, 1_200], help="for each of --clients")
     add("--rounds", type=int, default=3, help="turns of each server")
     add("--warm-up", type=int, default=40, help="requests to each server that are not measured")
+    add("--soak", type=int, default=0, metavar="N", help="only watch the memory over N requests")
     add("--out", type=Path, metavar="FILE", help="write the JSON here")
     add("--json", action="store_true", help="print the JSON instead of a table")
     add("--tiny", action="store_true", help="seconds instead of minutes: a test of the script")

@@ -1,10 +1,11 @@
 """A server of one kind, as `python -m lib.serve_worker KIND FOLDER SETTINGS`: see `serve.py`.
 
 All kinds have nmt's HTTP layer; what differs is the engine and how requests share it. It writes its
-port as JSON, and answers each line of its input with its memory.
+port as JSON, and answers each line of its input with its memory, open files and threads.
 """
 
 import json
+import os
 import queue
 import sys
 import threading
@@ -121,6 +122,17 @@ def service_of(kind: str, folder: Path, search: SearchConfig, ours: Translator) 
     return Service(peer, search, limits, lambda each: ThreadsWorker(each, CLIENTS))  # type: ignore[arg-type, return-value]
 
 
+def resources() -> dict[str, float]:
+    """Memory in MB (resident: now, megabytes: at most), open files and threads of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return {
+        "resident": round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1),
+        "megabytes": peak_memory_megabytes(),
+        "files": len(list(Path("/proc/self/fd").iterdir())),
+        "threads": len(list(Path("/proc/self/task").iterdir())),
+    }
+
+
 def main(kind: str, folder: str, settings: str) -> None:
     """Serve until stdin ends."""
     chosen = json.loads(settings)
@@ -137,7 +149,7 @@ def main(kind: str, folder: str, settings: str) -> None:
     print(json.dumps({"port": listener.getsockname()[1], "ctranslate2": version}), flush=True)
     for order in sys.stdin:
         if "\n" in order:
-            print(json.dumps({"megabytes": peak_memory_megabytes()}), flush=True)
+            print(json.dumps(resources()), flush=True)
     server.stop()
     thread.join()
 

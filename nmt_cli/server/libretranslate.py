@@ -3,6 +3,7 @@
 Paths, fields and answers are those of its documentation; https://libretranslate.com/docs.
 """
 
+import itertools
 import math
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,10 @@ class LibreTranslate:
         """Translate a text, or several."""
         self._service.require_room()
         asked = self._asked(await self._fields(request))
-        answers = [await self._translated(text, asked, request) for text in asked.texts]
+        if asked.format == "html":
+            answers = [await self._page(text, asked, request) for text in asked.texts]
+        else:
+            answers = await self._plain(asked, request)
         detected = [self._detected(text) for text in asked.texts]
         result: dict[str, Any] = {"translatedText": [answer[0] for answer in answers]}
         if asked.alternatives:
@@ -157,18 +161,29 @@ class LibreTranslate:
             raise RefusedError(400, f"alternatives must be a number from 0 to {most}")
         return value
 
-    async def _translated(self, text: str, asked: _Asked, request: Request) -> list[str]:
-        """The translation of a text, followed by alternatives, without duplicates."""
+    async def _plain(self, asked: _Asked, request: Request) -> list[list[str]]:
+        """The translation of each text, followed by alternatives, without duplicates.
+
+        The lines of all texts are searched together.
+        """
+        texts = [text.split("\n") for text in asked.texts]
+        lines = tuple(itertools.chain(*texts))
         search = self._search(asked.alternatives)
-        if asked.format == "html":
-            document = DocumentText("html", text.encode("utf-8"))
-            page = TranslateRequest((), search, NO_CONSTRAINTS, document)
-            data, _, _ = await self._service.translate_document(page, request)
-            return [data.decode("utf-8", "replace")]
-        lines = tuple(text.split("\n"))
-        translations = await self._service.translate(TranslateRequest(lines, search), request)
-        ranked = [_ranked(translations, rank) for rank in range(asked.alternatives + 1)]
-        return list(dict.fromkeys(ranked))
+        found = iter(await self._service.translate(TranslateRequest(lines, search), request))
+        answers = []
+        for own in texts:
+            translations = list(itertools.islice(found, len(own)))
+            ranked = [_ranked(translations, rank) for rank in range(asked.alternatives + 1)]
+            answers.append(list(dict.fromkeys(ranked)))
+        return answers
+
+    async def _page(self, text: str, asked: _Asked, request: Request) -> list[str]:
+        """The translation of a text in HTML."""
+        document = DocumentText("html", text.encode("utf-8"))
+        search = self._search(asked.alternatives)
+        page = TranslateRequest((), search, NO_CONSTRAINTS, document)
+        data, _, _ = await self._service.translate_document(page, request)
+        return [data.decode("utf-8", "replace")]
 
     def _search(self, alternatives: int) -> SearchConfig:
         search = self._service.search

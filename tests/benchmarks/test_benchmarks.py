@@ -104,6 +104,25 @@ def test_serve_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
+def test_soak_of_the_serve_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    (tmp_path / "test.en").write_text("a b c\nb c\na\nb\n")
+    golden = Path(__file__).resolve().parents[1] / "golden" / "model-v1"
+    document = run(
+        "serve.py", "--model", str(golden), "--test", str(tmp_path / "test.en"), "--soak", "100",
+        out=tmp_path / "out.json",
+    )  # fmt: skip
+    memory, files, threads = document["cases"]
+    assert memory["unit"] == "MB"
+    assert [sample["requests"] for sample in memory["samples"]] == list(range(2, 101, 2))
+    assert memory["ours"] == memory["samples"][-1]["resident"] > 50
+    assert memory["peer"] == memory["samples"][4]["resident"]
+    assert memory["largest"] >= memory["ours"]
+    assert files["ours"] == files["peer"]
+    assert threads["ours"] == threads["peer"]
+
+
+@pytest.mark.slow
 def test_decode_gpu_benchmark(tmp_path: Path) -> None:
     document = run("decode_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]

@@ -73,6 +73,23 @@ def test_texts_of_a_list_stay_in_order(server: RunningServer, languages: tuple[s
     assert many["detectedLanguage"] == [{"confidence": 0, "language": src}] * 4
 
 
+def test_texts_of_a_list_share_one_search(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    source, target = languages
+    fields = {"source": source, "target": target, "alternatives": 1}
+    worker = server.service.worker
+    texts = ["abc de", "abc\nfgh de", "", *(letter * 30 for letter in "abcdefgh")]
+    begun = worker.steps
+    alone = [posted(server, "/translate", q=text, **fields) for text in texts]
+    steps, begun = worker.steps - begun, worker.steps
+    together = posted(server, "/translate", q=texts, **fields)
+    assert isinstance(together, dict)
+    for name in ("translatedText", "alternatives"):
+        assert together[name] == [each[name] for each in alone]  # type: ignore[index]
+    assert worker.steps - begun < steps / 2, "the texts were searched one after another"
+
+
 def test_alternatives_are_other_translations(
     server: RunningServer, languages: tuple[str, str]
 ) -> None:

@@ -129,10 +129,9 @@ def command(
         return
     of_text, output = part_of(part, output)
     chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
-    unfit = (scores, prefix, verify, verify_every, part)
-    file = chosen.check(file, output, unfit=unfit, flags=flags)
-    read, written = (file, glossary, ban, prefix), (output, flag_file)
+    file = chosen.check(file, output, (scores, prefix, verify, verify_every, part), flags)
     check_pivots(then, flags, verify=verify or bool(verify_every))
+    read, written = (file, glossary, ban, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, force=force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)

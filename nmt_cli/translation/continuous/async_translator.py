@@ -34,8 +34,14 @@ class AsyncTranslator:
     def __init__(self, translator: Translator) -> None:
         """The translator belongs to this object from now on, and is closed with it.
 
-        Raises UnavailableError if the library `greenlet` is not installed.
+        Raises UnavailableError if the library `greenlet` is not installed, and TypeError for
+        anything but a Translator, such as a PivotTranslator.
         """
+        if not isinstance(translator, Translator):
+            raise TypeError(
+                f"AsyncTranslator takes a Translator, not {type(translator).__name__}; for a pivot "
+                "language, make one for each model and await them in turn"
+            )
         self._translator = translator
         self._worker = _started(translator)
 

@@ -180,7 +180,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
             ["Search", "Markup", "Length", "Constraints", "Sampling", "Input and output",
              "Parts of a text", "Documents", "Doubtful translations", "Verification", "Hardware"],
             {
-                "Options": ["--model", "--set", "--config", "--help"],
+                "Options": ["--model", "--then", "--set", "--config", "--help"],
                 "Sampling": ["--sample", "--temperature", "--top-k", "--top-p", "--seed"],
                 "Hardware": ["--device", "--precision", "--threads", "--batch-tokens"],
             },

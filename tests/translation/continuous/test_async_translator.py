@@ -160,6 +160,12 @@ def test_error_of_the_search_reaches_the_task(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(work())
 
 
+def test_only_a_translator_of_one_model_is_taken() -> None:
+    pivot: Any = made_translator().then(made_translator())
+    with pytest.raises(TypeError, match="not PivotTranslator; for a pivot language"):
+        AsyncTranslator(pivot)
+
+
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     imported = builtins.__import__
 

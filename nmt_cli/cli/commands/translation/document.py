@@ -42,7 +42,6 @@ class DocumentOptions(NamedTuple):
         self,
         file: str,
         output: Path | None,
-        *,
         unfit: Sequence[object],
         flags: Mapping[str, object],
     ) -> str:
