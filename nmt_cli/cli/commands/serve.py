@@ -18,13 +18,14 @@ from nmt_cli.cli.commands.translation.options import (
     PrecisionOption,
     Threads,
 )
-from nmt_cli.cli.environment import make_console, use_threads
+from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.errors import NoInputError, UnavailableError
 from nmt_cli.installation import install_command
+from nmt_cli.machine import use_threads
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
