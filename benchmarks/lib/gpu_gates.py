@@ -15,9 +15,10 @@ from lib.sentences import make_config, random_corpus
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.model.attention import head_widths, scaled_dot_product_attention
+from nmt_cli.model.attention import scaled_dot_product_attention
 from nmt_cli.model.backends.dispatch import BACKENDS, choose_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.shapes import head_widths
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy, linear_cross_entropy
 from nmt_cli.training.setup import complete

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.shapes import head_widths as head_widths
+from nmt_cli.model.shapes import head_widths
 
 # On a CPU, the weights of attention to longer sentences are not kept for the backward pass.
 MAX_KEYS_KEPT = 100

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.attention import head_widths
 from nmt_cli.model.encoder_decoder import stack_depths, vocabulary_sizes
+from nmt_cli.model.shapes import head_widths
 
 # A product costs one multiplication and one addition; backward is two products for each forward.
 PASSES = 2 * 3

@@ -39,11 +39,16 @@ REPORT = Report(
 )  # fmt: skip
 FOUND = Validation(1.0, 0.04, 1.04, 96.3, "sig", "mean", 5, (("a b", "c d", "e f"),), best=True)
 WITHOUT_TORCH = """
+import importlib.machinery
 import sys
 class Refuses:
     def find_spec(self, name, *_):
         if name.partition(".")[0] == "torch":
-            raise SystemExit(9)
+            return importlib.machinery.ModuleSpec(name, self)
+    def create_module(self, spec):
+        raise SystemExit(9)
+    def exec_module(self, module):
+        pass
 sys.meta_path.insert(0, Refuses())
 from nmt_cli.cli import main
 sys.exit(main(sys.argv[1:]))

@@ -43,7 +43,7 @@ def test_table3_rows_are_presets_with_one_change_to_base() -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_table3_head_widths_equal_the_papers(name: str) -> None:
-    from nmt_cli.model.attention import head_widths
+    from nmt_cli.model.shapes import head_widths
 
     model = config_of(f"table3-{name}").model
     assert (model.heads, *head_widths(model)) == CHANGES[name]

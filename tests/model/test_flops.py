@@ -9,9 +9,9 @@ from variants import every_variant, model_config
 
 from nmt_cli.batch import make_batch
 from nmt_cli.config.schema import ModelConfig, SettingsLayer, resolve
-from nmt_cli.model.attention import head_widths
 from nmt_cli.model.encoder_decoder import initialise, stack_depths
 from nmt_cli.model.flops import training_flops
+from nmt_cli.model.shapes import head_widths
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 

@@ -21,10 +21,10 @@ from nmt_cli.inference.packed.weights import (
     memory_weights,
     output_weights,
 )
-from nmt_cli.model.attention import head_widths
 from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.layers import ACTIVATIONS
 from nmt_cli.model.positions import Positions
+from nmt_cli.model.shapes import head_widths
 from nmt_cli.model.transformer import Transformer
 
 # The attention of a layer, given its index, to the KV cache.

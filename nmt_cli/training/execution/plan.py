@@ -13,8 +13,9 @@ from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import ConfigError
 from nmt_cli.machine import usable_cores
-from nmt_cli.model.attention import head_widths, rectangle_backend
+from nmt_cli.model.attention import rectangle_backend
 from nmt_cli.model.backends.dispatch import choose_backend
+from nmt_cli.model.shapes import head_widths
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.parallel.deterministic import next_power_of_two
 from nmt_cli.training.parallel.thread_pool import thread_count

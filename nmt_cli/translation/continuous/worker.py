@@ -56,6 +56,11 @@ class _Call:
         """Let the call fail, if it is not done yet."""
         self._settle(self.future.set_exception, error)
 
+    def abandon(self) -> None:
+        """End the greenlet where it waits, so that it gives back what it holds."""
+        if self.greenlet is not None and not self.greenlet.dead:
+            self.greenlet.throw(CallCancelledError)
+
     def _settle(self, settle: Callable[[Any], None], value: object) -> None:
         try:
             settle(value)
@@ -164,6 +169,7 @@ class TranslationWorker:
                 self.restarts += 1
                 for call in self._calls:
                     call.fail(error)
+                    call.abandon()
                 self._reset()
             self._turn_begun = 0.0
 
@@ -185,7 +191,7 @@ class TranslationWorker:
                 call.greenlet = greenlet(call.run)
                 call.greenlet.switch()
             elif call.future.cancelled():
-                call.greenlet.throw(CallCancelledError)
+                call.abandon()
         for ticket in self._searches.step():
             self._waiting[ticket].switch()
         self._calls = [call for call in self._calls if call.greenlet and not call.greenlet.dead]

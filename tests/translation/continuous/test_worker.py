@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -198,6 +199,12 @@ def test_error_of_the_worker_itself_restarts_it(
             submitted(worker, some_lines(2)).result(SECONDS)
     assert submitted(worker, ["abc"]).result(SECONDS)
     assert worker.restarts == 1
+    # What the failed calls held was given back.
+    worker.close(SECONDS)
+    closing = threading.Thread(target=worker._translator.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not closing.is_alive()
 
 
 def test_closed_worker_finishes_what_it_has_and_takes_no_more() -> None:
