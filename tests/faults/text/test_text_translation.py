@@ -177,10 +177,11 @@ def test_cleaning_of_a_million_marks_is_linear(unit: str) -> None:
 @pytest.mark.slow
 @fault("T9")
 def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
-    translator, copying = copying_translator()
     line = "words and words and words, " * 40_000
 
     def measured() -> NoReturn:
+        # Built in this process: after a fork, a translator gives itself a new search.
+        translator, copying = copying_translator()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         (translation,) = translator.translate([line])
         assert translation.text == line.strip()
