@@ -85,6 +85,7 @@ PURPOSES = {
     "search": "beam search, sampling, constraints, length penalties",
     "search/arrays": "array operations of a search, in NumPy and in torch",
     "server": "nmt serve: translation over HTTP",
+    "server/libretranslate": "the interface of LibreTranslate",
     "server/page": "the page to translate by hand",
     "storage": "writes all files atomically; manifests and checks",
     "terminal": "console, progress bars, line wrapping",

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from nmt_cli.errors import NmtError
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.cross_origin import cross_origin
-from nmt_cli.server.libretranslate import LibreTranslate
+from nmt_cli.server.libretranslate.handlers import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
 from nmt_cli.server.page.page import page_and_policy
 from nmt_cli.server.refusals import Refusal, RefusedError
@@ -77,6 +77,8 @@ class Server:
         other = LibreTranslate(self._service, self._tokens, self._service.text)
         return [
             self._route("/translate", other.translate, "POST", is_open=True),
+            self._route("/translate_file", other.translate_file, "POST", is_open=True),
+            self._route("/download_file/{name}", other.download_file, "GET", is_open=True),
             self._route("/detect", other.detect, "POST", is_open=True),
             self._route("/languages", other.languages, "GET", is_open=True),
             self._route("/frontend/settings", other.settings, "GET", is_open=True),

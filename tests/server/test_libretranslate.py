@@ -116,7 +116,7 @@ def test_detection_tells_the_languages_of_a_model_apart(server: RunningServer) -
 
     from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
     from nmt_cli.server.bodies import Tokens
-    from nmt_cli.server.libretranslate import LibreTranslate
+    from nmt_cli.server.libretranslate.handlers import LibreTranslate
 
     class Statistics:
         language_odds = log_odds(

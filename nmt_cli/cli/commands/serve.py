@@ -161,6 +161,7 @@ def _require_libraries() -> None:
     try:
         import greenlet  # noqa: F401
         import prometheus_client  # noqa: F401
+        import python_multipart  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -8,6 +8,7 @@ import math
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.names import ENGLISH_NAMES
 from nmt_cli.data.languages.trigrams import line_sums
 from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.markup.marked_text import raw_text
+from nmt_cli.documents.kinds import KINDS, kind_by_suffix
 from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
+from nmt_cli.server.libretranslate.uploads import read_upload
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
@@ -52,6 +57,7 @@ class LibreTranslate:
         self._service = service
         self._tokens = tokens
         self._text = text
+        self._files = TranslatedFiles()
         languages = service.config.languages
         self._languages = languages.src, languages.tgt
 
@@ -72,6 +78,40 @@ class LibreTranslate:
         if not asked.is_list:
             result = {name: values[0] for name, values in result.items()}
         return _answer(result)
+
+    async def translate_file(self, request: Request) -> Response:
+        """Translate a document; the answer has the address of the translated one."""
+        self._service.require_room()
+        upload = await read_upload(request, self._service.limits)
+        self._require_key(upload.fields, request)
+        self._require_languages(upload.fields)
+        kind = kind_by_suffix(upload.name)
+        if kind is None:
+            hint = f"known suffixes: {' '.join(_suffixes())}"
+            raise RefusedError(400, "files of this kind cannot be translated", hint)
+        document = DocumentText(kind, upload.data)
+        page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
+        data, read, _ = await self._service.translate_document(page, request)
+        name = PurePosixPath(upload.name.replace("\\", "/"))
+        key = self._files.add(f"{name.stem}_{self._languages[1]}{name.suffix.lower()}", data)
+        result: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
+        if upload.fields.get("source") == AUTO:
+            text = "\n".join(map(raw_text, read.segments))
+            result["detectedLanguage"] = self._detected(text)
+        return _answer(result)
+
+    async def download_file(self, request: Request) -> Response:
+        """A translated document, by the name that was given for it."""
+        file = self._files.get(request.path_params["name"])
+        if file is None:
+            raise RefusedError(404, "there is no such file, or no longer")
+        quoted = urllib.parse.quote(file.name, safe="")
+        # A page that somebody uploaded must not run as a page of this server.
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quoted}",
+            "x-content-type-options": "nosniff",
+        }
+        return Response(file.data, media_type="application/octet-stream", headers=headers)
 
     async def languages(self, request: Request) -> Response:
         """The languages, each with those that it can be translated to."""
@@ -96,12 +136,12 @@ class LibreTranslate:
             {
                 "apiKeys": self._tokens.are_needed,
                 "charLimit": self._service.limits.characters,
-                "filesTranslation": False,
+                "filesTranslation": True,
                 "frontendTimeout": 500,
                 "keyRequired": self._tokens.are_needed,
                 "language": {"source": src, "target": tgt},
                 "suggestions": False,
-                "supportedFilesFormat": [],
+                "supportedFilesFormat": _suffixes(),
             }
         )
 
@@ -122,27 +162,35 @@ class LibreTranslate:
         # curl sends JSON as a form unless it is told otherwise; no form begins with a brace.
         is_json = kind == "application/json" or body.lstrip()[:1] == b"{"
         fields = parse_json(body) if is_json else _form(body)
+        self._require_key(fields, request)
+        return fields
+
+    def _require_key(self, fields: Mapping[str, Any], request: Request) -> None:
         key = fields.get("api_key", "")
         is_allowed = isinstance(key, str) and self._tokens.allow(key)
         if not is_allowed and not self._tokens.allow_header(request):
             raise RefusedError(403, "a valid api_key is needed")
-        return fields
 
     def _asked(self, fields: Mapping[str, Any]) -> _Asked:
         """The request; raises RefusedError for fields that are missing or wrong."""
         given = fields.get("q")
         texts = _texts(given)
         require_characters(texts, self._service.limits)
+        source = self._require_languages(fields)
+        chosen = fields.get("format") or "text"
+        if chosen not in FORMATS:
+            raise RefusedError(400, "format must be text or html")
+        return _Asked(texts, isinstance(given, list), source, chosen, self._alternatives(fields))
+
+    def _require_languages(self, fields: Mapping[str, Any]) -> str:
+        """The source language, or AUTO; raises RefusedError for languages of other models."""
         source, target = (self._language(fields, name) for name in ("source", "target"))
         src, tgt = self._languages
         if source not in (AUTO, src):
             raise RefusedError(400, f"{source} cannot be translated from", f"known: {src}")
         if target != tgt:
             raise RefusedError(400, f"{target} cannot be translated to", f"known: {tgt}")
-        chosen = fields.get("format") or "text"
-        if chosen not in FORMATS:
-            raise RefusedError(400, "format must be text or html")
-        return _Asked(texts, isinstance(given, list), source, chosen, self._alternatives(fields))
+        return source
 
     def _language(self, fields: Mapping[str, Any], name: str) -> str:
         """A language as the model calls it, where it is one of its languages."""
@@ -203,6 +251,11 @@ class LibreTranslate:
         odds = float(line_sums(encoded, self._text.language_odds)[0][0])
         certainty = round(100 / (1 + math.exp(-min(abs(odds), 50.0))))
         return {"confidence": certainty, "language": src if odds >= 0 else tgt}
+
+
+def _suffixes() -> list[str]:
+    """The suffixes of documents that can be translated."""
+    return [suffix for kind in KINDS.values() for suffix in kind.suffixes]
 
 
 def _texts(value: object) -> list[str]:

@@ -1,0 +1,51 @@
+"""Keeps translated files until their clients fetch them."""
+
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+MAX_FILES = 100
+MAX_BYTES = 64 << 20
+SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class TranslatedFile:
+    """A file: its name at the client, its content, and when it was made, in monotonic seconds."""
+
+    name: str
+    data: bytes
+    made: float
+
+
+class TranslatedFiles:
+    """Files in memory, by names that nobody can guess.
+
+    A file is kept for `SECONDS`. The oldest give way when there are more than `MAX_FILES`, or
+    more than `MAX_BYTES` in all.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, TranslatedFile] = {}
+
+    def add(self, name: str, data: bytes) -> str:
+        """Keep a file; returns the name by which it is found, which has the same suffix."""
+        key = secrets.token_hex(16) + PurePosixPath(name).suffix
+        self._files[key] = TranslatedFile(name, data, time.monotonic())
+        self._drop()
+        return key
+
+    def get(self, key: str) -> TranslatedFile | None:
+        """The file of this name, or None if it is not kept, or no longer."""
+        self._drop()
+        return self._files.get(key)
+
+    def _drop(self) -> None:
+        size = sum(len(file.data) for file in self._files.values())
+        oldest_allowed = time.monotonic() - SECONDS
+        for key, file in list(self._files.items()):
+            is_old = file.made < oldest_allowed
+            if not is_old and len(self._files) <= MAX_FILES and size <= MAX_BYTES:
+                return
+            size -= len(self._files.pop(key).data)
