@@ -15,8 +15,8 @@ PACKAGE = "nmt-cli"
 # The same package without torch, for translating and scoring.
 RUNTIME = "nmt-cli-runtime"
 # They have the same files: removing one after the other was installed would remove those.
-WITH_TORCH = f"pip install {PACKAGE}"
-WITH_TORCH_INSTEAD = f"pip uninstall {RUNTIME} && {WITH_TORCH}"
+WITH_TORCH = f"install {PACKAGE}: pip install . (in a clone of nmt)"
+WITH_TORCH_INSTEAD = f"pip uninstall {RUNTIME}, and {WITH_TORCH}"
 
 
 class _Listener:

@@ -86,8 +86,9 @@ class StoredModel:
         stored = read_model(self.directory)
         if stored.digest != self.digest:
             raise DataError(
-                f"`{self.directory}` has other weights now than when it was loaded",
-                "load the model again",
+                f"`{self.directory}` has other weights now than when it was loaded: "
+                "`nmt train` has published better ones",
+                "run the command again (in Python: load the model again)",
             )
         return stored
 

@@ -11,6 +11,7 @@
 # training, BLEU of the whole test set, and of its short, middle and long sentences (a third each,
 # by words of the source). Run it again to resume after an interruption.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 
 if [ $# -lt 3 ] || [ $# -gt 4 ]; then
   echo "usage: $0 PROJECT SRC TGT [STEPS]" >&2

@@ -8,6 +8,7 @@
 # validation pairs. Run it again to resume after an interruption. One seed each: differences below
 # a point of BLEU are noise. The results are in docs/results.md.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
 
 enter_project en-de runs/comparisons train val test_2016_flickr "$@"

@@ -11,6 +11,7 @@
 # that everything works; STEPS (default 4500) is the number of training steps: two hours. Needs
 # `nmt` on the PATH. The results are in docs/results.md.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/parsing.sh"
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
@@ -35,6 +36,7 @@ for split in train dev test; do
 done
 
 steps=${STEPS:-4500}
+interval=$((steps < 30 ? 1 : steps / 30))
 subwords=()
 case ${SIZE:-small} in
   small)
@@ -45,10 +47,10 @@ case ${SIZE:-small} in
       model.d_ff=1024 model.heads=4 model.norm_order=pre model.dropout=0.2 \
       train.batch_tokens=2000 train.max_steps="$steps" train.optimizer=muon \
       train.learning_rate=4e-3 train.warmup_steps=150 train.schedule=linear train.precision=fast \
-      train.checkpoint_every="$((steps / 30))" train.validate_every="$((steps / 30 * 4))" \
+      train.checkpoint_every="$interval" train.validate_every="$((interval * 4))" \
       train.validation_sentences=50 ;;
   tiny)
-    parse_and_score 90 model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
+    parse_and_score 200 model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
       train.batch_tokens=200 train.max_steps=4 train.warmup_steps=4 train.checkpoint_every=2 \
       train.validation_sentences=0 ;;
   *)

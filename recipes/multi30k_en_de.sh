@@ -9,6 +9,7 @@
 # steps: 40 minutes on two cores without AVX-512. Needs `nmt` on the PATH. The results are in
 # docs/results.md.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
 
 enter_project en-de runs/multi30k train val test_2016_flickr "$@"
@@ -17,6 +18,7 @@ steps=${STEPS:-1350}
 nmt train --max-steps "$steps" --set model.norm_order=pre --set model.dropout=0.15 \
   --set train.batch_tokens=3000 --set train.optimizer=muon --set train.learning_rate=5e-3 \
   --set train.warmup_steps=100 --set train.schedule=linear --set train.precision=fast \
-  --set train.checkpoint_every="$((steps / 30))" --set train.validate_every="$((steps / 6))" \
+  --set train.checkpoint_every="$((steps / 30 + (steps < 30)))" \
+  --set train.validate_every="$((steps / 6 + (steps < 6)))" \
   --set train.validation_sentences=200
 translate_and_score

@@ -15,6 +15,7 @@
 # the rows apart. SIZE=tiny learns nothing but shows that everything works. The results of
 # SIZE=small are in docs/results.md; nobody has run it at full size yet.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
 
 # The rows, with their settings at SIZE=small, where the base model has 3 layers, d_model 128, d_ff
@@ -103,6 +104,12 @@ row() {
   mv "$folder/bleu.part" "$folder/bleu.json"
 }
 
+for name in ${ROWS:-}; do
+  if ! table3_rows | cut -d " " -f 1 | grep -qx -- "$name"; then
+    echo "error: ROWS: there is no row $name; rows are" $(table3_rows | cut -d " " -f 1) >&2
+    exit 2
+  fi
+done
 read_size "$@"
 seeds=${SEEDS-$([ "${SIZE:-paper}" = paper ] || echo 2 3)}
 while read -r preset small; do

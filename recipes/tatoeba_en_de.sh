@@ -9,6 +9,7 @@
 # Run it again to resume after an interruption. Needs `nmt` on the PATH. The results are in
 # docs/results.md.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
 
 enter_project en-de runs/tatoeba train dev test "$@"

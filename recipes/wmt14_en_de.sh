@@ -14,6 +14,7 @@
 # nothing but shows that everything works. Needs `nmt`, `sacrebleu` and curl on the PATH. Nobody has
 # run it on the whole text yet.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/wmt14.sh"
 
 subwords=(--subwords bpe --vocab-size 37000 --joint)

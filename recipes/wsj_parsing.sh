@@ -11,6 +11,7 @@
 # runs/wsj). Run it again to resume after an interruption. Needs `nmt` on the PATH. Nobody has run
 # it on the treebank itself yet.
 set -euo pipefail
+. "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/parsing.sh"
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then

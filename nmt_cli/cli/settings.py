@@ -130,8 +130,14 @@ def model_option(model: str) -> str:
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
     """The search settings of the model, overridden by those that the user gave here.
 
-    Raises UsageError or ConfigError if they conflict.
+    Raises UsageError or ConfigError if they conflict, and for settings that a trained model fixes.
     """
+    for key, origin in resolved.origins.items():
+        if key.startswith("model.") and origin == "--set":
+            raise UsageError(
+                f"--set {key}: a trained model has its own settings of this kind",
+                "`nmt train` takes it; the settings of a search begin with `search.`",
+            )
     given = {
         key: value
         for key, value in flatten(resolved.config).items()

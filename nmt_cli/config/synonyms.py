@@ -17,6 +17,11 @@ COMMANDS = {
     "convert": "export",
     "inspect": "info",
     "show": "info",
+    "quantize": "export",
+    "merge": "average",
+    "clean": "prepare",
+    "stats": "prepare",
+    "test": "score",
     "sacrebleu": "score",
     "preprocess": "prepare",
     "tokenize": "prepare",
@@ -86,6 +91,9 @@ ADVICE = {
     ("train", "--resume"): "training resumes by itself: run the same command again",
     ("train", "--continue"): "training resumes by itself: run the same command again",
     ("train", "--restore"): "training resumes by itself: run the same command again",
+    ("train", "--device"): (
+        "training uses all GPUs, or --gpus N of them; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
+    ),
     ("train", "--cpu"): (
         "without a GPU training runs on the CPU by itself; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
     ),
@@ -98,6 +106,22 @@ ADVICE = {
         for command in ("serve", "info", "export")
         for name in ("--model", "-m")
     },
+    ("prepare", "--valid-tsv"): "the project names it: nmt init --valid-tsv FILE, or `data.valid`",
+    ("prepare", "--test"): "the project names it: nmt init --test SRC TGT, or `data.test`",
+    ("prepare", "--test-tsv"): "the project names it: nmt init --test-tsv FILE, or `data.test`",
+    **{
+        ("translate", name): "the text is an argument or comes from a pipe: nmt translate FILE"
+        for name in ("-i", "-s")
+    },
+    **{
+        ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
+        for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")
+    },
+    ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
+    **{
+        ("init", name): "the languages are named by --src-lang and --tgt-lang"
+        for name in ("-s", "-t", "--src", "--tgt", "--source", "--target")
+    },
     ("config", "--preset"): (
         "`nmt config show --preset big` shows the settings of a preset; `nmt config presets` "
         "compares all presets"
@@ -106,6 +130,7 @@ ADVICE = {
 
 # What an option takes, where its name promises something else to users of other toolkits.
 VALUES = {
+    "--gpus": "give a number of GPUs; with CUDA_VISIBLE_DEVICES=-1 training runs on the CPU",
     "--max-hours": "give hours, such as 0.25 for 15 minutes",
     "--length-penalty": (
         "--length-penalty names a formula; --alpha X sets its exponent, such as --alpha 0.6"
@@ -115,6 +140,8 @@ VALUES = {
 # What to do instead of giving more arguments than a command takes.
 EXTRA_ARGUMENTS = {
     "translate": "only one file is translated at a time; -o FILE names the file to write",
+    "init": "name the text with options: --train SRC TGT, --valid SRC TGT, --test SRC TGT",
+    "train": "name the prepared corpus with --corpus DIR, and the model's directory with --out",
     "attention": "put the sentence in quotation marks; --target TEXT gives its translation",
 }
 

@@ -26,7 +26,7 @@ def read_toml(data: bytes) -> dict[str, Any]:
     >>> read_toml(b"[model]\\nheads = 4")
     {'model': {'heads': 4}}
     """
-    text = data.decode("utf-8")
+    text = data.decode("utf-8-sig")
     # Strings are replaced by one letter, because their dots separate nothing.
     if _LONG_KEY.search(_STRINGS.sub("x", text)):
         raise ValueError(f"a key has more than {MOST_PARTS} parts")

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import resource
@@ -27,6 +28,13 @@ PACKAGES = {
     "torch": "torch", "numpy": "numpy", "sentencepiece": "sentencepiece", "sacrebleu": "sacrebleu",
     "sacremoses": "sacremoses", "safetensors": "safetensors", "typer": "typer", "rich": "rich",
     "tqdm": "tqdm", "tomli-w": "tomli_w", "jaxtyping": "jaxtyping",
+}  # fmt: skip
+# The modules of each extra.
+EXTRAS = {
+    "serve": ("starlette", "uvicorn", "greenlet", "prometheus_client", "python_multipart"),
+    "documents": ("lxml", "markdown_it", "polib", "pysubs2"),
+    "ctranslate2": ("ctranslate2",), "huggingface": ("transformers",), "marian": ("yaml",),
+    "onnx": ("onnx", "onnxruntime"), "png": ("resvg_py",),
 }  # fmt: skip
 # What nmt-cli-runtime does without.
 OF_TORCH = ("torch", "jaxtyping")
@@ -58,7 +66,7 @@ def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None)
     compiled kernels, if any.
     """
     checks: list[Callable[[], Check]] = [
-        _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ),
+        _python, _packages, _zstd, _extras, _torch, _gpus, _cores, lambda: _threads(environ),
         lambda: _kernels(cache), _graphs, _memory,
         _shared_memory, lambda: _disk(folder), lambda: _writing(folder), _temporary_files,
         _open_files, _locale,
@@ -105,6 +113,18 @@ def _zstd() -> Check:
             return Check("compressed text", "ok", "gz, bz2, xz and zst")
     found = f"gz, bz2 and xz; for zst: {install_command('zstd')}"
     return Check("compressed text", "ok", found)
+
+
+def _extras() -> Check:
+    missing = [
+        extra
+        for extra, modules in EXTRAS.items()
+        if any(importlib.util.find_spec(module) is None for module in modules)
+    ]
+    found = ", ".join(extra for extra in EXTRAS if extra not in missing) or "none"
+    if missing:
+        found += f"; not installed: {', '.join(missing)}, such as {install_command(missing[0])}"
+    return Check("extras", "ok", found)
 
 
 def _torch() -> Check:

@@ -109,8 +109,9 @@ def _schedule(config: Config, _: Path | None) -> str:
     from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
 
     train, d_model = config.train, config.model.d_model
+    guessed = ""
     if train.max_steps == "auto":
-        # The steps for a corpus of a million tokens.
+        guessed = " (max_steps: auto, here for a million tokens)"
         config = with_values(config, {"train.max_steps": STEPS})
         train = config.train
     last = max(max_steps(train), 2)
@@ -124,12 +125,16 @@ def _schedule(config: Config, _: Path | None) -> str:
         points = [(step, learning_rate(step, settings, d_model)) for step in steps]
         shown.append(Curve(name, points, bold=name == train.schedule))
     peak = max(value for curve in shown for _, value in curve.points)
+    highest = max(value for _, value in shown[0].points)
+    is_paper = train.schedule == "inverse_sqrt"
+    equation = " (section 5.3, equation 3)" if is_paper else ""
+    scale = f"d_model {d_model:,}" if is_paper else f"highest {highest:g}"
     box = Box(84, 70, 640, 320)
     inside = [
-        label(20, 28, "Learning rate (section 5.3, equation 3)", kind="title"),
+        label(20, 28, f"Learning rate{equation}", kind="title"),
         label(
-            20, 48, f"d_model {d_model:,}, warmup_steps {train.warmup_steps:,}, "
-            f"schedule {train.schedule} (bold)", kind="faint",
+            20, 48, f"{scale}, warmup_steps {train.warmup_steps:,}, "
+            f"schedule {train.schedule} (bold){guessed}", kind="faint",
         ),
         *curves(box, Axis(1, last, "step"), Axis(0, 1.05 * peak, ""), shown),
     ]  # fmt: skip

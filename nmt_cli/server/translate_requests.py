@@ -22,6 +22,8 @@ OPTIONS: dict[str, type] = {
     "beam": int, "n_best": int, "alignment": bool, "sentences": str, "markup": str,
     "keep_numbers": bool, "retry": bool, "replace_unknown": bool,
 }  # fmt: skip
+# What other servers call the text.
+OTHER_NAMES = ("text", "texts", "q", "input", "source", "src")
 FIELDS = ("lines", "document", "glossary", *OPTIONS)
 TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
 
@@ -63,7 +65,10 @@ def parse_request(
     """
     for name in fields:
         if name not in FIELDS:
-            raise RefusedError(400, f"there is no field `{name[:40]}`", did_you_mean(name, FIELDS))
+            hint = did_you_mean(name, FIELDS)
+            if name in OTHER_NAMES:
+                hint = 'the text is a list of lines: {"lines": ["first line", "second line"]}'
+            raise RefusedError(400, f"there is no field `{name[:40]}`", hint)
     if ("lines" in fields) == ("document" in fields):
         raise RefusedError(400, "give either `lines` or `document`")
     document = _document(fields["document"]) if "document" in fields else None

@@ -274,17 +274,18 @@ def _sha256(file: BinaryIO) -> str:
 
 def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> str:
     """The SHA-256 of `file`, of `size` bytes; raises DataError unless the entry accepts it."""
+    state, hint = "is damaged", "copy the directory again"
+    if path.suffix == ".toml":
+        state = "is damaged or was edited"
+        hint += "; give other settings as options, such as --alpha, or in nmt.toml"
     following = entry.get("next")
     accepted = [entry, following] if isinstance(following, dict) else [entry]
     candidates = [content for content in accepted if content.get("bytes") == size]
     if not candidates:
         raise DataError(
-            f"`{path}` is damaged: {size} bytes where {entry.get('bytes')} were written",
-            "copy the directory again",
+            f"`{path}` {state}: {size} bytes where {entry.get('bytes')} were written", hint
         )
     digest = _sha256(file)
     if all(content.get("sha256") != digest for content in candidates):
-        raise DataError(
-            f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"
-        )
+        raise DataError(f"`{path}` {state}: its SHA-256 differs from {MANIFEST}", hint)
     return digest

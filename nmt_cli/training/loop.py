@@ -205,6 +205,8 @@ def _timed(
 def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Report]:
     """Validate the last weights if that is not done yet, and mark the run as finished."""
     validation = _timed(run.validated, stop, monitor)
+    if not run.stopped:
+        _timed(run.compare_last, stop, monitor)
     if run.stopped:
         return
     note = f"finished: {run.finish()}"

@@ -16,7 +16,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, find_device, is_cpu, reference_engine
 from nmt_cli.inference.forced_pairs import Forcer
-from nmt_cli.installation import announce_torch
+from nmt_cli.installation import announce_torch, require_torch
 from nmt_cli.machine import cache_folder
 from nmt_cli.model_dir import read_model
 from nmt_cli.translation.callers.exclusive_use import ExclusiveUse
@@ -211,6 +211,7 @@ class Translator(LineTranslator[SearchConfig]):
         Raises DataError where the weights in its directory have changed since, UnavailableError
         where torch is not installed.
         """
+        require_torch("the reference model")
         announce_torch("the reference model")
         return self._model.reference
 

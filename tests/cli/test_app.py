@@ -119,7 +119,7 @@ class TestUsage:
             (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
-            (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--help"),
+            (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),
             (
                 ["translate", "a", "b"],
                 "nmt translate: got unexpected extra",

@@ -254,11 +254,9 @@ def test_junit_has_a_case_for_each_metric_threshold_and_baseline(nmt: Nmt) -> No
         "hyp.txt ref.txt",
     )
     cases = {case.get("name"): case for case in suite.findall("testcase")}
-    texts = ["Das ist es."] * 120, [REFERENCE * 30]
-    bleu, chrf = (metric.corpus_score(*texts).score for metric in (BLEU(), CHRF()))
     assert {name: case.get("classname") for name, case in cases.items()} == {
-        f"chrF2 {chrf:.2f}": "nmt.score.metric",
-        f"BLEU {bleu:.2f}": "nmt.score.metric",
+        "chrF2": "nmt.score.metric",
+        "BLEU": "nmt.score.metric",
         "chrF2 at least 1": "nmt.score.threshold",
         "BLEU at least 20": "nmt.score.threshold",
         "chrF2 not worse than old.txt": "nmt.score.baseline",
@@ -271,6 +269,7 @@ def test_junit_has_a_case_for_each_metric_threshold_and_baseline(nmt: Nmt) -> No
     assert messages.keys() == {
         "BLEU at least 20", "chrF2 not worse than old.txt", "BLEU not worse than old.txt",
     }  # fmt: skip
+    bleu = BLEU().corpus_score(["Das ist es."] * 120, [REFERENCE * 30]).score
     assert messages["BLEU at least 20"] == f"BLEU {bleu:.4f} is below 20"
     assert "tok:13a" in failed["BLEU at least 20"].text
     for element in (root, suite):

@@ -156,6 +156,12 @@ class TestNamesInErrors:
         with pytest.raises(UsageError, match=r"^search\.n_best=3 is more than --beam 2\n"):
             chosen_search(resolved, model)
 
+    def test_setting_of_a_trained_model_is_refused(self) -> None:
+        resolved = resolve_settings({}, ["model.layers=2"], environ={})
+        model = resolve_settings({}, [], environ={}).config
+        with pytest.raises(UsageError, match=r"^--set model\.layers: a trained model has its own"):
+            chosen_search(resolved, model)
+
 
 class TestConfigShow:
     def test_config_show_prints_a_valid_project_file(

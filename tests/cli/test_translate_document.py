@@ -90,6 +90,14 @@ def test_each_segment_is_translated_as_a_line(nmt, model: Path) -> None:
     assert b"<html lang=de>" in result.out
 
 
+def test_code_is_not_taken_for_another_language(nmt) -> None:
+    Path("code.html").write_text(
+        "<p>A dog <code>\u4e00\u4e8c\u4e09\u56db\u4e94</code> sleeps.</p>\n"
+    )
+    assert "the model does not know" not in nmt("--document", "code.html").err
+    Path("words.html").write_text("<p>\u4e00\u4e8c\u4e09\u56db\u4e94</p>\n")
+
+
 def test_output_file_is_written_and_not_replaced_without_force(nmt) -> None:
     assert nmt("--document", "page.html", "-o", "new.html").out == b""
     written = Path("new.html").read_bytes()

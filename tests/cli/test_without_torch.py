@@ -175,4 +175,4 @@ def test_what_needs_torch_says_so(folder: Path) -> None:
     for (arguments, _), (code, out, err) in zip(cases, answers_without_torch(cases), strict=True):
         assert (code, out) == (69, ""), (arguments, err)
         assert "needs torch, which is not installed" in err
-        assert "hint: pip install nmt-cli" in err
+        assert "hint: install nmt-cli: pip install . (in a clone of nmt)" in err

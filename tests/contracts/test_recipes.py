@@ -3,6 +3,7 @@
 import itertools
 import os
 import shlex
+import stat
 import subprocess
 from pathlib import Path
 
@@ -19,7 +20,7 @@ TABLE3 = ROOT / "recipes" / "table3.sh"
 RECIPES = sorted(
     path
     for path in (ROOT / "recipes").glob("*.sh")
-    if path.name != "lib.sh"
+    if path.name not in ("help.sh", "lib.sh")
     and "parsing" not in path.name
     and "wmt14" not in path.name
     and path.name != "before_attention.sh"
@@ -90,6 +91,29 @@ def test_recipe_calls_existing_commands_and_options(recipe, run, data, tmp_path)
     (tmp_path / "work" / "corpus").rmdir()
     _, again = run(recipe, str(data), "work")
     assert again == calls[1:]
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_recipe_prints_its_description(run, option: str) -> None:
+    recipes = [
+        path for path in (ROOT / "recipes").glob("*.sh") if path.stat().st_mode & stat.S_IXUSR
+    ]
+    assert len(recipes) >= 9
+    for recipe in recipes:
+        done, calls = run(recipe, option)
+        assert (done.returncode, calls, done.stderr) == (0, [], "")
+        assert f"recipes/{recipe.name} " in done.stdout
+        assert "set -euo" not in done.stdout
+
+
+def test_unknown_row_of_table_3_is_refused_before_any_work(
+    run, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("ROWS", "base heads-1")
+    done, calls = run(TABLE3, str(tmp_path), "work")
+    assert (done.returncode, calls) == (2, [])
+    assert "there is no row heads-1; rows are base table3-heads-1" in done.stderr
+    assert not (tmp_path / "work").exists()
 
 
 def settings_of(call: list[str]) -> dict[str, str]:

@@ -120,7 +120,7 @@ def test_training_names_the_package_to_install(installed: Path, tmp_path: Path) 
     done = run_installed(installed, tmp_path, "train", "--out", "x")
     assert done.returncode == 69
     assert "`nmt train` needs torch, which is not installed" in done.stderr
-    assert "pip install nmt-cli" in done.stderr
+    assert "install nmt-cli: pip install . (in a clone of nmt)" in done.stderr
 
 
 def test_its_metadata_and_record_are_those_of_a_wheel(runtime: Path) -> None:

@@ -100,7 +100,7 @@ def test_bad_tsv_rows_are_dropped_unless_most_are_bad(folder: Path) -> None:
     assert result.dropped == {"wrong number of columns": 2}
     assert (result.kept, result.findings[0].lines) == (300, ("8", "9"))
     (folder / "train.tsv").write_text("a\tb\tc\n" * 3 + "a\tb\n")
-    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; 3 of 4 lines"):
+    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; 3 of the first 4 lines"):
         prepare(config, folder / "corpus", force=True, workers=1)
 
 
@@ -270,7 +270,7 @@ class TestFilesInOtherLanguages:
         assert "the training text `pairs.tsv` is in de and en" in err
         command = err.split("swap the columns: ")[1].strip()
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-        assert main([*init, "swapped.tsv"]) == 0
+        assert main([*init, "pairs.swapped.tsv"]) == 0
 
     def test_sides_of_unknown_languages_are_compared(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

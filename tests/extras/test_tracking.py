@@ -18,6 +18,7 @@ from nmt_cli.errors import NoInputError, UnavailableError, UsageError
 from nmt_cli.extras.tracking import adapters, records
 from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun, TrackerKind, parse_trackers
 from nmt_cli.extras.tracking.curves import picture
+from nmt_cli.extras.tracking.records import summarise
 from nmt_cli.extras.tracking.tracker_thread import TrackerThread
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting import train_log
@@ -235,6 +236,22 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "runs/a", "small", "300", "200", "31.50", "49.00", "1,000", "1.50", "3.0e+15",
         "finished: 300 steps are done",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("best", "published", "step"),
+    [((100,), None, 100), ((100, 200), None, 200), ((100, 200), 300, 300), ((), None, 200)],
+)
+def test_runs_name_the_validation_of_the_published_weights(
+    best: tuple[int, ...], published: int | None, step: int
+) -> None:
+    """Where the log tells which: BLEU within chance of each other is not compared."""
+    records = [
+        {"step": number, "validation": {"nll": 3.0, "bleu": bleu, "best": number in best}}
+        for number, bleu in ((100, 30.0), (200, 30.4), (300, 29.9))
+    ]
+    records.append({"step": 300, "published": {"step": published} if published else None})
+    assert summarise(Path("run"), records).best_step == step
 
 
 def test_learning_curves_are_drawn_for_each_run(runs: Path, capsys) -> None:

@@ -408,6 +408,10 @@ def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting,
     reports.close()
     (checkpoint,) = Checkpoints(tmp_path / "run" / "checkpoints", 1, 1).all()
     assert average([checkpoint.directory], tmp_path / "model") == [checkpoint.directory]
+    # As `checkpoints/*` names them: with the states of the optimiser.
+    everything = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    assert len(everything) == 2
+    assert average(everything, tmp_path / "model", force=True) == [checkpoint.directory]
     model = load_model(tmp_path / "model").model
     for name, weight in checkpoint.weights().items():
         assert torch.equal(model.state_dict()[name], weight)

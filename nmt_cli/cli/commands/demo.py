@@ -51,7 +51,9 @@ def command(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.demo.files import DemoTexts
+    from nmt_cli.installation import require_torch
 
+    require_torch("nmt demo")
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))

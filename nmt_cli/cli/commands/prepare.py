@@ -206,7 +206,7 @@ def show(
         console.warning(note)
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
-            "some of the kept pairs look suspicious; "
+            "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
             "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE"
         )
     if prepared.reused:

@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Compare training runs by their logs: a table, and learning curves with --out.
 
-    The best validation of each run counts, by BLEU or, where it is not measured, by the loss.
+    The scores of a run are those of the validation that chose its published weights.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.tracking.records import find_runs, read_log, summarise

@@ -334,9 +334,10 @@ def best_line(published: "Published") -> list[str]:
     if published.perplexity is None:
         return []
     bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "
-    return [
-        f"best validation at step {published.step:,}: {bleu}perplexity {published.perplexity:.2f}"
-    ]
+    scores = f"{bleu}perplexity {published.perplexity:.2f}"
+    if published.comparison:
+        return [f"published at the end, step {published.step:,}: {scores}", published.comparison]
+    return [f"best validation at step {published.step:,}: {scores}"]
 
 
 def published_weights(published: "Published") -> str:

@@ -3,6 +3,7 @@
 Swapped files are an error; anything else that looks wrong is a warning.
 """
 
+import itertools
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -25,6 +26,14 @@ LINES_CHECKED = 2_000
 MIN_WRONG_SHARE = 0.6
 
 
+def swap_command(table: str, program: str = SWAP) -> str:
+    """The command that writes a table with its columns swapped into a file that does not exist."""
+    path = Path(table)
+    names = (f"{path.stem}.swapped{count}.tsv" for count in ("", *map(str, itertools.count(2))))
+    free = next(name for name in map(path.with_name, names) if not name.exists())
+    return f"{program} {shlex.quote(table)} > {shlex.quote(str(free))}"
+
+
 class TextFiles(NamedTuple):
     """Parallel files or one TSV file, and their role: training, validation or test."""
 
@@ -42,7 +51,7 @@ class TextFiles(NamedTuple):
         if len(self.paths) < 2:
             if Path(self.paths[0]).suffix != ".tsv":
                 return f"swap the columns of {self.shown}"
-            return f"swap the columns: {SWAP} {shlex.quote(self.paths[0])} > swapped.tsv"
+            return f"swap the columns: {swap_command(self.paths[0])}"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]
         return f"{option} {shlex.quote(self.paths[1])} {shlex.quote(self.paths[0])}"
 

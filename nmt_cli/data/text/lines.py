@@ -296,7 +296,8 @@ class LinePairs(Iterator[tuple[str, str]]):
     def _check_rows(self) -> None:
         """Raise DataError if most lines do not have two columns: this is not a TSV file."""
         if 2 * self.bad_rows > self.count:
-            raise self._bad_row(f"; {self.bad_rows:,} of {self.count:,} lines do not have 2")
+            of_all = f"{self.bad_rows:,} of the first {self.count:,} lines"
+            raise self._bad_row(f"; {of_all} do not have 2")
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
@@ -309,7 +310,10 @@ class LinePairs(Iterator[tuple[str, str]]):
             )
         hint = "each line must be: source, tab, target"
         if columns > 2:
-            hint += f"; to take the first two columns: {two_columns_command(self.src.name)}"
+            hint += (
+                f"; to take the columns 1 and 2: {two_columns_command(self.src.name)} "
+                "(-f takes the numbers of your two columns)"
+            )
         return DataError(
             f"`{self.src.name}`, line {line}: {counted(columns, 'column')}, 2 are needed{more}",
             hint,

@@ -95,8 +95,9 @@ def _folders(folder: Path) -> list[Path]:
 class RunSummary:
     """What the log of a run says; None where it does not say it.
 
-    step: the last one; best_step, bleu, perplexity: of the best validation; tokens_per_second: the
-    mean of the records; hours: of steps; state: finished with the reason, or `step N`.
+    step: the last one; best_step, bleu, perplexity: of the validation that chose the weights;
+    tokens_per_second: the mean of the records; hours: of steps; state: finished with the reason, or
+    `step N`.
     """
 
     run: str
@@ -115,7 +116,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
     """Summarise the records of the run in `model`."""
     last: Mapping[str, Any] = records[-1] if records else {}
     validated = [record for record in records if isinstance(record.get("validation"), Mapping)]
-    best: Mapping[str, Any] = max(validated, key=_quality, default={})
+    best = _best(validated, last)
     validation = best.get("validation", {})
     speeds = [record["tokens_per_second"] for record in records if "tokens_per_second" in record]
     tokens = sum(record.get("tokens", 0) for record in records if "tokens_per_second" in record)
@@ -138,6 +139,14 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         flops=last.get("flops"),
         state=ended[-1].partition(";")[0] if ended else f"at step {last.get('step', 0):,}",
     )
+
+
+def _best(validated: Sequence[Mapping[str, Any]], last: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The validation that chose the published weights; in logs that do not tell, the best one."""
+    chosen = [record for record in validated if record["validation"].get("best")]
+    step = (last.get("published") or {}).get("step")
+    chosen += [record for record in validated if record.get("step") == step]
+    return chosen[-1] if chosen else max(validated, key=_quality, default={})
 
 
 def _quality(record: Mapping[str, Any]) -> float:

@@ -12,7 +12,7 @@ from torch import Tensor
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model_dir import refresh_weights
+from nmt_cli.model_dir import read_model, refresh_weights
 from nmt_cli.plurals import counted
 from nmt_cli.training.evaluation.validation import OnProgress, validate
 from nmt_cli.training.optimizers.adam import Optimizer
@@ -28,6 +28,8 @@ MODEL = "the model"
 # The standard deviation of the difference in BLEU between two models, times the square root of the
 # number of sentences: 5 to 16 with checkpoints of runs on Multi30k and laws.
 BLEU_NOISE = 14.0
+# Sentences that are translated, at most, to compare the last average with the published weights.
+FINAL_SENTENCES = 2_000
 
 
 class WeightsCandidate(NamedTuple):
@@ -116,6 +118,49 @@ class ModelSelector:
             self.publish(state, chosen, validation)
         return validation
 
+    def compare_last(
+        self,
+        state: TrainState,
+        optimizer: Optimizer,
+        ema: MovingAverage | None,
+        poll: Callable[[], bool],
+    ) -> None:
+        """Publish the last average if it translates more validation pairs better.
+
+        At the end of a run, both are decoded on up to `FINAL_SENTENCES` pairs, because the first
+        `train.validation_sentences` may favour weights from long before. Afterwards the model has
+        its own weights again. Raises AbandonedError when `poll()` returns True.
+        """
+        sample = self._config.train.validation_sentences
+        text, published = self._corpus.valid_text, state.published
+        if text is None or published.get("bleu") is None or not sample < len(text[0]):
+            return
+        own, *averages = self.candidates(optimizer, ema)
+        if not averages or _is_published(averages[-1], state):
+            return
+        last, sentences = averages[-1], min(len(text[0]), FINAL_SENTENCES)
+        try:
+            arrays = read_model(self._out).weights
+            weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            before = self._validate(WeightsCandidate("", (), weights), poll, sentences=sentences)
+            after = self._validate(last, poll, sentences=sentences)
+            assert before.bleu is not None
+            assert after.bleu is not None
+            if after.bleu <= before.bleu:
+                return
+            # The BLEU of the usual sentences, with which a continued run compares.
+            validation = replace(
+                self._validate(last, poll, after), averaged=len(last.steps), weights=last.kind
+            )
+        finally:
+            copy_weights(self._model, own.weights)
+            place_training_weights(optimizer)
+        comparison = (
+            f"on {sentences:,} validation pairs: BLEU {after.bleu:.2f}, "
+            f"{before.bleu:.2f} with the weights of step {published['step']:,}"
+        )
+        self.publish(state, last, validation, comparison)
+
     def _is_better(self, validation: Validation, state: TrainState) -> bool:
         """Whether it beats what is published: by BLEU, if that is clear, else by perplexity."""
         published, perplexity = state.published_score, state.published.get("perplexity")
@@ -133,32 +178,47 @@ class ModelSelector:
         candidate: WeightsCandidate,
         poll: Callable[[], bool],
         losses: Validation | None = None,
+        sentences: int | None = None,
     ) -> Validation:
-        """The losses of a candidate, or its BLEU beside known `losses`."""
+        """The losses of a candidate; with known `losses`, or a number of `sentences`, its BLEU."""
         copy_weights(self._model, candidate.weights)
         return validate(
             self._model, self._config, self._corpus, self._device,
-            bleu=losses is not None, stop=poll, on_progress=self.on_progress, losses=losses,
+            bleu=bool(losses or sentences), stop=poll, on_progress=self.on_progress,
+            losses=losses, sentences=sentences,
         )  # fmt: skip
 
     def publish(
-        self, state: TrainState, chosen: WeightsCandidate, validation: Validation | None = None
+        self,
+        state: TrainState,
+        chosen: WeightsCandidate,
+        validation: Validation | None = None,
+        comparison: str = "",
     ) -> None:
         """Write these weights into the model directory; a failure is noted and tolerated.
 
-        validation: how good they are, None where nothing was measured.
+        validation: how good they are, None where nothing was measured; comparison: as in
+        `Published`.
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         metadata = {"step": str(state.step), "validation": score}
         if validation is not None and validation.confidence:
             metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
-        published = Published(state.step, chosen.kind, chosen.steps or (state.step,))
+        steps = chosen.steps or (state.step,)
+        published = Published(state.step, chosen.kind, steps, comparison=comparison)
         if validation is not None:
             published = replace(published, bleu=validation.bleu, perplexity=validation.perplexity)
         with self._checkpoints.write_failures.tolerate(MODEL, size):
             refresh_weights(self._out, chosen.weights, metadata)
             state.set_published(asdict(published), validation.score if validation else None)
+
+
+def _is_published(candidate: WeightsCandidate, state: TrainState) -> bool:
+    """Whether the model directory holds these weights."""
+    steps = candidate.steps or (state.step,)
+    published = state.published
+    return (candidate.kind, steps) == (published["weights"], tuple(published["steps"]))
 
 
 def early_stopping_reason(patience: int, stale: int) -> str:

@@ -42,18 +42,20 @@ def validate(
     stop: Callable[[], bool] = lambda: False,
     on_progress: OnProgress = lambda _done, _total: None,
     losses: Validation | None = None,
+    sentences: int | None = None,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
-    losses: an earlier validation of the same weights, whose losses are taken. Decoding uses the
-    configured search. The model is left in evaluation mode. Raises AbandonedError soon after
-    `stop()` returns True. on_progress: called repeatedly with the number of sentences decoded so
-    far, and of all; with (0, 0) before decoding.
+    losses: an earlier validation of the same weights, whose losses are taken. sentences: how many
+    are decoded, by default `train.validation_sentences`. Decoding uses the configured search. The
+    model is left in evaluation mode. Raises AbandonedError soon after `stop()` returns True.
+    on_progress: called repeatedly with the number of sentences decoded so far, and of all; with
+    (0, 0) before decoding.
     """
     assert corpus.valid is not None
     model.eval()
     validation = losses or _losses(model, config, corpus.valid, device, stop, on_progress)
-    count = config.train.validation_sentences
+    count = config.train.validation_sentences if sentences is None else sentences
     if not bleu or not count or corpus.valid_text is None:
         return validation
     sources, references = (side[:count] for side in corpus.valid_text)

@@ -39,7 +39,8 @@ class Published:
     """The weights that a model directory holds, and their quality in validation.
 
     step: of the validation that selected them; weights: current, mean or ema, as in Validation;
-    steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured.
+    steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured;
+    comparison: how they did on more validation pairs, if that is why they were chosen.
     """
 
     step: int
@@ -47,6 +48,7 @@ class Published:
     steps: tuple[int, ...]
     bleu: float | None = None
     perplexity: float | None = None
+    comparison: str = ""
 
 
 @dataclass(frozen=True)

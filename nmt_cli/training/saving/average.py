@@ -15,7 +15,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.training.saving.checkpoints import WEIGHTS, Checkpoints
+from nmt_cli.training.saving.checkpoints import OPTIMIZER_ENDING, WEIGHTS, Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
 from nmt_cli.translation.quality.checker import Confidence
 
@@ -43,6 +43,9 @@ def average(
             f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
             "choose another --out",
         )
+    if len(paths) > 1:
+        # `checkpoints/*` names the states of the optimiser, too.
+        paths = [path for path in paths if path.suffix != OPTIMIZER_ENDING] or paths
     first = _read_description(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
         paths = _choose(paths[0], first, last, best)
@@ -112,7 +115,9 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
     if len(chosen) < len(ranked) or not chosen:
         raise NoInputError(
             f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there",
-            "keep more of them with --set train.keep_best=N when training",
+            f"training keeps train.keep_best={train.keep_best} of them and the last "
+            f"{train.keep_last}: average those with --last {min(len(members), train.keep_last)}, "
+            "or train with --set train.keep_best=N",
         )
     return chosen
 

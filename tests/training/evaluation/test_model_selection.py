@@ -78,3 +78,64 @@ def test_perplexity_decides_where_bleu_differs_by_chance(judge) -> None:
 def test_without_bleu_the_loss_decides(judge) -> None:
     assert [judge.see(None, 5.0), judge.see(None, 6.0), judge.see(None, 4.0)] == [0, 1, 0]
     assert judge.published == [1, 3]
+
+
+class Comparisons(ModelSelector):
+    """A selector whose model has been published, with the BLEU of each number of sentences."""
+
+    def __init__(self, bleu: dict[tuple[str, int], float], pairs: int = 1_014) -> None:
+        corpus = SimpleNamespace(valid_text=(["a"] * pairs, ["b"] * pairs))
+        super().__init__(Config(), corpus, None, nn.Linear(1, 1), None, None)  # type: ignore[arg-type]
+        self.bleu = bleu
+        self.state = TrainState(step=525)
+        self.state.set_published(
+            {"step": 225, "weights": "mean", "steps": [200, 225], "bleu": 19.0}, 19.0
+        )
+        self.published: list[tuple[str, float | None, str]] = []
+
+    def candidates(self, *_):
+        yield WeightsCandidate("current", (), {})
+        yield WeightsCandidate("mean", (500, 525), {})
+
+    def _validate(self, candidate, poll, losses=None, sentences=None):
+        return replace(FOUND, bleu=self.bleu[candidate.kind, sentences or 200])
+
+    def publish(self, state, chosen, validation=None, comparison=""):
+        self.published.append((chosen.kind, validation.bleu, comparison))
+
+    def compare(self) -> list[tuple[str, float | None, str]]:
+        self.compare_last(self.state, SimpleNamespace(), None, lambda: False)  # type: ignore[arg-type]
+        return self.published
+
+
+@pytest.fixture
+def published_model(monkeypatch: pytest.MonkeyPatch, judge: Validations) -> None:
+    stored = SimpleNamespace(weights={})
+    monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.read_model", lambda _: stored)
+
+
+BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
+
+
+@pytest.mark.usefixtures("published_model")
+def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
+    comparison = "on 1,014 validation pairs: BLEU 17.54, 16.06 with the weights of step 225"
+    assert Comparisons(BLEU_OF_BOTH).compare() == [("mean", 18.3, comparison)]
+    assert Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.06}).compare() == []
+
+
+@pytest.mark.usefixtures("published_model")
+def test_last_average_is_compared_only_where_that_can_tell_more() -> None:
+    assert Comparisons({}, pairs=200).compare() == [], "the usual sentences are all there are"
+    selector = Comparisons({})
+    selector.state.published |= {"steps": [500, 525]}
+    assert selector.compare() == [], "it is published"
+    selector.state.published = {"bleu": None}
+    assert selector.compare() == [], "nothing was translated in validation"
+
+
+@pytest.mark.usefixtures("published_model")
+def test_comparison_of_many_pairs_is_limited() -> None:
+    bleu = {("", 2_000): 30.0, ("mean", 2_000): 31.0, ("mean", 200): 29.0}
+    [(_, _, comparison)] = Comparisons(bleu, pairs=9_000).compare()
+    assert comparison.startswith("on 2,000 validation pairs")

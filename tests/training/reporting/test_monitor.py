@@ -367,7 +367,10 @@ def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch)
     told: list[object] = []
     run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
     found = [event for event in told if isinstance(event, Validating)]
-    at_end = [(event.done, event.total) for event in found if event.step == 12]
+    # Without the comparison on all pairs, which comes last.
+    at_end = [
+        (event.done, event.total) for event in found if event.step == 12 and event.total in (0, 5)
+    ]
     assert at_end[0] == (0, 0)
     translated = [done for done, total in at_end if total]
     assert translated[0] == 0

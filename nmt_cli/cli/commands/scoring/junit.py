@@ -58,7 +58,8 @@ def report(
 
 
 def _metric_case(metric: str, score: "Score") -> Xml.Element:
-    case = _case("metric", f"{score.name} {score.value:.{score.digits}f}")
+    # Without the figure, so that programs that show a history know the case again.
+    case = _case("metric", score.name)
     interval = [f"{bound:.4f}" for bound in score.interval or ()]
     case.append(
         _properties(

@@ -1,7 +1,6 @@
 """Reads glossary, banned phrases and prefixes of `nmt translate`; warns of swapped columns."""
 
 import contextlib
-import shlex
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -44,6 +43,7 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
 
     Only the first lines are read, and none of stdin and pipes, which can be read only once.
     """
+    from nmt_cli.data.languages.checks import swap_command
     from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossary
     from nmt_cli.data.text.lines import read_lines
 
@@ -65,11 +65,11 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
     occurring = len(swapped.find(text))
     if not occurring:
         return ""
-    name, count = shlex.quote(str(glossary)), counted(occurring, "target form")
+    count = counted(occurring, "target form")
     return (
         f"no source term of `{glossary}` occurs in `{file}`, but {count} of it: are its "
         "columns swapped? The source term comes first; to swap them: "
-        f"{SWAP} {name} > swapped.tsv"
+        f"{swap_command(str(glossary), SWAP)}"
     )
 
 

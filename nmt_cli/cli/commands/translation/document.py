@@ -173,7 +173,7 @@ def _translations(
     segments: "Sequence[MarkedText]", work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
-    from nmt_cli.data.markup.marked_text import plain_text, raw_text
+    from nmt_cli.data.markup.marked_text import Text, plain_text, raw_text
     from nmt_cli.translation.lines.inputs import windows
 
     progress = LineProgress(work.console, lambda: len(segments), "segment")
@@ -181,7 +181,11 @@ def _translations(
     with progress.shown():
         for window in windows(iter(segments), length=lambda segment: len(raw_text(segment))):
             if not begin:
-                texts = [plain_text(segment) for segment in window]
+                # Code and addresses are not of the language.
+                texts = [
+                    "".join(piece.text for piece in segment if isinstance(piece, Text))
+                    for segment in window
+                ]
                 warn_of_misfit(texts, work.translator.steps[0], work.console)
             marked = work.translator.translate_marked(
                 window, search=work.search, constraints=work.constraints, first=begin,
