@@ -201,4 +201,5 @@ def _state(state: str) -> Response:
 async def _http_error(_: Request, error: HTTPException) -> Response:
     """The answer to a path or a method that does not exist."""
     headers = dict(error.headers or {})
-    return Refusal(RefusedError(error.status_code, error.detail.lower(), headers=headers))
+    hint = "GET /openapi.json describes all paths"
+    return Refusal(RefusedError(error.status_code, error.detail.lower(), hint, headers=headers))

@@ -42,6 +42,16 @@ class SearchOptions(TypedDict, total=False):
     shortlist: int
 
 
+# Options of other toolkits, and parts of constraints.
+OTHER_NAMES = {
+    **dict.fromkeys(("beam_size", "num_beams"), "did you mean `beam`?"),
+    **dict.fromkeys(("length_penalty", "lenpen"), "did you mean `alpha`?"),
+    **dict.fromkeys(("nbest", "num_return_sequences", "num_hypotheses"), "did you mean `n_best`?"),
+    **dict.fromkeys(("max_new_tokens", "max_decoding_length"), "did you mean `max_length`?"),
+    "glossary": 'give it as constraints=Constraints(glossary={"dog": "Hund"})',
+}
+
+
 def chosen_settings(
     config: Config, search: SearchConfig | None, options: Mapping[str, object]
 ) -> SearchConfig:
@@ -55,7 +65,8 @@ def chosen_settings(
     known = [field.name for field in dataclasses.fields(SearchConfig)]
     for name in options:
         if name not in known:
-            raise TypeError(f"translate() has no option `{name}`; {did_you_mean(name, known)}")
+            hint = OTHER_NAMES.get(name) or did_you_mean(name, known)
+            raise TypeError(f"translate() has no option `{name}`; {hint}")
     given = {f"search.{name}": value for name, value in options.items()}
     try:
         return with_values(dataclasses.replace(config, search=base), given).search
