@@ -45,7 +45,7 @@ class SearchOptions(TypedDict, total=False):
 # Options of other toolkits, and parts of constraints.
 OTHER_NAMES = {
     **dict.fromkeys(("beam_size", "num_beams"), "did you mean `beam`?"),
-    **dict.fromkeys(("length_penalty", "lenpen"), "did you mean `alpha`?"),
+    **dict.fromkeys(("lenpen", "length_penalty_weight"), "did you mean `alpha`?"),
     **dict.fromkeys(("nbest", "num_return_sequences", "num_hypotheses"), "did you mean `n_best`?"),
     **dict.fromkeys(("max_new_tokens", "max_decoding_length"), "did you mean `max_length`?"),
     "glossary": 'give it as constraints=Constraints(glossary={"dog": "Hund"})',

@@ -10,7 +10,7 @@ from nmt_cli.translation.calls import OTHER_NAMES, chosen_settings
     ("option", "hint"),
     [
         ("beam_size", "did you mean `beam`?"),
-        ("length_penalty", "did you mean `alpha`?"),
+        ("lenpen", "did you mean `alpha`?"),
         ("num_return_sequences", "did you mean `n_best`?"),
         ("glossary", "constraints=Constraints(glossary="),
         ("n_bset", "did you mean `n_best`?"),
