@@ -28,28 +28,42 @@ static inline floats NAME(load_bf16)(const uint16_t *from) {
     (ints){FOUR(place, 0, width), FOUR(place, 4, width), FOUR(place, 8, width),         \
            FOUR(place, 12, width)}
 #endif
-#define ADD_HALVES(width)                                                               \
-    _Pragma("GCC unroll 8") for (int i = 0; i < LANES / width / 2; i++) each[i] =       \
-        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(FIRST, width)) +         \
-        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(SECOND, width));
+/* Two vectors become one, in which parts of both alternate. GCC makes shuffles whose places are
+   constants of one instruction, and others element by element. */
+#define JOIN_HALVES(join, width)                                                        \
+    _Pragma("GCC unroll 8") for (int i = 0; i < width; i++) each[i] =                   \
+        join(__builtin_shuffle(each[i], each[i + width], PLACES(FIRST, width)),         \
+             __builtin_shuffle(each[i], each[i + width], PLACES(SECOND, width)));
+#if LANES == 4
+#define JOIN_EACH(join) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#elif LANES == 8
+#define JOIN_EACH(join) JOIN_HALVES(join, 4) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#else
+#define JOIN_EACH(join)                                                                 \
+    JOIN_HALVES(join, 8) JOIN_HALVES(join, 4) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#endif
+#define SUM(a, b) ((a) + (b))
 
-/* The sums of LANES vectors, one in each lane. */
+/* The sums of LANES vectors, one in each lane; the vectors are overwritten. */
 static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
 #ifdef __clang__
     floats sums;
     for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
     return sums;
 #else
-    /* Two vectors become one, in which parts of both alternate. GCC makes shuffles whose places are
-       constants of one instruction, and others element by element. */
-    ADD_HALVES(1)
-    ADD_HALVES(2)
-#if LANES > 4
-    ADD_HALVES(4)
+    JOIN_EACH(SUM)
+    return each[0];
 #endif
-#if LANES > 8
-    ADD_HALVES(8)
-#endif
+}
+
+/* The greatest numbers of LANES vectors. */
+static inline __attribute__((always_inline)) floats NAME(greatest_each)(floats *each) {
+#ifdef __clang__
+    floats numbers;
+    for (int i = 0; i < LANES; i++) numbers[i] = NAME(greatest)(each[i]);
+    return numbers;
+#else
+    JOIN_EACH(NAME(greater))
     return each[0];
 #endif
 }
@@ -57,7 +71,9 @@ static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each)
 #undef SECOND
 #undef FOUR
 #undef PLACES
-#undef ADD_HALVES
+#undef JOIN_HALVES
+#undef JOIN_EACH
+#undef SUM
 
 /* Scores of LANES keys of `s` from `begin` on; past the last key, it is repeated. */
 static inline __attribute__((always_inline)) void NAME(attention_scores)(
