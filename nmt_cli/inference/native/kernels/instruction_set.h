@@ -7,6 +7,7 @@
 #define TILE_VECTORS (TILE_ROWS * TILE_PANELS * VECTORS)
 
 #include "simd.h"
+#include "attention.h"
 #include "quantize.h"
 #include "tile.h"
 #include "gemm.h"

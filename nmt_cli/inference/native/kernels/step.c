@@ -62,13 +62,13 @@ static void add_and_normalise(const pass_worker *w, const norm *n) {
 /* Attention of all rows and heads, by slots. */
 static void attend(const pass_worker *w, int64_t layer,
                    void (*attend_slot)(const pass_worker *, int64_t, int64_t, int64_t, int64_t)) {
-    const int64_t beam = w->state->beam, items = w->model->heads * beam;
+    const int64_t beam = w->state->beam, heads = w->model->heads;
     int64_t first, last;
-    find_range(&w->worker, (w->last - w->first) / beam * items, &first, &last);
-    for (int64_t next, item = first; item < last; item = next) {
-        const int64_t slot = item / items;
-        next = (slot + 1) * items < last ? (slot + 1) * items : last;
-        attend_slot(w, layer, w->first + slot * beam, item - slot * items, next - slot * items);
+    find_range(&w->worker, (w->last - w->first) / beam * heads, &first, &last);
+    for (int64_t next, head = first; head < last; head = next) {
+        const int64_t slot = head / heads;
+        next = (slot + 1) * heads < last ? (slot + 1) * heads : last;
+        attend_slot(w, layer, w->first + slot * beam, head - slot * heads, next - slot * heads);
     }
     barrier(&w->worker);
 }
@@ -130,7 +130,7 @@ static pass_worker make_worker(const worker *own, const pass_task *task) {
     w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * pointers;
     w.values = w.keys + pointers;
     w.pasts = (row_past *)w.keys - s->beam;
-    w.scores = (float *)w.pasts - s->longest - 2 * PANEL;
+    w.scores = (float *)w.pasts - TOGETHER * (s->longest + 2 * PANEL);
     return w;
 }
 
@@ -218,9 +218,9 @@ static void update_ancestors(const state *s, int64_t slot) {
    sentence of either side; inputs: of the widest product. */
 int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
     const int64_t pointer_bytes = beam * (2 * longest * sizeof(float *) + sizeof(row_past));
-    const int64_t attention_bytes = pointer_bytes + longest * sizeof(float) + 8 * PANEL;
+    const int64_t score_bytes = TOGETHER * (longest + 2 * PANEL) * sizeof(float);
     const int64_t ancestor_bytes = beam * longest * sizeof(int32_t);
-    return (product_bytes(inputs) + attention_bytes + ancestor_bytes + 63) / 64 * 64;
+    return (product_bytes(inputs) + pointer_bytes + score_bytes + ancestor_bytes + 63) / 64 * 64;
 }
 
 /* Compute the logits after the ids of the busy rows, of which those of the best blocks are written,

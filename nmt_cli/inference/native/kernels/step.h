@@ -69,6 +69,7 @@ typedef struct {
     /* Room for a slot: for `longest` keys and values of each row. */
     const float **keys, **values;
     row_past *pasts;
+    /* Room for the scores of a group of queries. */
     float *scores;
 } pass_worker;
 
@@ -81,8 +82,7 @@ void rotate_queries_and_keys(const pass_worker *);
 /* The output layer of all rows: the best words and the sums of exponentials. */
 void compute_head(const pass_worker *);
 
-/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`: items are
-   ordered by head, then by row. */
+/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`. */
 void decoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
                             int64_t last);
 void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
