@@ -31,7 +31,8 @@ def prepare(folder: Path, options: argparse.Namespace) -> Json:
     """Write what the workers read; the model's settings."""
     from lib.decode_peers import save_ctranslate2
     from lib.planted import TINY, planted_model, planted_settings
-    from lib.sentences import LONGEST_SOURCE, make_config, make_sources
+    from lib.sentences import LONGEST_SOURCE, make_sources
+    from lib.settings import make_config
     from safetensors.torch import save_file
 
     say("making the model")

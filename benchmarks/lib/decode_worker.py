@@ -52,7 +52,7 @@ def tell(facts: Json) -> None:
 
 def planted(folder: Path) -> Any:
     """The model that all of them run."""
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.model_weights import load_weights, open_weights
 
     config = make_config(json.loads((folder / "config.json").read_text()))
@@ -63,7 +63,7 @@ def planted(folder: Path) -> Any:
 
 def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
     """The engine that `nmt translate` chooses; the kernels need no torch."""
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.inference.engines import fastest_engine, kernels_of, native_engine
     from nmt_cli.inference.weights import TransformerArrays
     from nmt_cli.model_weights import open_weights, read_weights
@@ -139,7 +139,7 @@ def transformers(folder: Path, settings: Json) -> Translate:
 
     from lib.decode_peers import marian_weights
     from lib.peers import make_marian
-    from lib.sentences import make_config
+    from lib.settings import make_config
 
     torch.set_num_threads(settings["threads"])
     config = make_config(json.loads((folder / "config.json").read_text()))
