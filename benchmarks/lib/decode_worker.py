@@ -66,14 +66,14 @@ def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
     from lib.settings import make_config
     from nmt_cli.inference.engines import fastest_engine, kernels_of, native_engine
     from nmt_cli.inference.weights import TransformerArrays
-    from nmt_cli.model_weights import open_weights, read_weights
+    from nmt_cli.model_weights import LazyWeights, open_weights
 
     kernels, _ = kernels_of(cache)
     if kernels is None:
         return fastest_engine(planted(folder), None, precision)
     config = make_config(json.loads((folder / "config.json").read_text()))
     with open_weights(folder / "weights.safetensors") as file:
-        weights, _ = read_weights(file, config)
+        weights = LazyWeights(file, config)
     return native_engine(
         TransformerArrays(config.model, weights, consumes=True), kernels, precision
     )

@@ -4,7 +4,7 @@ Projections of the same input are joined into one, as the kernels compute them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.position_tables import SINUSOIDS, position_angles
 from nmt_cli.model.shapes import TIES, head_widths, stack_depths
 
-Weights = dict[str, np.ndarray]
+Weights = MutableMapping[str, np.ndarray]
 # The names of the weights of linear layers, except for the output layer.
 _LINEAR = re.compile(r"(en|de)coder\.\d+\.(self_attention|cross_attention|feed_forward)\..+")
 
@@ -78,10 +78,12 @@ class TransformerArrays:
     def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
         """weights: by the names of `model.shapes.transformer_shapes`, float32.
 
-        consumes: to save memory, weights of layers are removed as `layers` gives them.
+        consumes: to save memory, weights of layers are removed as `layers` gives them, and the
+        output layer's by `forget_output`.
         """
         self.config = config
         self._weights = weights
+        self._consumes = consumes
         self._take = weights.pop if consumes else weights.__getitem__
         self.d_k, self.d_v = head_widths(config)
         # The tables that were made, by their number of rows.
@@ -95,7 +97,26 @@ class TransformerArrays:
     @property
     def output(self) -> Projection:
         """The output layer."""
-        return Projection(self.embedding("output"), self._weights.get("output_bias"))
+        return Projection(self.embedding("output"), self.output_bias)
+
+    @property
+    def output_bias(self) -> np.ndarray | None:
+        """What is added to the logits, (words,), or None."""
+        return self._weights.get("output_bias")
+
+    def is_output(self, side: str) -> bool:
+        """Whether the embedding of the side src or tgt is the matrix of the output layer."""
+        ties = TIES[self.config.tie_embeddings]
+        return ties[side] == ties["output"]
+
+    def forget_output(self) -> None:
+        """Remove the matrix of the output layer, if weights are to be removed."""
+        if self._consumes:
+            del self._weights[f"embedding.{TIES[self.config.tie_embeddings]['output']}"]
+
+    def without_linears(self) -> "TransformerArrays":
+        """The weights that are left, without those of the linear layers."""
+        return TransformerArrays(self.config, self.unjoined())
 
     def layers(self, stack: str) -> Iterator[LayerArrays]:
         """The layers of the stack `encoder` or `decoder`, read as they are asked for."""
@@ -116,9 +137,7 @@ class TransformerArrays:
 
     def unjoined(self) -> Weights:
         """All weights but those of the linear layers: embeddings, norms, the output's bias."""
-        return {
-            name: weight for name, weight in self._weights.items() if not _LINEAR.fullmatch(name)
-        }
+        return {name: self._weights[name] for name in self._weights if not _LINEAR.fullmatch(name)}
 
     def last_norm(self, stack: str) -> NormWeights | None:
         """The norm after a stack with pre-norm."""

@@ -154,6 +154,12 @@ class PackedRows(NamedTuple):
         return cls(bf16_bits(weight) if precision == "bf16" else weight)
 
 
+def rows_of_panels(packed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The weights of these outputs, (rows, inputs), of float32 panels; see `in_panels`."""
+    weights: np.ndarray = packed[rows // PANEL, :, rows % PANEL]
+    return weights
+
+
 def bf16_bits(weight: np.ndarray) -> np.ndarray:
     """Finite float32 numbers rounded to the nearest bf16, of two the even one, as uint16."""
     bits = np.ascontiguousarray(weight, np.float32).view(np.uint32)

@@ -15,7 +15,8 @@ HEAD = "head"
 
 class PackedWeights(NamedTuple):
     """linears: the packed linear layers by name, such as `decoder.0.memory`; arrays: all other
-    weights; precision: of the packed ones, one of `linear.PRECISIONS`.
+    weights; precision: of the packed ones, one of `linear.PRECISIONS`. In float32, the matrix of
+    the output layer need not be among `arrays`.
     """
 
     arrays: TransformerArrays
@@ -26,11 +27,17 @@ class PackedWeights(NamedTuple):
     def of(cls, arrays: TransformerArrays, precision: str = "float32") -> "PackedWeights":
         """Pack copies of the linear layers."""
         arena = Arena()
+        output = PackedLinear.of(whole_blocks(arrays.output), precision, arena)
+        # In float32 the packed matrix has all that the model needs. It is packed first, so that the
+        # largest matrix is not in memory twice when all others are too.
+        if precision == "float32":
+            arrays.forget_output()
         linears = {
             name: PackedLinear.of(projection, precision, arena)
             for name, projection in _projections(arrays)
         }
-        return cls(arrays, linears, precision)
+        linears[HEAD] = output
+        return cls(arrays.without_linears(), linears, precision)
 
 
 def _projections(arrays: TransformerArrays) -> Iterator[tuple[str, Projection]]:
@@ -39,7 +46,6 @@ def _projections(arrays: TransformerArrays) -> Iterator[tuple[str, Projection]]:
         for index, layer in enumerate(arrays.layers(stack)):
             for part, projection in _parts(layer):
                 yield f"{stack}.{index}.{part}", projection
-    yield HEAD, whole_blocks(arrays.output)
 
 
 def _parts(layer: LayerArrays) -> Iterator[tuple[str, Projection]]:

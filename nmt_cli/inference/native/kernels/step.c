@@ -24,6 +24,16 @@ static void multiply(const pass_worker *w, const linear *l, const float *x, floa
     barrier(&w->worker);
 }
 
+/* Copy the embedding of a word. */
+static void look_up(const model *m, int64_t id, float *to) {
+    if (!m->embedded_in_panels) {
+        memcpy(to, m->embedding + id * m->d_model, sizeof(float) * m->d_model);
+        return;
+    }
+    const float *from = m->embedding + id / PANEL * PANEL * m->d_model + id % PANEL;
+    for (int64_t i = 0; i < m->d_model; i++) to[i] = from[i * PANEL];
+}
+
 static void embed(const pass_worker *w) {
     const model *m = w->model;
     const state *s = w->state;
@@ -33,11 +43,11 @@ static void embed(const pass_worker *w) {
         const int64_t slot = s->slots[row / s->beam], length = s->lengths[slot];
         const int64_t id = s->ids[slot * s->beam + row % s->beam];
         const int64_t position = length < m->position_rows ? length : m->position_rows - 1;
-        const float *from = m->embedding + id * m->d_model;
         const float *encoding = m->position_table + position * m->d_model;
         float *to = (m->pre_norm ? s->x : s->normed) + row * m->d_model;
+        look_up(m, id, to);
         for (int64_t i = 0; i < m->d_model; i++)
-            to[i] = from[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
+            to[i] = to[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
         if (m->pre_norm)
             w->kernels->normalise(&m->first_norm, to, 0, 0, s->normed + row * m->d_model,
                                   m->d_model);

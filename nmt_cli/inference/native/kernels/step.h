@@ -8,7 +8,8 @@ typedef struct {
     norm norms[3];
 } layer;
 
-/* first_norm: applied to the embedded input, with pre-norm. position_table (or null): added to the
+/* first_norm: applied to the embedded input, with pre-norm. embedding: a row for each word, or with
+   embedded_in_panels the packed float32 weights of the output layer. position_table (or null): added to the
    embeddings. cosines, sines (or null): the rotations of queries and keys. */
 typedef struct {
     const layer *layers;
@@ -17,6 +18,7 @@ typedef struct {
     linear head;
     const float *embedding, *position_table, *cosines, *sines;
     float scale;
+    int64_t embedded_in_panels;
 } model;
 
 /* Keys and values of a source: token t of head h of a layer l is (l * heads + h) * stride + t. */
