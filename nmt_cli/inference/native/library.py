@@ -18,6 +18,7 @@ SOURCES = Sources(
         ),
     },
     {
+        "nmt_next_rest": (_INTEGER, _INTEGER, _INTEGER, _INTEGER),
         "nmt_product_bytes": (_INTEGER,),
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,

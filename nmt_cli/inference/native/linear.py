@@ -14,7 +14,7 @@ from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.weights import Projection
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 
 PANEL = 16
 # The outputs of the output layer come in blocks of this many words.
@@ -119,10 +119,10 @@ class NativeLinear:
         self.linear = Linear(*map(address, layer[:4]), *layer[4:])
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The product with the rows of `x`, by `machine.compute_threads` threads."""
+        """The product with the rows of `x`, by `machine.kernel_threads` threads."""
         x = np.ascontiguousarray(x, np.float32)
         rows, inputs = x.shape
-        library, threads = self._kernels.library, compute_threads()
+        library, threads = self._kernels.library, kernel_threads()
         scratch = empty(threads * library.nmt_product_bytes(inputs), np.uint8)
         out = empty((rows, self.linear.outputs))
         completed = library.nmt_product(

@@ -13,7 +13,7 @@ from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 
 
 class NativeModel:
@@ -91,7 +91,7 @@ class NativeModel:
 
     def memory(self, ids: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """The output of the encoder, (tokens, d_model); a row depends on its own sentence only."""
-        rows, longest, threads = len(ids), max(lengths), compute_threads()
+        rows, longest, threads = len(ids), max(lengths), kernel_threads()
         self.encoder_stack.extend_positions(longest)
         size = self.kernels.library.nmt_step_bytes(self.encoder_stack.widest, longest, 1)
         buffers = {name: empty((rows, width)) for name, width in self.row_widths().items()}
