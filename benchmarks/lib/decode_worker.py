@@ -2,7 +2,8 @@
 
     python -m lib.decode_worker KIND FOLDER SETTINGS
 
-The folder holds config.json, weights.safetensors, ct2/ and sources.json. It tells when it is ready,
+The folder holds config.json, weights.safetensors, ct2/ and sources.json, and for a trained model
+names.json, the names of the ids in ct2/. It tells when it is ready,
 in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sentences`.
 """
 
@@ -120,13 +121,19 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
         str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
         intra_threads=settings["threads"],
     )  # fmt: skip
-    names = [token_name(token) for token in range(settings_of_model["model.tgt_vocab_size"])]
-    numbers = {name: number for number, name in enumerate(names)}
+    if (folder / "names.json").exists():
+        # This model's CTranslate2 form adds EOS to sources itself.
+        names, end = json.loads((folder / "names.json").read_text()), -1
+    else:
+        size = settings_of_model["model.tgt_vocab_size"]
+        names, end = {side: [*map(token_name, range(size))] for side in ("src", "tgt")}, None
+    numbers = {name: number for number, name in enumerate(names["tgt"])}
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
+        tokens = [[names["src"][number] for number in source[:end]] for source in sources]
         found = translator.translate_batch(
-            [[names[number] for number in source] for source in sources], beam_size=beam,
-            max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
+            tokens, beam_size=beam, max_batch_size=batch, length_penalty=ALPHA,
+            max_decoding_length=MOST_STEPS,
         )  # fmt: skip
         return [[numbers[name] for name in result.hypotheses[0]] + [EOS] for result in found]
 

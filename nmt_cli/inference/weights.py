@@ -78,8 +78,8 @@ class TransformerArrays:
     def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
         """weights: by the names of `model.shapes.transformer_shapes`, float32.
 
-        consumes: to save memory, weights of layers are removed as `layers` gives them, and the
-        output layer's by `forget_output`.
+        consumes: to save memory, weights of layers are removed as `layers` and `projections` give
+        them, and the output layer's by `forget_output`.
         """
         self.config = config
         self._weights = weights
@@ -123,6 +123,34 @@ class TransformerArrays:
         for index in range(self.depth(stack)):
             yield self._layer(f"{stack}.{index}", cross=stack == "decoder")
 
+    def projections(self, stack: str) -> Iterator[tuple[str, Projection]]:
+        """The linear layers of a stack, read as they are asked for, by names as `decoder.0.memory`.
+
+        The parts: joined, output, inner, outer, and in a decoder query, cross_output and memory.
+        """
+        parts = {
+            "joined": ("self_attention", ["query", "key", "value"]),
+            "output": ("self_attention", ["output"]),
+            "inner": ("feed_forward", self._inner_names),
+            "outer": ("feed_forward", ["outer"]),
+        }
+        if stack == "decoder":
+            parts |= {
+                "query": ("cross_attention", ["query"]),
+                "cross_output": ("cross_attention", ["output"]),
+                "memory": ("cross_attention", ["key", "value"]),
+            }
+        for index in range(self.depth(stack)):
+            for part, (sublayer, names) in parts.items():
+                yield (
+                    f"{stack}.{index}.{part}",
+                    self._joined(f"{stack}.{index}.{sublayer}", names),
+                )
+
+    @property
+    def _inner_names(self) -> list[str]:
+        return ["inner", "gate"] if self.config.activation == "swiglu" else ["inner"]
+
     def depth(self, stack: str) -> int:
         """The number of layers of the stack `encoder` or `decoder`."""
         return stack_depths(self.config)[stack == "decoder"]
@@ -147,7 +175,6 @@ class TransformerArrays:
         own, other, inner = (
             f"{layer}.{name}" for name in ("self_attention", "cross_attention", "feed_forward")
         )
-        gates = ["gate"] if self.config.activation == "swiglu" else []
         return LayerArrays(
             SelfAttentionArrays(
                 self._joined(own, ["query", "key", "value"]),
@@ -163,7 +190,7 @@ class TransformerArrays:
             if cross
             else None,
             FeedForwardArrays(
-                self._joined(inner, ["inner", *gates]),
+                self._joined(inner, self._inner_names),
                 self._joined(inner, ["outer"]),
                 self._norm(f"{inner}_norm"),
             ),
