@@ -127,7 +127,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
 def make_model(folder: Path, *, tiny: bool) -> Path:
     """A model directory of `base` with weights that were never trained, 32,000 subwords."""
     from lib.planted import planted_model, planted_settings
-    from lib.sentences import make_config
+    from lib.settings import make_config
 
     from nmt_cli.data.subwords.model import learn_subwords
     from nmt_cli.model_dir import save_model

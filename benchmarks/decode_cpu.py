@@ -2,6 +2,7 @@
 
     python benchmarks/decode_cpu.py --out decode_cpu.json
     python benchmarks/decode_cpu.py --precision int8 --threads 2 --peers ctranslate2
+    python benchmarks/decode_cpu.py --model nmt-demo/model --test nmt-demo/test.en
 
 Rates are output tokens a CPU second, with several threads a second of the wall; every translator is
 a process of its own, and they take turns.
@@ -9,10 +10,12 @@ a process of its own, and they take turns.
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +34,8 @@ def prepare(folder: Path, options: argparse.Namespace) -> Json:
     """Write what the workers read; the model's settings."""
     from lib.decode_peers import save_ctranslate2
     from lib.planted import TINY, planted_model, planted_settings
-    from lib.sentences import LONGEST_SOURCE, make_config, make_sources
+    from lib.sentences import LONGEST_SOURCE, make_sources
+    from lib.settings import make_config
     from safetensors.torch import save_file
 
     say("making the model")
@@ -45,6 +49,25 @@ def prepare(folder: Path, options: argparse.Namespace) -> Json:
     save_file(model.state_dict(), folder / "weights.safetensors")
     if {"ctranslate2", "ctranslate2-avx512"} & set(options.peers):
         save_ctranslate2(model, folder / "ct2")
+    return settings
+
+
+def prepare_trained(folder: Path, options: argparse.Namespace) -> Json:
+    """The same for a trained model and the first lines of a text; the model's settings."""
+    from nmt_cli.exchange.export import export_model
+    from nmt_cli.exchange.requirements import piece_names
+    from nmt_cli.model_dir import WEIGHTS, read_model
+
+    stored = read_model(options.model)
+    lines = options.test.read_text(encoding="utf-8").splitlines()[:64]
+    settings = {f"model.{name}": value for name, value in asdict(stored.config.model).items()}
+    names = {side: piece_names(stored.subwords, side) for side in ("src", "tgt")}
+    for name, content in (
+        ("config", settings), ("sources", stored.subwords.encode_source(lines)), ("names", names),
+    ):  # fmt: skip
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    shutil.copy(options.model / WEIGHTS, folder / "weights.safetensors")
+    export_model(options.model, "ctranslate2", folder / "ct2", check=False)
     return settings
 
 
@@ -123,13 +146,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = Results("decode_cpu", measured_with(options), options.out, environment=facts)
     with tempfile.TemporaryDirectory(prefix="decode-cpu-") as name:
         folder = Path(name)
-        model = prepare(folder, options)
+        model = (prepare_trained if options.model else prepare)(folder, options)
         for precision in options.precision:
             for batch in options.batches:
                 for beam in options.beams:
                     title = f"beam {beam}, {batch} at once, {precision}"
                     say(title)
-                    count = 64 if batch > 1 else options.singles
+                    sentences = len(json.loads((folder / "sources.json").read_text()))
+                    count = min(sentences, 64 if batch > 1 else options.singles)
                     order = {"beam": beam, "batch": batch, "sentences": list(range(count))}
                     rounds = compare(folder, precision, order, options)
                     settings = {**model, **measured_with(options), "precision": precision, **order}
@@ -161,8 +185,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--no-kernels", action="store_true", help="torch alone")
     add("--out", type=Path, metavar="FILE", help="write the JSON here")
     add("--json", action="store_true", help="print the JSON instead of a table")
+    add("--model", type=Path, metavar="DIR", help="a trained model; else one is made")
+    add("--test", type=Path, metavar="FILE", help="with --model, lines to translate: the first 64")
     add("--tiny", action="store_true", help="seconds instead of minutes: a test of the script")
     options = parser.parse_args(arguments)
+    if (options.model is None) != (options.test is None):
+        parser.error("--model and --test go together")
+    if options.model:
+        # It has the weights of made models only.
+        options.peers = [peer for peer in options.peers if peer != "transformers"]
     if options.tiny:
         options.rounds, options.singles, options.beams = 1, 2, [2]
         options.peers = [peer for peer in options.peers if find_spec(PEERS[peer])]

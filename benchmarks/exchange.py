@@ -45,7 +45,7 @@ def prepare(folder: Path, kind: str, options: argparse.Namespace) -> Json:
     from collections import Counter
 
     from lib.planted import TINY, planted_model, planted_settings
-    from lib.sentences import make_config
+    from lib.settings import make_config
 
     from nmt_cli.config.schema import DataConfig
     from nmt_cli.data.subwords.model import Subwords, learn_segmenter

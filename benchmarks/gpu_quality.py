@@ -17,7 +17,8 @@ from pathlib import Path
 import torch
 from lib.gpu_setup import stand_in_for_tomli_w
 from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
-from lib.sentences import find_text, make_config, prepare_folder, write_random_text
+from lib.sentences import find_text, prepare_folder, write_random_text
+from lib.settings import make_config
 
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.text.lines import read_lines

@@ -231,7 +231,7 @@ def tiny_lines() -> list[str]:
 def tiny_lab() -> Lab:
     """A model over bytes that copies them."""
     from lib.planted import planted_model, planted_settings
-    from lib.sentences import make_config
+    from lib.settings import make_config
 
     subwords = Subwords(Bytes())
     sizes = dict.fromkeys(("model.src_vocab_size", "model.tgt_vocab_size"), subwords.src_size)

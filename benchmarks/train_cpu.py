@@ -25,7 +25,7 @@ from lib.measure import (
     say,
     spread,
 )
-from lib.sentences import make_config
+from lib.settings import make_config
 from lib.training import MODEL, TINY, Trainer, prepare_corpus
 
 from nmt_cli.data.corpus.corpus import Corpus

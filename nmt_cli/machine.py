@@ -54,6 +54,14 @@ def compute_threads() -> int:
     return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
 
 
+def kernel_threads() -> int:
+    """The threads of the kernels: `compute_threads`, but no more than there are cores.
+
+    Threads that share a core wait for each other at each product.
+    """
+    return min(compute_threads(), affine_cores())
+
+
 def affine_cores() -> int:
     """The cores this process may run on; all cores where the system knows no CPU affinity."""
     if hasattr(os, "sched_getaffinity"):

@@ -14,7 +14,7 @@ Loading executes no code from the directory: nothing is unpickled.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model_weights import (
+    LazyWeights,
     ReplacedError,
     model_of,
     open_weights,
@@ -61,7 +62,7 @@ class StoredModel:
     directory: Path
     config: Config
     subwords: Subwords
-    weights: dict[str, np.ndarray]
+    weights: MutableMapping[str, np.ndarray]
     metadata: dict[str, str]
     digest: str
     text: TextStatistics | None = None
@@ -188,11 +189,14 @@ def _nowhere(_: str) -> bool:
     return False
 
 
-def read_model(directory: Path, is_known: Callable[[str], bool] = _nowhere) -> StoredModel:
+def read_model(
+    directory: Path, is_known: Callable[[str], bool] = _nowhere, *, lazily: bool = False
+) -> StoredModel:
     """Check and read a model directory.
 
     is_known: gets the SHA-256 of the file of weights, which need not be read if it returns true:
-    they are checked, and the result has no `weights`.
+    they are checked, and the result has no `weights`. lazily: to save memory, each weight is read
+    when it is first asked for, which may raise the errors below.
 
     Raises NoInputError (missing, or no weights yet), DataError (damaged) and ConfigError (not a
     model directory, of a newer version, or weights that do not fit the settings).
@@ -201,14 +205,14 @@ def read_model(directory: Path, is_known: Callable[[str], bool] = _nowhere) -> S
         for _ in range(ATTEMPTS - 1):
             before = _manifest_bytes(directory)
             try:
-                return _read(directory, is_known)
+                return _read(directory, is_known, lazily)
             except ReplacedError:
                 continue
             except DataError:
                 # Training may have published new weights between the manifest and the file.
                 if _manifest_bytes(directory) == before:
                     raise
-        return _read(directory, is_known)
+        return _read(directory, is_known, lazily)
 
 
 @contextlib.contextmanager
@@ -225,7 +229,7 @@ def _manifest_bytes(directory: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
 
 
-def _read(directory: Path, is_known: Callable[[str], bool]) -> StoredModel:
+def _read(directory: Path, is_known: Callable[[str], bool], lazily: bool) -> StoredModel:
     config = _load_config(directory)
     entries = manifest.read_manifest(directory)
     if WEIGHTS not in entries:
@@ -240,14 +244,19 @@ def _read(directory: Path, is_known: Callable[[str], bool]) -> StoredModel:
         checked = executor.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
             subwords = _load_subwords(directory, config)
-            arrays, metadata = read_weights(weights, config, checks_only=known)
+            arrays: MutableMapping[str, np.ndarray]
+            if lazily and not known:
+                arrays = lazy = LazyWeights(weights, config)
+                metadata = lazy.metadata
+            else:
+                arrays, metadata = read_weights(weights, config, checks_only=known)
             text = TextStatistics.load(directory)
         finally:
             # Damage of the file is reported rather than the error it caused.
             digest = checked.result()
     if known and digest != listed:
         # Training replaces the weights: the manifest lists two contents.
-        return _read(directory, _nowhere)
+        return _read(directory, _nowhere, lazily)
     return StoredModel(directory, config, subwords, arrays, metadata, digest, text)
 
 

@@ -1,10 +1,12 @@
 """The file of a model's weights: safetensors, float32, tied weights once; read one by one."""
 
 import contextlib
+import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 # Bytes of weights that are read before the file is opened again.
 MAPPED = 1 << 25
 CACHE_LINE = 64
+COPY_AGAIN = "copy the directory again"
 
 
 class ReplacedError(DataError):
@@ -80,9 +83,7 @@ def read_weights(
 
     Raises ConfigError if the weights do not fit the settings, DataError if the file is damaged.
     """
-    path = Path(file.name)
-    descriptor = Path(f"/dev/fd/{file.fileno()}")
-    readable = descriptor if descriptor.exists() else path
+    path, readable = Path(file.name), readable_path(file)
     try:
         with safetensors.safe_open(readable, framework="np") as tensors:
             remaining = _checked_names(path, tensors, config)
@@ -95,7 +96,76 @@ def read_weights(
                 weights |= _read_some(path, tensors, remaining)
         return weights, metadata
     except safetensors.SafetensorError as error:
-        raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
+        raise DataError(f"`{path}` is damaged: {error}", COPY_AGAIN) from error
+
+
+class LazyWeights(MutableMapping[str, np.ndarray]):
+    """The weights of an `open_weights` file by name, each read when it is first asked for.
+
+    metadata: that of the file, which may be closed meanwhile. Raises errors as `read_weights` does,
+    those of single weights when they are read, and ReplacedError if the file was written to.
+    """
+
+    def __init__(self, file: BinaryIO, config: Config) -> None:
+        self._path = Path(file.name)
+        self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
+        self._before = os.fstat(self._descriptor)
+        try:
+            with safetensors.safe_open(readable_path(file), framework="np") as tensors:
+                names = _checked_names(self._path, tensors, config)
+                self.metadata = dict(tensors.metadata() or {})
+        except safetensors.SafetensorError as error:
+            raise DataError(f"`{self._path}` is damaged: {error}", COPY_AGAIN) from error
+        header = np.empty(int(self._read(np.empty(1, "<u8"), 0)[0]), np.uint8)
+        entries = json.loads(self._read(header, 8).tobytes())
+        self._entries = {name: entries[name] for name in names}
+        self._begin = 8 + len(header)
+        self._weights: dict[str, np.ndarray] = {}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._weights:
+            entry = self._entries[name]
+            weight = _aligned_empty(entry["shape"])
+            self._read(weight.reshape(-1).view(np.uint8), self._begin + entry["data_offsets"][0])
+            _require_finite(self._path, name, weight)
+            self._weights[name] = weight
+        return self._weights[name]
+
+    def _read(self, room: np.ndarray, offset: int) -> np.ndarray:
+        """Fill `room` with the bytes from `offset` on."""
+        data, done = memoryview(room.data).cast("B"), 0
+        while done < len(data):
+            count = os.preadv(self._descriptor, [data[done:]], offset + done)
+            if not count:
+                raise DataError(f"`{self._path}` is damaged: it ends too early", COPY_AGAIN)
+            done += count
+        if _written_to(self._before, os.fstat(self._descriptor)):
+            raise ReplacedError(f"`{self._path}` is written to all the time", "try again")
+        return room
+
+    def __setitem__(self, name: str, weight: np.ndarray) -> None:
+        raise TypeError("weights of a file are not set")
+
+    def __delitem__(self, name: str) -> None:
+        """Forget a weight; `pop` reads it and forgets it."""
+        del self._entries[name]
+        self._weights.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def readable_path(file: BinaryIO) -> Path:
+    """A path of the open file itself, whatever has its name now."""
+    descriptor = Path(f"/dev/fd/{file.fileno()}")
+    return descriptor if descriptor.exists() else Path(file.name)
 
 
 def load_weights(file: BinaryIO, config: Config) -> "tuple[EncoderDecoder, dict[str, str]]":
@@ -126,23 +196,28 @@ def _read_some(path: Path, file: Any, names: list[str]) -> dict[str, np.ndarray]
     read = 0
     while names and read < MAPPED:
         name = names.pop(0)
-        weight = weights[name] = _aligned(file.get_tensor(name))
-        if not all(map(math.isfinite, (weight.min(), weight.max()))):
-            raise DataError(f"`{path}`: `{name}` holds NaN or infinite values")
+        read_in = file.get_tensor(name)
+        weight = weights[name] = _aligned_empty(read_in.shape)
+        weight[...] = read_in
+        _require_finite(path, name, weight)
         read += weight.nbytes
     return weights
 
 
-def _aligned(weight: np.ndarray) -> np.ndarray:
-    """A copy that begins at a cache line, as torch's own tensors do.
+def _require_finite(path: Path, name: str, weight: np.ndarray) -> None:
+    if not all(map(math.isfinite, (weight.min(), weight.max()))):
+        raise DataError(f"`{path}`: `{name}` holds NaN or infinite values")
+
+
+def _aligned_empty(shape: Sequence[int]) -> np.ndarray:
+    """Room for a float32 weight that begins at a cache line, as torch's own tensors do.
 
     Products of matrices elsewhere may have other last bits.
     """
-    buffer = np.empty(weight.nbytes + CACHE_LINE, np.uint8)
+    size = 4 * math.prod(shape)
+    buffer = np.empty(size + CACHE_LINE, np.uint8)
     start = -buffer.__array_interface__["data"][0] % CACHE_LINE
-    copy = buffer[start : start + weight.nbytes].view(weight.dtype).reshape(weight.shape)
-    copy[...] = weight
-    return copy
+    return buffer[start : start + size].view(np.float32).reshape(shape)
 
 
 def weight_shapes(config: ModelConfig) -> Shapes:

@@ -52,7 +52,7 @@ def ours(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from nmt_cli.machine import keep_freed_memory
 
     keep_freed_memory()
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.loop import train
 
@@ -87,7 +87,7 @@ def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
     import torch
 
     from lib.peers import MarianLoop
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 
@@ -110,7 +110,7 @@ def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
 def eole(corpus: Path, settings: Json) -> Callable[[int], Json]:
     """`eole train`, from an environment of its own."""
     from lib.eole_peer import EoleLoop, write_project
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 

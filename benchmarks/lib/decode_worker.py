@@ -2,7 +2,8 @@
 
     python -m lib.decode_worker KIND FOLDER SETTINGS
 
-The folder holds config.json, weights.safetensors, ct2/ and sources.json. It tells when it is ready,
+The folder holds config.json, weights.safetensors, ct2/ and sources.json, and for a trained model
+names.json, the names of the ids in ct2/. It tells when it is ready,
 in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sentences`.
 """
 
@@ -52,7 +53,7 @@ def tell(facts: Json) -> None:
 
 def planted(folder: Path) -> Any:
     """The model that all of them run."""
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.model_weights import load_weights, open_weights
 
     config = make_config(json.loads((folder / "config.json").read_text()))
@@ -63,17 +64,17 @@ def planted(folder: Path) -> Any:
 
 def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
     """The engine that `nmt translate` chooses; the kernels need no torch."""
-    from lib.sentences import make_config
+    from lib.settings import make_config
     from nmt_cli.inference.engines import fastest_engine, kernels_of, native_engine
     from nmt_cli.inference.weights import TransformerArrays
-    from nmt_cli.model_weights import open_weights, read_weights
+    from nmt_cli.model_weights import LazyWeights, open_weights
 
     kernels, _ = kernels_of(cache)
     if kernels is None:
         return fastest_engine(planted(folder), None, precision)
     config = make_config(json.loads((folder / "config.json").read_text()))
     with open_weights(folder / "weights.safetensors") as file:
-        weights, _ = read_weights(file, config)
+        weights = LazyWeights(file, config)
     return native_engine(
         TransformerArrays(config.model, weights, consumes=True), kernels, precision
     )
@@ -120,13 +121,19 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
         str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
         intra_threads=settings["threads"],
     )  # fmt: skip
-    names = [token_name(token) for token in range(settings_of_model["model.tgt_vocab_size"])]
-    numbers = {name: number for number, name in enumerate(names)}
+    if (folder / "names.json").exists():
+        # This model's CTranslate2 form adds EOS to sources itself.
+        names, end = json.loads((folder / "names.json").read_text()), -1
+    else:
+        size = settings_of_model["model.tgt_vocab_size"]
+        names, end = {side: [*map(token_name, range(size))] for side in ("src", "tgt")}, None
+    numbers = {name: number for number, name in enumerate(names["tgt"])}
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
+        tokens = [[names["src"][number] for number in source[:end]] for source in sources]
         found = translator.translate_batch(
-            [[names[number] for number in source] for source in sources], beam_size=beam,
-            max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
+            tokens, beam_size=beam, max_batch_size=batch, length_penalty=ALPHA,
+            max_decoding_length=MOST_STEPS,
         )  # fmt: skip
         return [[numbers[name] for name in result.hypotheses[0]] + [EOS] for result in found]
 
@@ -139,7 +146,7 @@ def transformers(folder: Path, settings: Json) -> Translate:
 
     from lib.decode_peers import marian_weights
     from lib.peers import make_marian
-    from lib.sentences import make_config
+    from lib.settings import make_config
 
     torch.set_num_threads(settings["threads"])
     config = make_config(json.loads((folder / "config.json").read_text()))

@@ -15,7 +15,8 @@ from lib.measure import Json, spread
 from lib.peers import make_marian
 from lib.planted import TINY as TINY_MODEL
 from lib.planted import planted_model, planted_settings
-from lib.sentences import LONGEST_SOURCE, make_config, make_sources
+from lib.sentences import LONGEST_SOURCE, make_sources
+from lib.settings import make_config
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder

@@ -11,7 +11,8 @@ from torch import Tensor
 from lib.gpu_parts import KINDS_OF_ATTENTION, Streams, make_streams
 from lib.gpu_setup import NEVER, Setup, attempt, relative_error, training
 from lib.measure import Json
-from lib.sentences import make_config, random_corpus
+from lib.sentences import random_corpus
+from lib.settings import make_config
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus

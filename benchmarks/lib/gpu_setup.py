@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from lib.measure import Clock, Json, median_seconds
-from lib.sentences import make_config, random_corpus
+from lib.sentences import random_corpus
+from lib.settings import make_config
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.training.loop import train

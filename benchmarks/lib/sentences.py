@@ -1,12 +1,11 @@
 """The sentences of the benchmarks: prepared from a folder of text, or drawn at random as ids."""
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.schema import Config, SettingsLayer, resolve
+from lib.settings import make_config
 from nmt_cli.data.corpus.corpus import Corpus, CorpusSide, Pairs
 from nmt_cli.data.corpus.layout import id_type
 from nmt_cli.data.preparation.prepare import prepare
@@ -24,11 +23,6 @@ SHORTEST, LONGEST = 2, 128
 SHORTEST_SOURCE, LONGEST_SOURCE = 9, 61
 # Zipf-Mandelbrot: how often the word of each rank occurs.
 ZIPF_EXPONENT, ZIPF_SHIFT = 1.0, 2.7
-
-
-def make_config(values: Mapping[str, object]) -> Config:
-    """Settings over the defaults, checked like any others."""
-    return resolve([SettingsLayer("benchmark", values)]).config
 
 
 def find_text(folder: Path, name: str) -> str:

@@ -4,7 +4,7 @@ Projections of the same input are joined into one, as the kernels compute them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.position_tables import SINUSOIDS, position_angles
 from nmt_cli.model.shapes import TIES, head_widths, stack_depths
 
-Weights = dict[str, np.ndarray]
+Weights = MutableMapping[str, np.ndarray]
 # The names of the weights of linear layers, except for the output layer.
 _LINEAR = re.compile(r"(en|de)coder\.\d+\.(self_attention|cross_attention|feed_forward)\..+")
 
@@ -78,10 +78,12 @@ class TransformerArrays:
     def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
         """weights: by the names of `model.shapes.transformer_shapes`, float32.
 
-        consumes: to save memory, weights of layers are removed as `layers` gives them.
+        consumes: to save memory, weights of layers are removed as `layers` and `projections` give
+        them, and the output layer's by `forget_output`.
         """
         self.config = config
         self._weights = weights
+        self._consumes = consumes
         self._take = weights.pop if consumes else weights.__getitem__
         self.d_k, self.d_v = head_widths(config)
         # The tables that were made, by their number of rows.
@@ -95,12 +97,59 @@ class TransformerArrays:
     @property
     def output(self) -> Projection:
         """The output layer."""
-        return Projection(self.embedding("output"), self._weights.get("output_bias"))
+        return Projection(self.embedding("output"), self.output_bias)
+
+    @property
+    def output_bias(self) -> np.ndarray | None:
+        """What is added to the logits, (words,), or None."""
+        return self._weights.get("output_bias")
+
+    def is_output(self, side: str) -> bool:
+        """Whether the embedding of the side src or tgt is the matrix of the output layer."""
+        ties = TIES[self.config.tie_embeddings]
+        return ties[side] == ties["output"]
+
+    def forget_output(self) -> None:
+        """Remove the matrix of the output layer, if weights are to be removed."""
+        if self._consumes:
+            del self._weights[f"embedding.{TIES[self.config.tie_embeddings]['output']}"]
+
+    def without_linears(self) -> "TransformerArrays":
+        """The weights that are left, without those of the linear layers."""
+        return TransformerArrays(self.config, self.unjoined())
 
     def layers(self, stack: str) -> Iterator[LayerArrays]:
         """The layers of the stack `encoder` or `decoder`, read as they are asked for."""
         for index in range(self.depth(stack)):
             yield self._layer(f"{stack}.{index}", cross=stack == "decoder")
+
+    def projections(self, stack: str) -> Iterator[tuple[str, Projection]]:
+        """The linear layers of a stack, read as they are asked for, by names as `decoder.0.memory`.
+
+        The parts: joined, output, inner, outer, and in a decoder query, cross_output and memory.
+        """
+        parts = {
+            "joined": ("self_attention", ["query", "key", "value"]),
+            "output": ("self_attention", ["output"]),
+            "inner": ("feed_forward", self._inner_names),
+            "outer": ("feed_forward", ["outer"]),
+        }
+        if stack == "decoder":
+            parts |= {
+                "query": ("cross_attention", ["query"]),
+                "cross_output": ("cross_attention", ["output"]),
+                "memory": ("cross_attention", ["key", "value"]),
+            }
+        for index in range(self.depth(stack)):
+            for part, (sublayer, names) in parts.items():
+                yield (
+                    f"{stack}.{index}.{part}",
+                    self._joined(f"{stack}.{index}.{sublayer}", names),
+                )
+
+    @property
+    def _inner_names(self) -> list[str]:
+        return ["inner", "gate"] if self.config.activation == "swiglu" else ["inner"]
 
     def depth(self, stack: str) -> int:
         """The number of layers of the stack `encoder` or `decoder`."""
@@ -116,9 +165,7 @@ class TransformerArrays:
 
     def unjoined(self) -> Weights:
         """All weights but those of the linear layers: embeddings, norms, the output's bias."""
-        return {
-            name: weight for name, weight in self._weights.items() if not _LINEAR.fullmatch(name)
-        }
+        return {name: self._weights[name] for name in self._weights if not _LINEAR.fullmatch(name)}
 
     def last_norm(self, stack: str) -> NormWeights | None:
         """The norm after a stack with pre-norm."""
@@ -128,7 +175,6 @@ class TransformerArrays:
         own, other, inner = (
             f"{layer}.{name}" for name in ("self_attention", "cross_attention", "feed_forward")
         )
-        gates = ["gate"] if self.config.activation == "swiglu" else []
         return LayerArrays(
             SelfAttentionArrays(
                 self._joined(own, ["query", "key", "value"]),
@@ -144,7 +190,7 @@ class TransformerArrays:
             if cross
             else None,
             FeedForwardArrays(
-                self._joined(inner, ["inner", *gates]),
+                self._joined(inner, self._inner_names),
                 self._joined(inner, ["outer"]),
                 self._norm(f"{inner}_norm"),
             ),

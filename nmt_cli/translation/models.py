@@ -83,7 +83,10 @@ class StoredCpuModel:
         """
         self.precision = precision
         self._packed = None if cache is None else PackedCache(cache, precision)
-        stored = read_model(path) if self._packed is None else read_model(path, self._packed.begin)
+        if self._packed is None:
+            stored = read_model(path)
+        else:
+            stored = read_model(path, self._packed.begin, lazily=True)
         self.stored = stored.without_weights()
         self._reference: EncoderDecoder | None = None
         self.engine = self._engine(stored, cache)

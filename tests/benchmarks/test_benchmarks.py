@@ -82,6 +82,20 @@ def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
+def test_decode_cpu_benchmark_of_a_trained_model(tmp_path: Path, kernel_cache: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    (tmp_path / "test.en").write_text("a b c\nb c\n")
+    golden = Path(__file__).resolve().parents[1] / "golden" / "model-v1"
+    document = run(
+        "decode_cpu.py", "--cache", str(kernel_cache), "--peers", "ctranslate2", "--precision",
+        "float32", "--model", str(golden), "--test", str(tmp_path / "test.en"),
+        out=tmp_path / "out.json",
+    )  # fmt: skip
+    assert document["cases"][0]["equal_outputs"] == 1.0
+    assert document["cases"][0]["settings"]["sentences"] == 2
+
+
+@pytest.mark.slow
 def test_serve_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     pytest.importorskip("ctranslate2")
     (tmp_path / "test.en").write_text("a b c\nb c\n")

@@ -13,6 +13,7 @@ from engine_cases import EOS, translations
 from native_cases import TorchStep, TorchSteps, native_model
 from torch import Tensor
 
+from nmt_cli import machine
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
@@ -29,7 +30,9 @@ from nmt_cli.search.decoder import Edits, Hypothesis, Source
 
 
 @pytest.fixture
-def threads() -> Iterator[None]:
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests that set the number of threads, on any number of cores."""
+    monkeypatch.setattr(machine, "affine_cores", lambda: 8)
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
@@ -139,6 +142,25 @@ def test_steps_are_bitwise_equal_for_any_number_of_threads(
             parents = parents // 2 * 2 + 1
     for others in logits[1:]:
         assert all(torch.equal(*pair) for pair in zip(logits[0], others, strict=True))
+
+
+def test_more_threads_than_cores_are_not_used(kernels, make_model, threads, monkeypatch) -> None:
+    torch.set_num_threads(8)
+    monkeypatch.setattr(machine, "affine_cores", lambda: 2)
+    decoder = NativeDecoder(native_model(some_model(make_model), kernels), 1, 1)
+    decoder.admit([0], some_sources(1))
+    decoder.step(np.zeros(1, np.int64), np.full(1, 2))
+    assert decoder._state.threads == 2
+
+
+def test_threads_that_wait_for_each_other_make_a_caller_work_alone(kernels) -> None:
+    """Of two threads in 10 ms, one slept all the time, then for a tenth of it."""
+    next_rest = kernels.library.nmt_next_rest
+    rests = [0]
+    for _ in range(8):
+        rests.append(next_rest(rests[-1], 2, 10_000_000, 10_000_000))
+    assert rests == [0, 8, 16, 32, 64, 128, 256, 256, 256]
+    assert next_rest(256, 2, 10_000_000, 1_000_000) == 0
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])

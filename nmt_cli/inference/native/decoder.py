@@ -13,7 +13,7 @@ from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.shortlists import Shortlists
 from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source, Symbols
 
@@ -187,7 +187,7 @@ class NativeDecoder:
 
     def _reserve_scratch(self) -> None:
         """Reserve the working memory of each thread."""
-        state, threads = self._state, compute_threads()
+        state, threads = self._state, kernel_threads()
         longest = max([self._reached, *(self._sources[slot].length for slot in self._begun)])
         if longest > state.longest or threads > state.threads:
             longest = max(longest, state.longest)

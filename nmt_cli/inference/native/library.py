@@ -12,12 +12,13 @@ SOURCES = Sources(
     {
         "nmt_cli.kernels.sources": ("vectors.h",),
         "nmt_cli.inference.native.kernels": (
-            "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h",
-            "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
-            "output.c", "head.c",
+            "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
+            "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
+            "step.c", "attention.c", "output.c", "head.c",
         ),
     },
     {
+        "nmt_next_rest": (_INTEGER, _INTEGER, _INTEGER, _INTEGER),
         "nmt_product_bytes": (_INTEGER,),
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,

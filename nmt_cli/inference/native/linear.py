@@ -14,7 +14,7 @@ from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.weights import Projection
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 
 PANEL = 16
 # The outputs of the output layer come in blocks of this many words.
@@ -119,10 +119,10 @@ class NativeLinear:
         self.linear = Linear(*map(address, layer[:4]), *layer[4:])
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The product with the rows of `x`, by `machine.compute_threads` threads."""
+        """The product with the rows of `x`, by `machine.kernel_threads` threads."""
         x = np.ascontiguousarray(x, np.float32)
         rows, inputs = x.shape
-        library, threads = self._kernels.library, compute_threads()
+        library, threads = self._kernels.library, kernel_threads()
         scratch = empty(threads * library.nmt_product_bytes(inputs), np.uint8)
         out = empty((rows, self.linear.outputs))
         completed = library.nmt_product(
@@ -152,6 +152,12 @@ class PackedRows(NamedTuple):
             integers, scales = QuantizedMatrix.of(weight)
             return cls(integers, scales, integers.sum(axis=1, dtype=np.int32))
         return cls(bf16_bits(weight) if precision == "bf16" else weight)
+
+
+def rows_of_panels(packed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The weights of these outputs, (rows, inputs), of float32 panels; see `in_panels`."""
+    weights: np.ndarray = packed[rows // PANEL, :, rows % PANEL]
+    return weights
 
 
 def bf16_bits(weight: np.ndarray) -> np.ndarray:

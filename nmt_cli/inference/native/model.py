@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from nmt_cli.inference.native.chunks import ChunkPool
-from nmt_cli.inference.native.linear import Kernels, PackedRows
+from nmt_cli.inference.native.linear import Kernels, PackedRows, rows_of_panels
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 
 
 class NativeModel:
@@ -27,17 +27,33 @@ class NativeModel:
         self.chunks = ChunkPool()
         self.encoder_stack = NativeStack(weights, "encoder", kernels)
         self.decoder_stack = NativeStack(weights, "decoder", kernels)
-        head = self.decoder_stack.model.head = self.decoder_stack.linear(HEAD)
-        output = arrays.output
-        self.words, self.padded_words = output.outputs, head.outputs
-        self.precision, self._output, self.bias = weights.precision, output.weight, output.bias
-        self._embedded = {side: arrays.embedding(side) for side in ("src", "tgt")}
-        self.decoder_stack.model.embedding = address(self._embedded["tgt"])
+        decoder = self.decoder_stack.model
+        decoder.head = self.decoder_stack.linear(HEAD)
+        self._head = weights.linears[HEAD]
+        self.words, self.padded_words = int(self.config.tgt_vocab_size), decoder.head.outputs
+        self.precision, self.bias = weights.precision, arrays.output_bias
+        # What is not among the panels of the output layer in float32.
+        in_panels = weights.precision == "float32"
+        self._output = None if in_panels else arrays.output.weight
+        self._embedded = {
+            side: None if in_panels and arrays.is_output(side) else arrays.embedding(side)
+            for side in ("src", "tgt")
+        }
+        embedded = self._embedded["tgt"]
+        decoder.embedded_in_panels = embedded is None
+        decoder.embedding = address(self._head.packed if embedded is None else embedded)
+
+    def output_rows(self, words: np.ndarray) -> PackedRows:
+        """The weights of the output layer for these words, before they are packed."""
+        rows = self._all_rows
+        if rows is None:
+            return PackedRows(rows_of_panels(self._head.packed, words))
+        sums = (None if array is None else array[words] for array in rows[1:])
+        return PackedRows(rows.weight[words], *sums)
 
     @cached_property
-    def rows(self) -> PackedRows:
-        """The weights of the output layer, from which those of a few words are packed."""
-        return PackedRows.of(self._output, self.precision)
+    def _all_rows(self) -> PackedRows | None:
+        return None if self._output is None else PackedRows.of(self._output, self.precision)
 
     def row_widths(self) -> dict[str, int]:
         """The width of each buffer that a row needs in a stack of layers."""
@@ -75,7 +91,7 @@ class NativeModel:
 
     def memory(self, ids: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """The output of the encoder, (tokens, d_model); a row depends on its own sentence only."""
-        rows, longest, threads = len(ids), max(lengths), compute_threads()
+        rows, longest, threads = len(ids), max(lengths), kernel_threads()
         self.encoder_stack.extend_positions(longest)
         size = self.kernels.library.nmt_step_bytes(self.encoder_stack.widest, longest, 1)
         buffers = {name: empty((rows, width)) for name, width in self.row_widths().items()}
@@ -100,7 +116,11 @@ class NativeModel:
 
     def _embed(self, ids: np.ndarray, positions: np.ndarray, out: np.ndarray) -> None:
         """Write the embeddings of section 3.4, with positions."""
-        self._embedded["src"].take(ids, axis=0, out=out)
+        embedded = self._embedded["src"]
+        if embedded is None:
+            out[...] = rows_of_panels(self._head.packed, ids)
+        else:
+            embedded.take(ids, axis=0, out=out)
         if self.config.scale_embeddings:
             out *= np.float32(math.sqrt(self.config.d_model))
         table = self.encoder_stack.position_table

@@ -1,13 +1,13 @@
 """A Transformer's weights in the form that the kernels read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.native.linear import BLOCK, PackedLinear
-from nmt_cli.inference.weights import LayerArrays, Projection, TransformerArrays
+from nmt_cli.inference.weights import Projection, TransformerArrays
 
 # The name of the output layer.
 HEAD = "head"
@@ -15,7 +15,8 @@ HEAD = "head"
 
 class PackedWeights(NamedTuple):
     """linears: the packed linear layers by name, such as `decoder.0.memory`; arrays: all other
-    weights; precision: of the packed ones, one of `linear.PRECISIONS`.
+    weights; precision: of the packed ones, one of `linear.PRECISIONS`. In float32, the matrix of
+    the output layer need not be among `arrays`.
     """
 
     arrays: TransformerArrays
@@ -26,32 +27,18 @@ class PackedWeights(NamedTuple):
     def of(cls, arrays: TransformerArrays, precision: str = "float32") -> "PackedWeights":
         """Pack copies of the linear layers."""
         arena = Arena()
+        output = PackedLinear.of(whole_blocks(arrays.output), precision, arena)
+        # In float32 the packed matrix has all that the model needs. It is packed first, so that the
+        # largest matrix is not in memory twice when all others are too.
+        if precision == "float32":
+            arrays.forget_output()
         linears = {
             name: PackedLinear.of(projection, precision, arena)
-            for name, projection in _projections(arrays)
+            for stack in ("encoder", "decoder")
+            for name, projection in arrays.projections(stack)
         }
-        return cls(arrays, linears, precision)
-
-
-def _projections(arrays: TransformerArrays) -> Iterator[tuple[str, Projection]]:
-    """The linear layers in the order of their use, one layer in memory at a time."""
-    for stack in ("encoder", "decoder"):
-        for index, layer in enumerate(arrays.layers(stack)):
-            for part, projection in _parts(layer):
-                yield f"{stack}.{index}.{part}", projection
-    yield HEAD, whole_blocks(arrays.output)
-
-
-def _parts(layer: LayerArrays) -> Iterator[tuple[str, Projection]]:
-    own, cross, inner = layer.own, layer.cross, layer.feed_forward
-    yield "joined", own.joined
-    yield "output", own.output
-    yield "inner", inner.inner
-    yield "outer", inner.outer
-    if cross is not None:
-        yield "query", cross.query
-        yield "cross_output", cross.output
-        yield "memory", cross.memory
+        linears[HEAD] = output
+        return cls(arrays.without_linears(), linears, precision)
 
 
 def whole_blocks(output: Projection) -> Projection:

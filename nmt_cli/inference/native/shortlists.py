@@ -71,11 +71,9 @@ class Shortlists:
             inside = bias[first : first + count].reshape(-1)
             inside[: len(ids)] = 0.0 if model.bias is None else model.bias[ids]
             first += count
-        rows = joined.flatten()
-        packed = in_panels(model.rows.weight[rows], model.precision).reshape(sum(blocks), -1)
-        sums = [
-            None if array is None else array[rows].reshape(bias.shape) for array in model.rows[1:]
-        ]
+        rows = model.output_rows(joined.flatten())
+        packed = in_panels(rows.weight, model.precision).reshape(sum(blocks), -1)
+        sums = [None if array is None else array.reshape(bias.shape) for array in rows[1:]]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):
             own = slice(first, first + count)

@@ -42,6 +42,7 @@ class ModelStruct(ctypes.Structure):
         ("head", Linear),
         *((name, _POINTER) for name in ("embedding", "position_table", "cosines", "sines")),
         ("scale", ctypes.c_float),
+        ("embedded_in_panels", _INTEGER),
     )
 
 

@@ -14,12 +14,16 @@
 #define LANES 8
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define MAXIMUM(a, b) ((floats)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define MINIMUM(a, b) ((floats)_mm256_min_ps((__m256)(a), (__m256)(b)))
 #include LOOPS
 #undef floats
 #undef ints
 #undef LANES
 #undef NAME
 #undef FMA
+#undef MAXIMUM
+#undef MINIMUM
 #pragma GCC pop_options
 
 #pragma GCC push_options
@@ -27,12 +31,16 @@
 #define LANES 16
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define MAXIMUM(a, b) ((floats)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define MINIMUM(a, b) ((floats)_mm512_min_ps((__m512)(a), (__m512)(b)))
 #include LOOPS
 #undef floats
 #undef ints
 #undef LANES
 #undef NAME
 #undef FMA
+#undef MAXIMUM
+#undef MINIMUM
 #pragma GCC pop_options
 #endif
 

@@ -1,6 +1,7 @@
 /* Vectors of LANES floats, included for each instruction set: loads, sums, exponentials.
 
-   Before inclusion: LANES, NAME(x) (the name of x for this instruction set), FMA(a, b, c). */
+   Before inclusion: LANES, NAME(x) (the name of x for this instruction set), FMA(a, b, c), and where
+   there are such instructions MAXIMUM(a, b) and MINIMUM(a, b), which are b where a number is NaN. */
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4)));
@@ -15,7 +16,14 @@ static inline floats NAME(choose)(ints condition, floats yes, floats no) {
     return (floats)(((ints)yes & condition) | ((ints)no & ~condition));
 }
 
+/* The greater of both, and the lesser; a where either is NaN. */
+#ifdef MAXIMUM
+static inline floats NAME(greater)(floats a, floats b) { return MAXIMUM(b, a); }
+static inline floats NAME(lesser)(floats a, floats b) { return MINIMUM(b, a); }
+#else
 static inline floats NAME(greater)(floats a, floats b) { return NAME(choose)(b > a, b, a); }
+static inline floats NAME(lesser)(floats a, floats b) { return NAME(choose)(b < a, b, a); }
+#endif
 
 /* The vector turned by `width` lanes. GCC makes one instruction of places that are constants. */
 #ifdef __clang__
@@ -72,8 +80,7 @@ static inline float NAME(greatest)(floats values) {
 /* e^x to about one unit in the last place; tiny below -87; NaN gives NaN. */
 static inline floats NAME(exp)(floats x) {
     const floats low = NAME(all)(-87.0f), high = NAME(all)(88.0f), magic = NAME(all)(12582912.0f);
-    x = NAME(choose)(x < low, low, x);
-    x = NAME(choose)(x > high, high, x);
+    x = NAME(lesser)(NAME(greater)(x, low), high);
     floats shifted = FMA(x, NAME(all)(1.44269504f), magic);
     floats n = shifted - magic;
     floats r = FMA(n, NAME(all)(-0.693145752f), x);

@@ -17,28 +17,40 @@ static void rotate(float *x, const float *cosines, const float *sines, int64_t w
     }
 }
 
-/* Have the cache read the keys and values of the next head that a row does not share with the first
-   row of its slot. */
-static void prefetch_head(const row_past *first, const row_past *own, int64_t head, int64_t d_k,
-                          int64_t d_v) {
-    const int64_t key_shift = head * own->key_shift, value_shift = head * own->value_shift;
-    for (int64_t t = 0; t < own->count; t++) {
-        if (own != first && own->keys[t] == first->keys[t]) continue;
-        for (int64_t i = 0; i < d_k; i += CACHE_LINE)
-            __builtin_prefetch(own->keys[t] + key_shift + i, 0, 2);
-        for (int64_t i = 0; i < d_v; i += CACHE_LINE)
-            __builtin_prefetch(own->values[t] + value_shift + i, 0, 2);
-    }
-}
-
-static void attend_head(const pass_worker *w, const row_past *past, const float *query, int64_t row,
-                        int64_t head) {
+/* Attention of the heads [first, last) of the rows of a slot, from row `begin` on. pasts: of each row,
+   `apart` after the one before; the rows share the first `shared` keys and values. A query is `width`
+   numbers after that of the row before. */
+static void attend_heads(const pass_worker *w, const row_past *pasts, int64_t apart, int64_t shared,
+                         const float *queries, int64_t width, int64_t begin, int64_t first,
+                         int64_t last) {
     const model *m = w->model;
-    attention_input input = {
-        past->keys, past->values, past->count, head * past->key_shift, head * past->value_shift,
-        m->d_k, m->d_v, w->scores,
-    };
-    w->kernels->attention(query, &input, w->state->attended + (row * m->heads + head) * m->d_v);
+    const int64_t beam = w->state->beam, together = beam < TOGETHER ? TOGETHER / beam : 1;
+    const int64_t room = w->state->longest + 2 * PANEL;
+    for (int64_t next, head = first; head < last; head = next) {
+        next = head + together < last ? head + together : last;
+        for (int64_t row = 0; row < beam; row += TOGETHER) {
+            attention_group g = {
+                .count = pasts->count, .shared = next > head + 1 ? 0 : shared, .d_k = m->d_k,
+                .d_v = m->d_v, .next_key = next < last ? together * pasts->key_shift : 0,
+                .next_value = next < last ? together * pasts->value_shift : 0,
+            };
+            for (int64_t h = head; h < next; h++)
+                for (int64_t r = row; r < beam && r < row + TOGETHER; r++) {
+                    const row_past *past = pasts + r * apart;
+                    g.queries[g.size] = (attention_query){
+                        queries + r * width + h * m->d_k, past->keys, past->values,
+                        h * past->key_shift, h * past->value_shift, w->scores + g.size * room,
+                        w->state->attended + ((begin + r) * m->heads + h) * m->d_v,
+                    };
+                    g.size++;
+                }
+            for (int64_t i = g.size; i < TOGETHER; i++) {
+                g.queries[i] = g.queries[0];
+                g.queries[i].scores = w->scores + i * room;
+            }
+            w->kernels->attention(&g);
+        }
+    }
 }
 
 /* Find the keys and values of a row of a slot at all steps, of the layer's first head. */
@@ -62,32 +74,43 @@ static row_past find_past(const pass_worker *w, int64_t layer, int64_t slot, int
     return (row_past){keys, values, length + 1, chunk_rows * m->d_k, chunk_rows * m->d_v};
 }
 
-/* The items [first, last) of a slot, each a head of a row; the rows of a head come in succession,
-   because they share most of their past. */
+/* How many keys and values all rows of a slot share; none is shared after one that is not, since a
+   hypothesis has the past of its parent. */
+static int64_t count_shared(const row_past *pasts, int64_t beam) {
+    int64_t shared = pasts->count;
+    for (int64_t i = 1; i < beam; i++)
+        while (shared && pasts[i].keys[shared - 1] != pasts->keys[shared - 1]) shared--;
+    return shared;
+}
+
+/* Rotate the query and the key of a head of a row, and write key and value to the cache. */
+static void keep_key_and_value(const pass_worker *w, const row_past *past, float *query,
+                               int64_t head) {
+    const model *m = w->model;
+    const int64_t last = past->count - 1, angle = last * (m->d_k / 2);
+    float *key = query + m->heads * m->d_k;
+    const float *value = query + 2 * m->heads * m->d_k + head * (m->d_v - m->d_k);
+    if (m->cosines) {
+        rotate(query, m->cosines + angle, m->sines + angle, m->d_k);
+        rotate(key, m->cosines + angle, m->sines + angle, m->d_k);
+    }
+    memcpy((float *)past->keys[last] + head * past->key_shift, key, sizeof(float) * m->d_k);
+    memcpy((float *)past->values[last] + head * past->value_shift, value, sizeof(float) * m->d_v);
+}
+
 void decoder_self_attention(const pass_worker *w, int64_t layer, int64_t begin, int64_t first,
                             int64_t last) {
     const model *m = w->model;
     const state *s = w->state;
-    const int64_t slot = s->slots[begin / s->beam], length = s->lengths[slot];
-    const int64_t angle = length * (m->d_k / 2);
-    row_past *pasts = w->pasts;
-    for (int64_t i = 0; i < s->beam; i++) pasts[i] = find_past(w, layer, slot, i);
-    for (int64_t item = first; item < last; item++) {
-        const int64_t head = item / s->beam, row = begin + item % s->beam;
-        const row_past *past = pasts + item % s->beam;
-        float *query = s->joined + row * m->heads * (2 * m->d_k + m->d_v) + head * m->d_k;
-        float *key = query + m->heads * m->d_k;
-        const float *value = query + 2 * m->heads * m->d_k + head * (m->d_v - m->d_k);
-        if (m->cosines) {
-            rotate(query, m->cosines + angle, m->sines + angle, m->d_k);
-            rotate(key, m->cosines + angle, m->sines + angle, m->d_k);
-        }
-        memcpy((float *)past->keys[length] + head * past->key_shift, key, sizeof(float) * m->d_k);
-        memcpy((float *)past->values[length] + head * past->value_shift, value,
-               sizeof(float) * m->d_v);
-        if (head + 1 < m->heads) prefetch_head(pasts, past, head + 1, m->d_k, m->d_v);
-        attend_head(w, past, query, row, head);
+    const int64_t slot = s->slots[begin / s->beam], width = m->heads * (2 * m->d_k + m->d_v);
+    float *queries = s->joined + begin * width;
+    for (int64_t row = 0; row < s->beam; row++) {
+        const row_past past = w->pasts[row] = find_past(w, layer, slot, row);
+        for (int64_t head = first; head < last; head++)
+            keep_key_and_value(w, &past, queries + row * width + head * m->d_k, head);
     }
+    attend_heads(w, w->pasts, 1, count_shared(w->pasts, s->beam), queries, width, begin, first,
+                 last);
 }
 
 /* A token of a source attends to its sentence, whose keys and values are in the same rows. */
@@ -103,8 +126,7 @@ void encoder_self_attention(const pass_worker *w, int64_t layer, int64_t row, in
         w->values[t] = w->keys[t] + keys;
     }
     const row_past past = {w->keys, w->values, count, m->d_k, m->d_v};
-    for (int64_t head = first; head < last; head++)
-        attend_head(w, &past, s->joined + row * width + head * m->d_k, row, head);
+    attend_heads(w, &past, 0, count, s->joined + row * width, width, row, first, last);
 }
 
 void rotate_queries_and_keys(const pass_worker *w) {
@@ -135,10 +157,6 @@ void cross_attention(const pass_worker *w, int64_t layer, int64_t begin, int64_t
     }
     const row_past past = {w->keys, w->values, from->length, from->stride * m->d_k,
                            from->stride * m->d_v};
-    for (int64_t item = first; item < last; item++) {
-        const int64_t head = item / s->beam, row = begin + item % s->beam;
-        if (head + 1 < m->heads && (item == first || row == begin))
-            prefetch_head(&past, &past, head + 1, m->d_k, m->d_v);
-        attend_head(w, &past, s->query + (row * m->heads + head) * m->d_k, row, head);
-    }
+    const int64_t width = m->heads * m->d_k;
+    attend_heads(w, &past, 0, from->length, s->query + begin * width, width, begin, first, last);
 }

@@ -40,6 +40,8 @@
 #define TILE_PANELS 1
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define MAXIMUM(a, b) ((floats)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define MINIMUM(a, b) ((floats)_mm256_min_ps((__m256)(a), (__m256)(b)))
 /* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in linear.py. Weights are operands
    in memory: registers have no room for them beside all sums. */
 static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum, const void *w,
@@ -69,6 +71,8 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #define TILE_PANELS 2
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define MAXIMUM(a, b) ((floats)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define MINIMUM(a, b) ((floats)_mm512_min_ps((__m512)(a), (__m512)(b)))
 #define MULTIPLY_QUADS(sum, w, quad) \
     _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(quad), *(const __m512i_u *)(w))
 #include "instruction_set.h"

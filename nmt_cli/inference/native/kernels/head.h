@@ -3,17 +3,30 @@
    While the logits of a tile of rows and a block of words are in the cache, their greatest and their
    sum of exponentials are taken. Only blocks that can hold one of the best words are written. */
 
-/* The greatest of BLOCK logits, and the sum of e^(logit - greatest). */
-static inline float NAME(reduce_block)(const float *logits, float *sum) {
-    floats maximum = NAME(load)(logits), sums = (floats){0};
-    for (int i = LANES; i < BLOCK; i += LANES)
-        maximum = NAME(greater)(maximum, NAME(load)(logits + i));
-    const float greatest = NAME(greatest)(maximum);
-    for (int i = 0; i < BLOCK; i += LANES)
-        sums += NAME(exp)(NAME(load)(logits + i) - greatest);
+/* Of each of up to LANES rows of BLOCK logits: the greatest, and the sum of e^(logit - greatest).
+   The rows are reduced together, because a row by itself would wait for each of its steps. */
+static inline void NAME(reduce_blocks)(const float *logits, int64_t rows, float *maxima,
+                                       float *sums) {
+    floats each[LANES] = {{0}};
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = logits + r * BLOCK;
+        each[r] = NAME(load)(row);
+#pragma GCC unroll 16
+        for (int i = LANES; i < BLOCK; i += LANES)
+            each[r] = NAME(greater)(each[r], NAME(load)(row + i));
+    }
+    NAME(store)(maxima, NAME(greatest_each)(each));
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = logits + r * BLOCK;
+        const floats greatest = NAME(all)(maxima[r]);
+        each[r] = (floats){0};
+#pragma GCC unroll 16
+        for (int i = 0; i < BLOCK; i += LANES)
+            each[r] += NAME(exp)(NAME(load)(row + i) - greatest);
+    }
     /* Where all logits are -inf, no word counts; their differences are NaN. */
-    *sum = greatest == -INFINITY ? 0.0f : NAME(sum)(sums);
-    return greatest;
+    const floats greatest = NAME(load)(maxima);
+    NAME(store)(sums, NAME(choose)(greatest == -INFINITY, (floats){0}, NAME(sum_each)(each)));
 }
 
 /* Whether a block with this greatest logit can be one of the KEPT best of a row; best: those of the
@@ -29,11 +42,14 @@ static inline int NAME(is_kept)(float *best, float greatest) {
 /* Reduce the logits of a tile of rows, `from`, and write the blocks that are kept. */
 static void NAME(reduce_tile)(const head_task *task, const float *from, int64_t row, int64_t rows,
                               int64_t block, float *best) {
-    for (int64_t r = row; r < row + rows; r++, from += BLOCK) {
-        const int64_t index = r * task->blocks + block;
-        const float greatest = NAME(reduce_block)(from, task->sums + index);
-        task->maxima[index] = greatest;
-        task->written[index] = NAME(is_kept)(best + r * KEPT, greatest) || task->all;
+    float maxima[LANES], sums[LANES];
+    for (int64_t done = 0; done < rows; done++, from += BLOCK) {
+        const int64_t lane = done % LANES, r = row + done, index = r * task->blocks + block;
+        if (!lane)
+            NAME(reduce_blocks)(from, rows - done < LANES ? rows - done : LANES, maxima, sums);
+        task->sums[index] = sums[lane];
+        task->maxima[index] = maxima[lane];
+        task->written[index] = NAME(is_kept)(best + r * KEPT, maxima[lane]) || task->all;
         if (!task->written[index]) continue;
         float *to = task->product.out + r * task->product.stride + block * BLOCK;
         for (int i = 0; i < BLOCK; i += LANES) NAME(store)(to + i, NAME(load)(from + i));

@@ -1,12 +1,13 @@
 /* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
-   of x for this instruction set), FMA(a, b, c), MULTIPLY_QUADS or not, TILE_INSTRUCTIONS
-   if there are those of tiles.h, and the sizes of tiles:
+   of x for this instruction set), FMA(a, b, c), MAXIMUM, MINIMUM and MULTIPLY_QUADS or not,
+   TILE_INSTRUCTIONS if there are those of tiles.h, and the sizes of tiles:
    TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
 
 #define VECTORS (PANEL / LANES)
 #define TILE_VECTORS (TILE_ROWS * TILE_PANELS * VECTORS)
 
 #include "simd.h"
+#include "attention.h"
 #include "quantize.h"
 #include "tile.h"
 #include "gemm.h"
@@ -50,5 +51,7 @@ static const kernels NAME(kernels) = {
 #undef TILE_PANELS
 #undef NAME
 #undef FMA
+#undef MAXIMUM
+#undef MINIMUM
 #undef MULTIPLY_QUADS
 #undef TILE_INSTRUCTIONS

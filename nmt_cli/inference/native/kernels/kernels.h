@@ -9,9 +9,10 @@
    kept. CACHED: 4-byte numbers, of up to MAX_ROWS rows of a product, that stay in the cache.
    LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
    smaller tiles prefetch weights. KEPT: blocks of words that a step writes for each row; the others
-   that a search needs are computed again. CACHE_LINE: in floats. */
+   that a search needs are computed again. TOGETHER: queries whose attention is computed together.
+   CACHE_LINE: in floats. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-enum { LARGE_TILE = 5, AHEAD = 2048, KEPT = 16, CACHE_LINE = 16 };
+enum { LARGE_TILE = 5, AHEAD = 2048, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
 /* What stands for AVX-512 with AMX among the numbers of lanes. */
 enum { AMX_LANES = 32 };
 enum { FLOAT32, BF16, INT8 };
@@ -55,18 +56,27 @@ typedef struct {
     int64_t blocks, all;
 } head_task;
 
-/* What one query of one head attends to: keys[i] + key_shift and values[i] + value_shift, for i
-   below count. scores: room for count numbers. */
+/* A query of a head, which attends to keys[i] + key_shift and values[i] + value_shift, for i below
+   the count of its group. scores: room for count + 2 * PANEL numbers. */
 typedef struct {
+    const float *query;
     const float *const *keys, *const *values;
-    int64_t count, key_shift, value_shift, d_k, d_v;
-    float *scores;
-} attention_input;
+    int64_t key_shift, value_shift;
+    float *scores, *out;
+} attention_query;
+
+/* `size` queries that are computed together; the places after them hold copies of the first one with
+   scores of their own. All of them share the first `shared` keys and values. next_key, next_value: how
+   far from their keys and values those of the next group are, which are prefetched; or 0. */
+typedef struct {
+    attention_query queries[TOGETHER];
+    int64_t size, count, shared, d_k, d_v, next_key, next_value;
+} attention_group;
 
 typedef struct {
     void (*multiply)(const product_task *);
     void (*head)(const head_task *);
-    void (*attention)(const float *, const attention_input *, float *);
+    void (*attention)(const attention_group *);
     void (*normalise)(const norm *, const float *, const float *, float *, float *, int64_t);
     void (*activate)(int64_t, float *, const float *, int64_t);
     void (*merge_sums)(const float *, const float *, int64_t, float *);

@@ -1,5 +1,5 @@
 /* Loops over vectors of LANES floats, written once and included for each instruction set: sums,
-   exponentials, attention, normalisation, activations, the softmax over words.
+   exponentials, normalisation, activations, the softmax over words.
 
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
@@ -28,28 +28,61 @@ static inline floats NAME(load_bf16)(const uint16_t *from) {
     (ints){FOUR(place, 0, width), FOUR(place, 4, width), FOUR(place, 8, width),         \
            FOUR(place, 12, width)}
 #endif
-#define ADD_HALVES(width)                                                               \
-    _Pragma("GCC unroll 8") for (int i = 0; i < LANES / width / 2; i++) each[i] =       \
-        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(FIRST, width)) +         \
-        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(SECOND, width));
+/* Each of `count` pairs of vectors becomes one in which parts of both alternate. GCC makes shuffles
+   whose places are constants of one instruction, and others element by element. */
+#define JOIN(join, width, count, first, second)                                         \
+    _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) each[i] =                   \
+        join(__builtin_shuffle(each[first], each[second], PLACES(FIRST, width)),        \
+             __builtin_shuffle(each[first], each[second], PLACES(SECOND, width)));
+#define JOIN_HALVES(join, width) JOIN(join, width, width, i, i + width)
+#define ADD_NEIGHBOURS(width) JOIN(SUM, width, LANES / width / 2, 2 * i, 2 * i + 1)
+#define SUM(a, b) ((a) + (b))
+#if LANES == 4
+#define JOIN_EACH(join) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#elif LANES == 8
+#define JOIN_EACH(join) JOIN_HALVES(join, 4) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#else
+#define JOIN_EACH(join)                                                                 \
+    JOIN_HALVES(join, 8) JOIN_HALVES(join, 4) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
+#endif
 
-/* The sums of LANES vectors, one in each lane. */
+/* The sums of LANES vectors, one in each lane; the vectors are overwritten. */
 static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
 #ifdef __clang__
     floats sums;
     for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
     return sums;
 #else
-    /* Two vectors become one, in which parts of both alternate. GCC makes shuffles whose places are
-       constants of one instruction, and others element by element. */
-    ADD_HALVES(1)
-    ADD_HALVES(2)
+    JOIN_EACH(SUM)
+    return each[0];
+#endif
+}
+
+/* The same, but with neighbours added first. */
+static inline __attribute__((always_inline)) floats NAME(sum_neighbours_each)(floats *each) {
+#ifdef __clang__
+    return NAME(sum_each)(each);
+#else
+    ADD_NEIGHBOURS(1)
+    ADD_NEIGHBOURS(2)
 #if LANES > 4
-    ADD_HALVES(4)
+    ADD_NEIGHBOURS(4)
 #endif
 #if LANES > 8
-    ADD_HALVES(8)
+    ADD_NEIGHBOURS(8)
 #endif
+    return each[0];
+#endif
+}
+
+/* The greatest numbers of LANES vectors. */
+static inline __attribute__((always_inline)) floats NAME(greatest_each)(floats *each) {
+#ifdef __clang__
+    floats numbers;
+    for (int i = 0; i < LANES; i++) numbers[i] = NAME(greatest)(each[i]);
+    return numbers;
+#else
+    JOIN_EACH(NAME(greater))
     return each[0];
 #endif
 }
@@ -57,81 +90,11 @@ static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each)
 #undef SECOND
 #undef FOUR
 #undef PLACES
-#undef ADD_HALVES
-
-/* Scores of LANES keys of `s` from `begin` on; past the last key, it is repeated. */
-static inline __attribute__((always_inline)) void NAME(attention_scores)(
-    const float *query, const attention_input *s, int64_t begin, float scale) {
-    const float *keys[LANES];
-    floats sums[LANES];
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++) {
-        const int64_t t = begin + i < s->count ? begin + i : s->count - 1;
-        keys[i] = s->keys[t] + s->key_shift;
-        sums[i] = (floats){0};
-    }
-    int64_t c = 0;
-    for (; c + LANES <= s->d_k; c += LANES) {
-        const floats part = NAME(load)(query + c);
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++) sums[i] = FMA(NAME(load)(keys[i] + c), part, sums[i]);
-    }
-    floats scores = NAME(sum_each)(sums);
-    for (; c < s->d_k; c++)
-        for (int i = 0; i < LANES; i++) scores[i] += keys[i][c] * query[c];
-    NAME(store)(s->scores + begin, scores * scale);
-}
-
-/* Softmax in place; up to LANES numbers after `count` scores are overwritten. */
-static void NAME(softmax)(float *scores, int64_t count) {
-    for (int64_t i = count; i % LANES; i++) scores[i] = -INFINITY;
-    floats maximum = NAME(all)(-INFINITY), total = (floats){0};
-    for (int64_t i = 0; i < count; i += LANES)
-        maximum = NAME(greater)(maximum, NAME(load)(scores + i));
-    const float greatest = NAME(greatest)(maximum);
-    for (int64_t i = 0; i < count; i += LANES) {
-        floats value = NAME(exp)(NAME(load)(scores + i) - greatest);
-        NAME(store)(scores + i, value);
-        total += value;
-    }
-    const float factor = 1.0f / NAME(sum)(total);
-    for (int64_t i = 0; i < count; i += LANES)
-        NAME(store)(scores + i, NAME(load)(scores + i) * factor);
-}
-
-/* The values of `s` summed with the scores as weights: `vectors` vectors of columns from `c` on. */
-static inline __attribute__((always_inline)) void NAME(weighted_sum)(
-    const attention_input *s, int64_t c, int vectors, float *out) {
-    floats sums[8];
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) sums[v] = (floats){0};
-    for (int64_t i = 0; i < s->count; i++) {
-        const float *value = s->values[i] + s->value_shift + c;
-        floats share = NAME(all)(s->scores[i]);
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++)
-            sums[v] = FMA(NAME(load)(value + v * LANES), share, sums[v]);
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) NAME(store)(out + c + v * LANES, sums[v]);
-}
-
-/* Equation 1 for one query. */
-static void NAME(attention)(const float *query, const attention_input *s, float *out) {
-    const float scale = 1.0f / sqrtf((float)s->d_k);
-    for (int64_t i = 0; i < s->count; i += LANES) NAME(attention_scores)(query, s, i, scale);
-    NAME(softmax)(s->scores, s->count);
-    int64_t c = 0;
-    for (; c + 8 * LANES <= s->d_v; c += 8 * LANES) NAME(weighted_sum)(s, c, 8, out);
-    for (; c + 4 * LANES <= s->d_v; c += 4 * LANES) NAME(weighted_sum)(s, c, 4, out);
-    for (; c + LANES <= s->d_v; c += LANES) NAME(weighted_sum)(s, c, 1, out);
-    for (; c < s->d_v; c++) {
-        float total = 0;
-        for (int64_t i = 0; i < s->count; i++)
-            total += s->values[i][s->value_shift + c] * s->scores[i];
-        out[c] = total;
-    }
-}
+#undef JOIN
+#undef JOIN_HALVES
+#undef ADD_NEIGHBOURS
+#undef JOIN_EACH
+#undef SUM
 
 /* to = norm(from + more); `more` may be null; the sum is also written to `sums` unless null. */
 static void NAME(normalise)(const norm *n, const float *from, const float *more, float *sums,

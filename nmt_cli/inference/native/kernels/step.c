@@ -24,6 +24,16 @@ static void multiply(const pass_worker *w, const linear *l, const float *x, floa
     barrier(&w->worker);
 }
 
+/* Copy the embedding of a word. */
+static void look_up(const model *m, int64_t id, float *to) {
+    if (!m->embedded_in_panels) {
+        memcpy(to, m->embedding + id * m->d_model, sizeof(float) * m->d_model);
+        return;
+    }
+    const float *from = m->embedding + id / PANEL * PANEL * m->d_model + id % PANEL;
+    for (int64_t i = 0; i < m->d_model; i++) to[i] = from[i * PANEL];
+}
+
 static void embed(const pass_worker *w) {
     const model *m = w->model;
     const state *s = w->state;
@@ -33,11 +43,11 @@ static void embed(const pass_worker *w) {
         const int64_t slot = s->slots[row / s->beam], length = s->lengths[slot];
         const int64_t id = s->ids[slot * s->beam + row % s->beam];
         const int64_t position = length < m->position_rows ? length : m->position_rows - 1;
-        const float *from = m->embedding + id * m->d_model;
         const float *encoding = m->position_table + position * m->d_model;
         float *to = (m->pre_norm ? s->x : s->normed) + row * m->d_model;
+        look_up(m, id, to);
         for (int64_t i = 0; i < m->d_model; i++)
-            to[i] = from[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
+            to[i] = to[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
         if (m->pre_norm)
             w->kernels->normalise(&m->first_norm, to, 0, 0, s->normed + row * m->d_model,
                                   m->d_model);
@@ -62,13 +72,13 @@ static void add_and_normalise(const pass_worker *w, const norm *n) {
 /* Attention of all rows and heads, by slots. */
 static void attend(const pass_worker *w, int64_t layer,
                    void (*attend_slot)(const pass_worker *, int64_t, int64_t, int64_t, int64_t)) {
-    const int64_t beam = w->state->beam, items = w->model->heads * beam;
+    const int64_t beam = w->state->beam, heads = w->model->heads;
     int64_t first, last;
-    find_range(&w->worker, (w->last - w->first) / beam * items, &first, &last);
-    for (int64_t next, item = first; item < last; item = next) {
-        const int64_t slot = item / items;
-        next = (slot + 1) * items < last ? (slot + 1) * items : last;
-        attend_slot(w, layer, w->first + slot * beam, item - slot * items, next - slot * items);
+    find_range(&w->worker, (w->last - w->first) / beam * heads, &first, &last);
+    for (int64_t next, head = first; head < last; head = next) {
+        const int64_t slot = head / heads;
+        next = (slot + 1) * heads < last ? (slot + 1) * heads : last;
+        attend_slot(w, layer, w->first + slot * beam, head - slot * heads, next - slot * heads);
     }
     barrier(&w->worker);
 }
@@ -130,7 +140,7 @@ static pass_worker make_worker(const worker *own, const pass_task *task) {
     w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * pointers;
     w.values = w.keys + pointers;
     w.pasts = (row_past *)w.keys - s->beam;
-    w.scores = (float *)w.pasts - s->longest - 2 * PANEL;
+    w.scores = (float *)w.pasts - TOGETHER * (s->longest + 2 * PANEL);
     return w;
 }
 
@@ -218,9 +228,9 @@ static void update_ancestors(const state *s, int64_t slot) {
    sentence of either side; inputs: of the widest product. */
 int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
     const int64_t pointer_bytes = beam * (2 * longest * sizeof(float *) + sizeof(row_past));
-    const int64_t attention_bytes = pointer_bytes + longest * sizeof(float) + 8 * PANEL;
+    const int64_t score_bytes = TOGETHER * (longest + 2 * PANEL) * sizeof(float);
     const int64_t ancestor_bytes = beam * longest * sizeof(int32_t);
-    return (product_bytes(inputs) + attention_bytes + ancestor_bytes + 63) / 64 * 64;
+    return (product_bytes(inputs) + pointer_bytes + score_bytes + ancestor_bytes + 63) / 64 * 64;
 }
 
 /* Compute the logits after the ids of the busy rows, of which those of the best blocks are written,

@@ -8,7 +8,8 @@ typedef struct {
     norm norms[3];
 } layer;
 
-/* first_norm: applied to the embedded input, with pre-norm. position_table (or null): added to the
+/* first_norm: applied to the embedded input, with pre-norm. embedding: a row for each word, or with
+   embedded_in_panels the packed float32 weights of the output layer. position_table (or null): added to the
    embeddings. cosines, sines (or null): the rotations of queries and keys. */
 typedef struct {
     const layer *layers;
@@ -17,6 +18,7 @@ typedef struct {
     linear head;
     const float *embedding, *position_table, *cosines, *sines;
     float scale;
+    int64_t embedded_in_panels;
 } model;
 
 /* Keys and values of a source: token t of head h of a layer l is (l * heads + h) * stride + t. */
@@ -69,6 +71,7 @@ typedef struct {
     /* Room for a slot: for `longest` keys and values of each row. */
     const float **keys, **values;
     row_past *pasts;
+    /* Room for the scores of a group of queries. */
     float *scores;
 } pass_worker;
 
@@ -81,8 +84,7 @@ void rotate_queries_and_keys(const pass_worker *);
 /* The output layer of all rows: the best words and the sums of exponentials. */
 void compute_head(const pass_worker *);
 
-/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`: items are
-   ordered by head, then by row. */
+/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`. */
 void decoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
                             int64_t last);
 void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,

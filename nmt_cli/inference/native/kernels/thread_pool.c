@@ -1,18 +1,22 @@
 /* A pool of threads that run a task together, and products whose outputs they divide. */
 
 #include <signal.h>
+#include <time.h>
 
 #include "kernels.h"
 
 enum { MAX_THREADS = 64, MAX_SPINS = 4000 };
+/* For how many tasks a caller works alone after its threads have waited too long for each other. */
+enum { SHORTEST_REST = 8, LONGEST_REST = 256 };
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
 static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
 
-/* One task and the workers that run it; arrived, round: of the barrier. */
+/* One task and the workers that run it; arrived, round: of the barrier; lost: the nanoseconds that
+   workers have slept there, together. */
 struct parallel_region {
     void (*work)(const worker *, void *);
     void *task;
-    int64_t workers, arrived, round;
+    int64_t workers, arrived, round, lost;
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
@@ -25,19 +29,27 @@ static void set_and_notify(parallel_region *r, int64_t *variable, int64_t value)
     pthread_mutex_unlock(&r->lock);
 }
 
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
 /* Wait until a variable differs from `before`: first spinning for some microseconds, then sleeping,
-   because the thread that changes it may need this core. */
-static void wait_for_change(parallel_region *r, const int64_t *variable, int64_t before) {
+   because the thread that changes it may need this core. Returns for how many nanoseconds it slept. */
+static int64_t wait_for_change(parallel_region *r, const int64_t *variable, int64_t before) {
     for (int64_t spins = 0; spins < MAX_SPINS; spins++) {
-        if (__atomic_load_n(variable, __ATOMIC_ACQUIRE) != before) return;
+        if (__atomic_load_n(variable, __ATOMIC_ACQUIRE) != before) return 0;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
     }
+    const int64_t begin = now();
     pthread_mutex_lock(&r->lock);
     while (__atomic_load_n(variable, __ATOMIC_ACQUIRE) == before)
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
+    return now() - begin;
 }
 
 void barrier(const worker *own) {
@@ -47,8 +59,10 @@ void barrier(const worker *own) {
     if (__atomic_add_fetch(&r->arrived, 1, __ATOMIC_ACQ_REL) == own->workers) {
         __atomic_store_n(&r->arrived, 0, __ATOMIC_RELAXED);
         set_and_notify(r, &r->round, round + 1);
-    } else
-        wait_for_change(r, &r->round, round);
+    } else {
+        const int64_t lost = wait_for_change(r, &r->round, round);
+        if (lost) __atomic_add_fetch(&r->lost, lost, __ATOMIC_RELAXED);
+    }
 }
 
 static void run_worker(worker *own) {
@@ -70,11 +84,14 @@ static pool_thread pool[MAX_THREADS];
 static int64_t started;
 /* Idle threads of the pool sleep on the lock of this region. */
 static parallel_region idle_workers = {
-    0, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+    0, 0, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
 };
 /* Held by the caller whose task the pool runs. */
 static pthread_mutex_t pool_in_use = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handler_installed = PTHREAD_ONCE_INIT;
+/* The tasks that callers still run alone, and for how many they did so the last time. Other callers
+   may change them meanwhile: that changes no result. */
+static int64_t resting, rest;
 
 static void *run_pool_thread(void *argument) {
     pool_thread *own = argument;
@@ -109,29 +126,51 @@ static int start_pool_thread(pool_thread *own) {
     return !failed;
 }
 
-void run_parallel(int64_t threads, void (*work)(const worker *, void *), void *task) {
-    parallel_region region = {
-        work, task, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
-    };
-    worker own = {&region, 0, 0};
+/* For how many tasks to work alone after one that took `duration` nanoseconds, of which its workers
+   have lost `lost`: where others need the cores, a worker that does not run stops all of them, and
+   they do less together than one alone. before: the last such number, or 0. */
+int64_t nmt_next_rest(int64_t before, int64_t workers, int64_t duration, int64_t lost) {
+    if (5 * (workers * duration - lost) > 6 * duration) return 0;
+    if (2 * before > LONGEST_REST) return LONGEST_REST;
+    return before ? 2 * before : SHORTEST_REST;
+}
+
+/* Give the task of a region to threads of the pool; the number of workers with the caller. */
+static int64_t start_workers(parallel_region *region, int64_t threads) {
     int64_t workers = 1;
-    pthread_once(&fork_handler_installed, install_fork_handler);
-    /* While another caller uses the pool the cores are busy, and this thread works alone. */
-    const int has_pool = threads > 1 && !pthread_mutex_trylock(&pool_in_use);
     if (threads > MAX_THREADS) threads = MAX_THREADS;
-    for (; has_pool && workers < threads; workers++) {
+    for (; workers < threads; workers++) {
         pool_thread *next = pool + workers;
         if (workers > started) {
             if (!start_pool_thread(next)) break;
             started = workers;
         }
-        next->worker = (worker){&region, workers, 0};
+        next->worker = (worker){region, workers, 0};
         set_and_notify(&idle_workers, &next->busy, 1);
     }
+    return workers;
+}
+
+void run_parallel(int64_t threads, void (*work)(const worker *, void *), void *task) {
+    parallel_region region = {
+        work, task, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+    };
+    worker own = {&region, 0, 0};
+    pthread_once(&fork_handler_installed, install_fork_handler);
+    const int rests = threads > 1 && __atomic_load_n(&resting, __ATOMIC_RELAXED) > 0;
+    if (rests) __atomic_sub_fetch(&resting, 1, __ATOMIC_RELAXED);
+    /* While another caller uses the pool the cores are busy, and this thread works alone. */
+    const int has_pool = threads > 1 && !rests && !pthread_mutex_trylock(&pool_in_use);
+    const int64_t workers = has_pool ? start_workers(&region, threads) : 1, begin = now();
     set_and_notify(&region, &region.workers, workers);
     run_worker(&own);
-    for (int64_t i = 1; i < workers; i++) wait_for_change(&idle_workers, &pool[i].busy, 1);
-    if (has_pool) pthread_mutex_unlock(&pool_in_use);
+    for (int64_t i = 1; i < workers; i++)
+        region.lost += wait_for_change(&idle_workers, &pool[i].busy, 1);
+    if (has_pool) {
+        rest = nmt_next_rest(rest, workers, now() - begin, region.lost);
+        __atomic_store_n(&resting, rest, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&pool_in_use);
+    }
     pthread_cond_destroy(&region.changed);
     pthread_mutex_destroy(&region.lock);
 }

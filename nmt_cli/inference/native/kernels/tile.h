@@ -40,8 +40,7 @@ static inline __attribute__((always_inline)) void NAME(finish)(const operands *o
             } else
                 value = numbers[r * width + i];
             value += bias;
-            NAME(store)(o->out + r * o->stride + i * LANES,
-                        NAME(choose)(value < least, least, value));
+            NAME(store)(o->out + r * o->stride + i * LANES, NAME(greater)(value, least));
         }
     }
 }
