@@ -16,6 +16,7 @@ SOURCES = Sources(
             "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
             "output.c", "head.c",
         ),
+        "nmt_cli.inference.native.search": ("top_k.h", "beam_step.c"),
     },
     {
         "nmt_product_bytes": (_INTEGER,),
@@ -27,6 +28,7 @@ SOURCES = Sources(
         "nmt_encode": (_INTEGER, _POINTER, _POINTER),
         "nmt_logits": (_INTEGER, _POINTER, _POINTER),
         "nmt_top_k": (_INTEGER, _POINTER, _POINTER, _POINTER),
+        "nmt_beam_step": (_INTEGER, _POINTER, _POINTER, _POINTER),
     },
 )  # fmt: skip
 
