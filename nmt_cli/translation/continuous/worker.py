@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -38,6 +40,8 @@ class _Call:
         self.function = function
         self.future: Future[Any] = Future()
         self.greenlet: greenlet | None = None
+        # What gives the future its result or its error, once there is one.
+        self._settle: Callable[[], None] | None = None
 
     def run(self) -> None:
         """Run in the greenlet of the call."""
@@ -48,25 +52,32 @@ class _Call:
         except CallCancelledError:
             return
         except BaseException as error:
-            self._settle(self.future.set_exception, error)
+            self._settle = partial(self.future.set_exception, error)
         else:
-            self._settle(self.future.set_result, result)
+            self._settle = partial(self.future.set_result, result)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the call has ended."""
+        return self.greenlet is not None and self.greenlet.dead
+
+    def settle(self) -> None:
+        """Give the result of a call that has ended to those who wait for it."""
+        if self._settle is not None:
+            # It may have been cancelled.
+            with suppress(InvalidStateError):
+                self._settle()
 
     def fail(self, error: BaseException) -> None:
-        """Let the call fail, if it is not done yet."""
-        self._settle(self.future.set_exception, error)
+        """Let the call fail, if it has not ended yet."""
+        if self._settle is None:
+            self._settle = partial(self.future.set_exception, error)
+        self.settle()
 
     def abandon(self) -> None:
         """End the greenlet where it waits, so that it gives back what it holds."""
         if self.greenlet is not None and not self.greenlet.dead:
             self.greenlet.throw(CallCancelledError)
-
-    def _settle(self, settle: Callable[[Any], None], value: object) -> None:
-        try:
-            settle(value)
-        except InvalidStateError:
-            # It was cancelled, or has failed before.
-            return
 
 
 class TranslationWorker:
@@ -192,6 +203,14 @@ class TranslationWorker:
                 call.greenlet.switch()
             elif call.future.cancelled():
                 call.abandon()
+        self._settle_done()
         for ticket in self._searches.step():
             self._waiting[ticket].switch()
-        self._calls = [call for call in self._calls if call.greenlet and not call.greenlet.dead]
+        self._settle_done()
+
+    def _settle_done(self) -> None:
+        """Give the results of the calls that have ended, all at once: see `handover`."""
+        done = [call for call in self._calls if call.is_done]
+        self._calls = [call for call in self._calls if not call.is_done]
+        for call in done:
+            call.settle()
