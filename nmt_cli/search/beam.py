@@ -8,7 +8,7 @@ until then a source that is done does not change.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from nmt_cli.array_types import Bool, Float, Int
@@ -17,6 +17,7 @@ from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.backpointers import Backpointers
 from nmt_cli.search.beam_state import BeamState
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Recorder, Source
+from nmt_cli.search.fused_step import FusedDecoder, PlainBeam, StepArrays
 from nmt_cli.search.logits_processors import (
     LiveHypotheses,
     LogitsProcessor,
@@ -126,7 +127,8 @@ class BeamSearch:
     """The live and the finished hypotheses of every slot.
 
     active: the index and the source of each busy slot. limits: (slots,), the largest number of ids
-    of a hypothesis; prefixes: (slots, steps), ids that are forced, or -1.
+    of a hypothesis; prefixes: (slots, steps), ids that are forced, or -1. Where the engine can run
+    whole steps of this search by itself, it does.
     """
 
     def __init__(
@@ -150,19 +152,44 @@ class BeamSearch:
             decoder.slots, decoder.beam, arrays, keep_history=processors.needs_history
         )
         self.prefixes = arrays.filled((decoder.slots, 1), -1)
-        self.replay: Callable[[Hashable], None] | None = None
+        self._step_arrays = self._arrays_now()
+        self._run_step = self._choose_step()
+
+    def _choose_step(self) -> Callable[[], None]:
+        """What extends every hypothesis by one id: the engine as far as it can, else `_step`."""
+        decoder, strategy, processors = self.decoder, self.strategy, self.processors
         can_record = not (strategy.synchronizes or processors.needs_history)
         if isinstance(decoder, Recorder) and can_record:
-            self.replay = decoder.record(self._advance_in_place)
+            replay = decoder.record(self._step_in_place)
+            return lambda: replay((self.backpointers.capacity, self.prefixes.shape[1]))
+        if (
+            isinstance(decoder, FusedDecoder)
+            and type(strategy) is BeamSelection
+            and not processors.processors
+        ):
+            fused = decoder.fused_step(
+                PlainBeam(
+                    strategy.candidates,
+                    self.config.finished,
+                    processors.banned_ids,
+                    self.config.word_reward,
+                )
+            )
+            return lambda: fused(self._step_arrays)
+        return self._step_anew
 
     @property
     def busy_tokens(self) -> int:
         """The source tokens of all busy slots."""
         return sum(len(source.ids) for _, source in self.active.values())
 
-    def _advance_in_place(self) -> None:
+    def _step_in_place(self) -> None:
         with self.arrays.inference():
             self.state.become(self._step(self.state))
+
+    def _step_anew(self) -> None:
+        with self.arrays.inference():
+            self.state = self._step(self.state)
 
     def admit(self, new: Sequence[IndexedSource]) -> None:
         """Put sources into free slots."""
@@ -184,6 +211,13 @@ class BeamSearch:
         self.limits[slot_ids] = self.arrays.integers(limits)
         self.state.admit(slot_ids, self.decoder.symbols.start_id, self.strategy.initial_hypotheses)
         self._force_prefixes(slot_ids, [source.prefix for source in sources])
+        self._step_arrays = self._arrays_now()
+
+    def _arrays_now(self) -> StepArrays:
+        """The arrays of a step, of which admission replaces those that are too short."""
+        return StepArrays(
+            self.state, self.backpointers, self.limits, self.prefixes, self.ranker.penalties
+        )
 
     def _force_prefixes(
         self, slots: Int[Array, " new"], prefixes: Sequence[tuple[int, ...]]
@@ -198,11 +232,7 @@ class BeamSearch:
     def advance(self) -> list[tuple[int, list[Hypothesis]]]:
         """Run a step of every slot, or several; return the sources that are done and free them."""
         for _ in range(self.decoder.check_every):
-            if self.replay is not None:
-                self.replay((self.backpointers.capacity, self.prefixes.shape[1]))
-            else:
-                with self.arrays.inference():
-                    self.state = self._step(self.state)
+            self._run_step()
         busy = self.state.busy.tolist()
         done = sorted(slot for slot in self.active if not busy[slot])
         if not done:

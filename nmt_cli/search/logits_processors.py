@@ -129,7 +129,7 @@ def make_logits_processors(config: SearchConfig, eos_id: int) -> list[LogitsProc
 
 
 class LogitsProcessorList:
-    """All edits of a step: banned ids, those of the logits processors, and forced ids."""
+    """All edits of a step: those of `banned_ids`, of the logits processors, and forced ids."""
 
     def __init__(
         self,
@@ -138,6 +138,7 @@ class LogitsProcessorList:
         rows: int,
         arrays: Arrays,
     ) -> None:
+        self.banned_ids = banned_ids
         self._arrays = arrays
         self._bans = Edits.ban(banned_ids, rows, arrays)
         self.processors = list(processors)

@@ -16,6 +16,7 @@ class HypothesisRanker:
     """score = log_prob / lp(n) + word_reward * n; n counts EOS.
 
     A score depends on log-probability and length only, to the bit, never on the rest of the batch.
+    penalties: (lengths,), the length penalties that were reserved.
     """
 
     def __init__(self, config: SearchConfig) -> None:
@@ -23,13 +24,13 @@ class HypothesisRanker:
         self._alpha = config.alpha
         self._reward = config.word_reward
         self._arrays: Arrays | None = None
-        self._table: Array = ()
+        self.penalties: Array = ()
 
     def reserve(self, longest: int, arrays: Arrays) -> None:
         """Keep the penalties of lengths up to `longest` in arrays; no other may be asked for."""
-        if len(self._table) <= longest:
+        if len(self.penalties) <= longest:
             table = penalty_table(self._penalty_name, self._alpha, longest)
-            self._arrays, self._table = arrays, arrays.from_numpy(table)
+            self._arrays, self.penalties = arrays, arrays.from_numpy(table)
 
     def score_of(self, log_prob: float, length: int) -> float:
         """The score of one hypothesis, with the bits of `score`."""
@@ -44,7 +45,7 @@ class HypothesisRanker:
 
         `reserve` has to be called before.
         """
-        scores = log_probs / self._table[lengths]
+        scores = log_probs / self.penalties[lengths]
         return scores + self._rewards(lengths) if self._reward else scores
 
     def upper_bound(self, log_probs: Scores, min_lengths: Lengths, max_lengths: Lengths) -> Scores:
@@ -52,7 +53,7 @@ class HypothesisRanker:
 
         Log-probabilities only fall, and a greater penalty raises a negative one.
         """
-        scores = log_probs / self._table[max_lengths]
+        scores = log_probs / self.penalties[max_lengths]
         if not self._reward:
             return scores
         return scores + self._rewards(max_lengths if self._reward > 0 else min_lengths)

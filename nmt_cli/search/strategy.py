@@ -93,7 +93,10 @@ class FinishedHypotheses(NamedTuple):
 
 
 class BeamSelection:
-    """Plain beam search: the 2 x beam best candidates, so that `beam` live on if as many end."""
+    """Plain beam search: the 2 x beam best candidates, so that `beam` live on if as many end.
+
+    candidates: how many are chosen of each slot.
+    """
 
     initial_hypotheses = 1
     synchronizes = False
@@ -101,7 +104,7 @@ class BeamSelection:
     def __init__(self, beam: int) -> None:
         """With a beam of 1 only the best continuation is followed (greedy search)."""
         self._beam = beam
-        self._count = 2 * beam if beam > 1 else 1
+        self.candidates = 2 * beam if beam > 1 else 1
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
         """Plain beam search needs to know nothing of a source."""
@@ -111,13 +114,13 @@ class BeamSelection:
     ) -> BeamCandidates:
         """The best candidates of each slot, best first."""
         arrays, slots = arrays_of(log_probs), len(log_probs)
-        scores, ids = step.top(self._count, edits)
+        scores, ids = step.top(self.candidates, edits)
         # Where a model gives NaN there are no candidates, so that the search ends.
         scores = arrays.without_nan(scores)
         # (slots * beam, count) -> (slots, beam * count)
         joined = (log_probs.flatten()[:, None] + scores).reshape(slots, -1)
         joined, indices = arrays.best_first(joined)
-        joined, indices = joined[:, : self._count], indices[:, : self._count]
+        joined, indices = joined[:, : self.candidates], indices[:, : self.candidates]
         token_scores = arrays.chosen(scores.reshape(slots, -1), indices)
         best_ids = arrays.chosen(ids.reshape(slots, -1), indices)
         return BeamCandidates(joined, token_scores, indices // scores.shape[1], best_ids)

@@ -1,6 +1,7 @@
 """Runs the server until a signal ends it."""
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -70,7 +71,13 @@ class HttpServer(uvicorn.Server):
 
     def answer(self, listener: socket.socket) -> None:
         """Answer the requests that come to this socket until SIGTERM, Ctrl-C or `stop`."""
-        self.run(sockets=[listener])
+        # The garbage collector would go through all modules and the model every 1,000 requests or
+        # so, and all requests wait for it meanwhile.
+        gc.freeze()
+        try:
+            self.run(sockets=[listener])
+        finally:
+            gc.unfreeze()
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

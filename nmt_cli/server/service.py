@@ -18,6 +18,7 @@ from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.server.translate_requests import TranslateRequest, require_characters
+from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
@@ -139,7 +140,7 @@ class Service:
         """
         self.require_room()
         self._count += 1
-        work = asyncio.wrap_future(self.worker.submit(function))
+        work = awaitable(self.worker.submit(function))
         gone = asyncio.ensure_future(_has_left(request))
         try:
             tasks: list[asyncio.Future[Any]] = [work, gone]

@@ -13,12 +13,17 @@ _NEWLINE = ord("\n")
 _LOWER = np.array([byte + 32 if 65 <= byte <= 90 else byte for byte in range(256)], np.uint32)
 
 
-def _hashes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bucket of each trigram and whether it lies within a line, both (bytes - 2,)."""
+def _buckets(text: np.ndarray) -> np.ndarray:
+    """Return the bucket of each trigram: (bytes - 2,)."""
     lower = _LOWER[text]
     whole = lower[:-2] << np.uint32(16) | lower[1:-1] << np.uint32(8) | lower[2:]
+    return (whole * _FACTOR) >> np.uint32(16)
+
+
+def _hashes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bucket of each trigram and whether it lies within a line, both (bytes - 2,)."""
     ends = text == _NEWLINE
-    return (whole * _FACTOR) >> np.uint32(16), ~(ends[:-2] | ends[1:-1] | ends[2:])
+    return _buckets(text), ~(ends[:-2] | ends[1:-1] | ends[2:])
 
 
 def trigram_counts(text: np.ndarray) -> np.ndarray:
@@ -59,3 +64,16 @@ def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
     evidence, trigrams = line_sums(text, odds)
     clear = np.abs(evidence) > np.maximum(MIN_EVIDENCE, MIN_EVIDENCE_EACH * trigrams)
     return np.where(clear, np.sign(evidence), 0)
+
+
+def verdict(line: bytes, odds: np.ndarray) -> int:
+    """Return what `verdicts` returns for one line, sooner; odds: (BUCKETS,)."""
+    count = len(line) - 2
+    if count < 1:
+        return 0
+    weights = odds[_buckets(np.frombuffer(line, np.uint8))]
+    # Added up in the order of `line_sums`.
+    evidence = float(weights.cumsum(dtype=float)[-1])
+    if abs(evidence) <= max(MIN_EVIDENCE, MIN_EVIDENCE_EACH * count):
+        return 0
+    return 1 if evidence > 0 else -1

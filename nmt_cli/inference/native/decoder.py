@@ -1,7 +1,7 @@
 """The CPU engine in C: a step is one call of the library, and the KV cache is never moved."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,13 @@ from nmt_cli.inference.native.huge_pages import huge_empty
 from nmt_cli.inference.native.linear import BLOCK
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.search.beam_step import BeamStep
 from nmt_cli.inference.native.shortlists import Shortlists
 from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
 from nmt_cli.machine import kernel_threads
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source, Symbols
+from nmt_cli.search.fused_step import PlainBeam, StepArrays
 
 # Steps whose keys and values are allocated together.
 GROWTH = 16
@@ -119,11 +121,7 @@ class NativeDecoder:
         The result is valid until the next step.
         """
         parents, ids = np.ascontiguousarray(parents), np.ascontiguousarray(ids)
-        steps = self._now - min(self._begun.values()) + 1
-        if steps > self._reached:
-            self._reserve(steps)
-        if self._now >= self._full_at:
-            self._reserve_chunks()
+        self._reserve_step()
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = address(parents), address(ids)
         completed = library.nmt_step(
@@ -137,6 +135,25 @@ class NativeDecoder:
         lists = self._lists if state.shortlists else None
         layout = LogitsLayout(state.beam, state.widest, lists)
         return NativeStep(self._model, state, self._buffers, self._rows, self._row_of, layout)
+
+    def fused_step(self, rules: PlainBeam) -> Callable[[StepArrays], None]:
+        """As in `search.fused_step.FusedDecoder`."""
+        step = BeamStep(self._model, self._state, self.slots, self.symbols, rules)
+
+        def run(arrays: StepArrays) -> None:
+            self._reserve_step()
+            step.run(arrays)
+            self._now += 1
+
+        return run
+
+    def _reserve_step(self) -> None:
+        """Reserve the memory that the next step needs."""
+        steps = self._now - min(self._begun.values()) + 1
+        if steps > self._reached:
+            self._reserve(steps)
+        if self._now >= self._full_at:
+            self._reserve_chunks()
 
     def _reserve(self, steps: int) -> None:
         """Reserve memory for `steps` steps, rounded up to a multiple of GROWTH."""

@@ -6,6 +6,7 @@ the memory is the same in small ones.
 """
 
 import contextlib
+import math
 import mmap
 from collections.abc import Sequence
 
@@ -44,7 +45,7 @@ class Arena:
 def huge_empty(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
     """An array of zeros in memory of its own, which begins at a huge page if it fills one."""
     kind = np.dtype(dtype)
-    size = int(np.prod(shape)) * kind.itemsize
+    size = (shape if isinstance(shape, int) else math.prod(shape)) * kind.itemsize
     if size < HUGE_PAGE:
         return np.zeros(shape, kind)
     memory = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -16,6 +16,7 @@ SOURCES = Sources(
             "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
             "step.c", "attention.c", "output.c", "head.c",
         ),
+        "nmt_cli.inference.native.search": ("top_k.h", "beam_step.c"),
     },
     {
         "nmt_next_rest": (_INTEGER, _INTEGER, _INTEGER, _INTEGER),
@@ -28,6 +29,7 @@ SOURCES = Sources(
         "nmt_encode": (_INTEGER, _POINTER, _POINTER),
         "nmt_logits": (_INTEGER, _POINTER, _POINTER),
         "nmt_top_k": (_INTEGER, _POINTER, _POINTER, _POINTER),
+        "nmt_beam_step": (_INTEGER, _POINTER, _POINTER, _POINTER),
     },
 )  # fmt: skip
 

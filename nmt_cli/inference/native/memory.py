@@ -1,5 +1,6 @@
 """Memory for the kernels: arrays that begin at a cache line, as SIMD instructions read fastest."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ def address(array: np.ndarray | None) -> int | None:
 def empty(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
     """An array of this shape whose numbers are not set."""
     kind = np.dtype(dtype)
-    size = int(np.prod(shape)) * kind.itemsize
+    size = (shape if isinstance(shape, int) else math.prod(shape)) * kind.itemsize
     buffer = np.empty(size + CACHE_LINE, np.uint8)
     start = -buffer.__array_interface__["data"][0] % CACHE_LINE
     return buffer[start : start + size].view(kind).reshape(shape)

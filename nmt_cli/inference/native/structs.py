@@ -1,4 +1,4 @@
-"""The structs of the kernels, as ctypes structures with the fields of step.h and output.c."""
+"""The structs of the kernels, as ctypes structures with the fields of step.h and top_k.h."""
 
 import ctypes
 

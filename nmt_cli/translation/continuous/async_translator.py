@@ -17,6 +17,7 @@ from nmt_cli.translation.calls import (
     require_prefixes,
 )
 from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
+from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
@@ -123,7 +124,7 @@ class AsyncTranslator:
                 given, search=chosen, constraints=constraints, prefixes=starts
             )
 
-        return await asyncio.wrap_future(self._worker.submit(translate))
+        return await awaitable(self._worker.submit(translate))
 
 
 def _started(translator: Translator) -> "TranslationWorker":

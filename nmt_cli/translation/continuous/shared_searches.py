@@ -6,6 +6,7 @@ All of this runs in one thread. A caller that waits for its sources lets the oth
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
@@ -203,6 +204,7 @@ class _Group:
             self.searcher.drop(numbers)
 
 
+@lru_cache(maxsize=64)
 def _searched(config: SearchConfig) -> SearchConfig:
     """The settings that a search depends on; the others are the same for all callers."""
     return replace(

@@ -10,8 +10,11 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -38,6 +41,8 @@ class _Call:
         self.function = function
         self.future: Future[Any] = Future()
         self.greenlet: greenlet | None = None
+        # What gives the future its result or its error, once there is one.
+        self._settle: Callable[[], None] | None = None
 
     def run(self) -> None:
         """Run in the greenlet of the call."""
@@ -48,25 +53,27 @@ class _Call:
         except CallCancelledError:
             return
         except BaseException as error:
-            self._settle(self.future.set_exception, error)
+            self._settle = partial(self.future.set_exception, error)
         else:
-            self._settle(self.future.set_result, result)
+            self._settle = partial(self.future.set_result, result)
+
+    def settle(self) -> None:
+        """Give the result of a call that has ended to those who wait for it."""
+        if self._settle is not None:
+            # It may have been cancelled.
+            with suppress(InvalidStateError):
+                self._settle()
 
     def fail(self, error: BaseException) -> None:
-        """Let the call fail, if it is not done yet."""
-        self._settle(self.future.set_exception, error)
+        """Let the call fail, if it has not ended yet."""
+        if self._settle is None:
+            self._settle = partial(self.future.set_exception, error)
+        self.settle()
 
     def abandon(self) -> None:
         """End the greenlet where it waits, so that it gives back what it holds."""
         if self.greenlet is not None and not self.greenlet.dead:
             self.greenlet.throw(CallCancelledError)
-
-    def _settle(self, settle: Callable[[Any], None], value: object) -> None:
-        try:
-            settle(value)
-        except InvalidStateError:
-            # It was cancelled, or has failed before.
-            return
 
 
 class TranslationWorker:
@@ -82,6 +89,8 @@ class TranslationWorker:
         self._closing = False
         # Nothing is put into the inbox after the None that ends the thread.
         self._closing_lock = threading.Lock()
+        # Futures that were cancelled, by any thread.
+        self._cancelled: deque[Future[Any]] = deque()
         self._process = os.getpid()
         self._turn_begun = 0.0
         self._thread = threading.Thread(target=self._work, name="translate", daemon=True)
@@ -95,6 +104,7 @@ class TranslationWorker:
         The future is never in the state "running", so that it can be cancelled at any time.
         """
         call = _Call(lambda: function(self._translator))
+        call.future.add_done_callback(self._note_cancelled)
         if self._process != os.getpid():
             call.fail(RuntimeError(AFTER_FORK))
             return call.future
@@ -141,8 +151,13 @@ class TranslationWorker:
     def _reset(self) -> None:
         self._searches = SharedSearches(self._translator.engine, self._wait)
         self._translator.search_with(self._searches)
-        self._calls: list[_Call] = []
+        self._calls: dict[Future[Any], _Call] = {}
+        self._ended: list[_Call] = []
         self._waiting: dict[Ticket, greenlet] = {}
+
+    def _note_cancelled(self, future: "Future[Any]") -> None:
+        if future.cancelled():
+            self._cancelled.append(future)
 
     def _wait(self, ticket: Ticket) -> None:
         """Let the others go on until this ticket is done; called in the greenlet of a call."""
@@ -162,36 +177,48 @@ class TranslationWorker:
         """The thread: begins again after an error that is not one of a call."""
         while not (self._closing and self._inbox.empty() and not self._calls):
             try:
-                self._receive()
+                new = self._receive()
                 self._turn_begun = time.monotonic()
-                self._turn()
+                self._turn(new)
             except BaseException as error:
                 self.restarts += 1
-                for call in self._calls:
+                for call in self._calls.values():
                     call.fail(error)
                     call.abandon()
                 self._reset()
             self._turn_begun = 0.0
 
-    def _receive(self) -> None:
+    def _receive(self) -> list[_Call]:
         """Take new calls from the inbox; waits for one if there is nothing else to do."""
-        if not self._calls:
-            self._take(self._inbox.get())
+        new = [] if self._calls else [self._inbox.get()]
         while not self._inbox.empty():
-            self._take(self._inbox.get())
+            new.append(self._inbox.get())
+        calls = [call for call in new if call is not None]
+        self._calls.update((call.future, call) for call in calls)
+        return calls
 
-    def _take(self, call: _Call | None) -> None:
-        if call is not None:
-            self._calls.append(call)
-
-    def _turn(self) -> None:
+    def _turn(self, new: Sequence[_Call]) -> None:
         """Begin new calls, drop cancelled ones, run a step, and go on with calls that it served."""
-        for call in self._calls:
-            if call.greenlet is None:
-                call.greenlet = greenlet(call.run)
-                call.greenlet.switch()
-            elif call.future.cancelled():
-                call.abandon()
+        for call in new:
+            call.greenlet = greenlet(partial(self._run, call))
+            call.greenlet.switch()
+        while self._cancelled:
+            cancelled = self._calls.get(self._cancelled.popleft())
+            if cancelled is not None:
+                cancelled.abandon()
+        self._settle_ended()
         for ticket in self._searches.step():
             self._waiting[ticket].switch()
-        self._calls = [call for call in self._calls if call.greenlet and not call.greenlet.dead]
+        self._settle_ended()
+
+    def _run(self, call: _Call) -> None:
+        """What the greenlet of a call does."""
+        call.run()
+        self._ended.append(call)
+
+    def _settle_ended(self) -> None:
+        """Give the results of the calls that have ended, all at once: see `handover`."""
+        for call in self._ended:
+            del self._calls[call.future]
+            call.settle()
+        self._ended.clear()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.constraints import BoundConstraints
@@ -9,11 +10,7 @@ from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedL
 
 
 class MarkedSearch:
-    """The search of one model with some settings and constraints.
-
-    quick_is_final: whether a translation of the quick search may be the result; otherwise it only
-    chooses between stand-ins.
-    """
+    """The search of one model with some settings and constraints."""
 
     def __init__(
         self,
@@ -25,10 +22,17 @@ class MarkedSearch:
         """on_progress: called with the share of the search with the given settings."""
         self._line_search = line_search
         self._config = config
-        self._quick = quick_settings(config)
         self._bound = bound
         self._on_progress = on_progress
-        self.quick_is_final = self._quick == replace(config, beam=1)
+
+    @cached_property
+    def _quick(self) -> SearchConfig:
+        return quick_settings(self._config)
+
+    @property
+    def quick_is_final(self) -> bool:
+        """Whether the quick search may give the result; else it only chooses stand-ins."""
+        return self._quick == replace(self._config, beam=1)
 
     def full(self, requests: Sequence[Request]) -> list[SearchedLine]:
         """The lines, searched with the given settings."""

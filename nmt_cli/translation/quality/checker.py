@@ -14,7 +14,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import TextStatistics
-from nmt_cli.data.languages.trigrams import verdicts
+from nmt_cli.data.languages.trigrams import verdict
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 
@@ -123,8 +123,8 @@ class QualityChecker:
 
     def _is_source_language(self, text: str) -> bool:
         assert self.text is not None
-        line = np.frombuffer(f"{text}\n".encode("utf-8", "replace"), np.uint8)
-        return bool(verdicts(line, self.text.language_odds)[0] > 0)
+        first_line = text.partition("\n")[0].encode("utf-8", "replace")
+        return verdict(first_line, self.text.language_odds) > 0
 
 
 def _is_copy(source: str, text: str) -> bool:

@@ -1,25 +1,7 @@
 /* The top k words of each row, exactly; of equal logits the lower id comes first. They lie in the k
    blocks with the greatest maxima. */
 
-#include "step.h"
-
-/* rows: the index among all rows of each row of the logits; row_of: the reverse, or -1; forced: for
-   each of all rows an id, or -1. edit_rows (among all rows), edit_ids, bias: what is added to
-   single logits first; saved: room for as many numbers. values, ids: (all rows, k). block_maxima,
-   block_ids: room for k. shortlists: of each slot of `beam` rows, or null. blocks: that a row has
-   room for. */
-typedef struct {
-    int64_t busy, words, blocks, k, edits;
-    const int64_t *rows, *row_of, *forced, *edit_rows, *edit_ids;
-    const float *bias, *totals;
-    float *logits, *maxima, *values, *saved, *block_maxima;
-    int64_t *ids, *block_ids;
-    const shortlist *shortlists;
-    int64_t beam;
-    const kernels *kernels;
-    const model *model;
-    const state *state;
-} top_k_task;
+#include "top_k.h"
 
 /* The logits of a busy row: for how many words, in how many blocks. */
 typedef struct {

@@ -91,3 +91,6 @@ void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, i
                             int64_t last);
 void cross_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
                      int64_t last);
+
+/* The next step of the busy rows; see step.c. */
+int64_t nmt_step(int64_t lanes, const model *, const state *);
