@@ -5,6 +5,7 @@ which of its kernels give correct numbers.
 """
 
 import ctypes
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -32,6 +33,10 @@ SOURCES = Sources(
 )  # fmt: skip
 
 
+# There are kernels for AVX-512 and AVX2.
+LANES = 16, 8
+
+
 class TrainingKernels(NamedTuple):
     """The library and the SIMD lanes of the kernels to use."""
 
@@ -57,6 +62,12 @@ def find_training_kernels(
         except MissingInstructionsError:
             continue
     return None
+
+
+def can_have_training_kernels() -> bool:
+    """Whether `find_training_kernels` can be expected to find some; does not load or compile."""
+    has_library = library.carried_library(SOURCES).is_file() or shutil.which("cc") is not None
+    return has_library and any(lanes in LANES for lanes in wanted_lanes())
 
 
 def must_compile(folder: Path) -> bool:
