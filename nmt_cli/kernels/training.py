@@ -1,4 +1,4 @@
-"""The library of kernels for training on a CPU: attention and the softmax over words, in C.
+"""The library of kernels for training on a CPU, in C: attention, dropout, softmax over words.
 
 There are kernels for AVX-512 and AVX2. The callers of a function, which know its formula, test
 which of its kernels give correct numbers.
@@ -21,14 +21,17 @@ SOURCES = Sources(
     "training",
     {
         "nmt_cli.kernels.sources": (
-            "vectors.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
-            "softmax_loops.h", "softmax.c",
+            "vectors.h", "narrow.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
+            "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c",
         ),
     },
     {
         "nmt_attention_bytes": (_INTEGER,) * 3,
         "nmt_attention": (_INTEGER, _INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
         "nmt_softmax_gradient": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_seed_dropout": (_POINTER, _INTEGER),
+        "nmt_dropout_bits": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_dropout": (_INTEGER, _POINTER, _INTEGER, _INTEGER),
     },
 )  # fmt: skip
 

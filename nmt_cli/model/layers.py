@@ -69,16 +69,15 @@ def make_norm(config: ModelConfig) -> nn.Module:
     return norms[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
-def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
     """LayerNorm(x + Dropout(Sublayer(x))): sections 3.1 and 5.4."""
-    normalised: Tensor = norm(x + dropout(sublayer(x)))
+    normalised: Tensor = norm(dropout.add(x, sublayer(x)))
     return normalised
 
 
-def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
     """x + Dropout(Sublayer(LayerNorm(x))): easier to train deep; the stack ends with a norm."""
-    residual: Tensor = x + dropout(sublayer(norm(x)))
-    return residual
+    return dropout.add(x, sublayer(norm(x)))
 
 
 RESIDUALS = {"post": post_norm, "pre": pre_norm}

@@ -14,12 +14,16 @@
 #define LANES 8
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define SIGNS(v)                                                                             \
+    (0xffffu & (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(                      \
+                   _mm256_packs_epi16((__m256i)(v), _mm256_setzero_si256()), 0xd8)))
 #include LOOPS
 #undef floats
 #undef ints
 #undef LANES
 #undef NAME
 #undef FMA
+#undef SIGNS
 #pragma GCC pop_options
 
 #pragma GCC push_options
@@ -27,12 +31,14 @@
 #define LANES 16
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define SIGNS(v) ((uint32_t)_mm512_movepi16_mask((__m512i)(v)))
 #include LOOPS
 #undef floats
 #undef ints
 #undef LANES
 #undef NAME
 #undef FMA
+#undef SIGNS
 #pragma GCC pop_options
 #endif
 

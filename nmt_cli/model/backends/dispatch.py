@@ -29,6 +29,8 @@ from nmt_cli.model.backends.varlen import (
     varlen_attention,
     varlen_widths_fit,
 )
+from nmt_cli.model.dropout import Dropout
+from nmt_cli.model.native.dropout import dropout_kernels
 
 # The compute capability from which on GPUs have matrix units for bfloat16.
 FIRST_CAPABILITY = (8, 0)
@@ -134,9 +136,14 @@ def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
 
 
 def use_backend(model: nn.Module, backend: str) -> None:
-    """Use this one of BACKENDS in every attention of `model` over whole sentences."""
+    """Use this one of BACKENDS in every attention of `model` over whole sentences.
+
+    With "native", what else has kernels in C is computed by them, too.
+    """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend}: one of {', '.join(BACKENDS)}")
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.backend = backend
+        elif isinstance(module, Dropout):
+            module.native = backend == "native" and dropout_kernels(cache_folder()) is not None
