@@ -1,4 +1,4 @@
-"""The library of kernels for training on a CPU, in C: attention, dropout, softmax over words.
+"""The library of kernels for training on a CPU, in C: parts of a layer, softmax over words.
 
 There are kernels for AVX-512 and AVX2. The callers of a function, which know its formula, test
 which of its kernels give correct numbers.
@@ -22,7 +22,8 @@ SOURCES = Sources(
     {
         "nmt_cli.kernels.sources": (
             "vectors.h", "narrow.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
-            "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c",
+            "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c", "layer_loops.h",
+            "layer.c",
         ),
     },
     {
@@ -32,6 +33,11 @@ SOURCES = Sources(
         "nmt_seed_dropout": (_POINTER, _INTEGER),
         "nmt_dropout_bits": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
         "nmt_dropout": (_INTEGER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_layer_norm": (_INTEGER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_layer_norm_backward": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_bias": (_INTEGER, _POINTER, _INTEGER, _POINTER, *(_INTEGER,) * 4),
+        "nmt_bias_backward": (_INTEGER, _POINTER, _POINTER, *(_INTEGER,) * 4, _POINTER),
+        "nmt_accumulate": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER),
     },
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt_cli.model.native.dropout import DTYPES, LEVELS, native_dropout, seed_native_masks
+from nmt_cli.model.native.part import NativePart
 
 # One 64-bit random number decides about four values; torch's mask takes two for each value.
 PER_NUMBER = 4
@@ -36,14 +37,12 @@ def seed_masks(seed: int) -> None:
     seed_native_masks(seed)
 
 
-class Dropout(nn.Module):
+class Dropout(NativePart, nn.Module):
     """In training, sets values to zero with probability `rate` and scales up the others.
 
     On a CPU the rate is rounded to a multiple of 1/65,536; the scale fits the rounded rate.
-    native: compute in C, which gives the same numbers.
+    Computed in C, it gives the same numbers.
     """
-
-    native = False
 
     def __init__(self, rate: float) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -11,13 +12,16 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.dropout import Dropout
+from nmt_cli.model.native.feed_forward import native_feed_forward
+from nmt_cli.model.native.norm import LayerNorm
+from nmt_cli.model.native.part import NativePart
 from nmt_cli.model.positions import Positions
 
 Stream = Float[Tensor, "tokens d_model"]
 Sublayer = Callable[[Tensor], Tensor]
 
 
-class FeedForward(nn.Module):
+class FeedForward(NativePart, nn.Module):
     """Section 3.3: max(0, x W1 + b1) W2 + b2, or with another activation."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -28,6 +32,9 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Stream) -> Stream:
         """Position by position."""
+        has_kernels = self.activation is F.relu_ and self.inner.bias is not None
+        if self.native and has_kernels and torch.is_grad_enabled():
+            return native_feed_forward(x, self.inner, self.outer)
         y: Tensor = self.outer(self.activation(self.inner(x)))
         return y
 
@@ -63,7 +70,7 @@ FEED_FORWARDS: dict[str, type[FeedForward]] = {
 def make_norm(config: ModelConfig) -> nn.Module:
     """The normalisation over d_model named by `config.norm`."""
     norms: dict[str, type[nn.LayerNorm | nn.RMSNorm]] = {
-        "layer_norm": nn.LayerNorm,
+        "layer_norm": LayerNorm,
         "rms_norm": nn.RMSNorm,
     }
     return norms[config.norm](config.d_model, eps=config.norm_epsilon)

@@ -29,8 +29,7 @@ from nmt_cli.model.backends.varlen import (
     varlen_attention,
     varlen_widths_fit,
 )
-from nmt_cli.model.dropout import Dropout
-from nmt_cli.model.native.dropout import dropout_kernels
+from nmt_cli.model.native.part import NativePart, has_native_parts
 
 # The compute capability from which on GPUs have matrix units for bfloat16.
 FIRST_CAPABILITY = (8, 0)
@@ -142,8 +141,9 @@ def use_backend(model: nn.Module, backend: str) -> None:
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend}: one of {', '.join(BACKENDS)}")
+    native = backend == "native" and has_native_parts()
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.backend = backend
-        elif isinstance(module, Dropout):
-            module.native = backend == "native" and dropout_kernels(cache_folder()) is not None
+        if isinstance(module, NativePart):
+            module.native = native
