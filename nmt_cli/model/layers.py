@@ -30,10 +30,14 @@ class FeedForward(NativePart, nn.Module):
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = ACTIVATIONS[config.activation]
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether bias and ReLU are computed in C while there are gradients."""
+        return self.native and self.activation is F.relu_ and self.inner.bias is not None
+
     def forward(self, x: Stream) -> Stream:
         """Position by position."""
-        has_kernels = self.activation is F.relu_ and self.inner.bias is not None
-        if self.native and has_kernels and torch.is_grad_enabled():
+        if self.has_kernels and torch.is_grad_enabled():
             return native_feed_forward(x, self.inner, self.outer)
         y: Tensor = self.outer(self.activation(self.inner(x)))
         return y
@@ -76,6 +80,14 @@ def make_norm(config: ModelConfig) -> nn.Module:
     return norms[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
+def make_sublayer_norm(config: ModelConfig) -> nn.Module:
+    """The normalisation of a sublayer; with pre-norm only products read it, in one function."""
+    norm = make_norm(config)
+    if isinstance(norm, LayerNorm):
+        norm.narrows = config.norm_order == "pre" and config.activation != "swiglu"
+    return norm
+
+
 def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
     """LayerNorm(x + Dropout(Sublayer(x))): sections 3.1 and 5.4."""
     normalised: Tensor = norm(dropout.add(x, sublayer(x)))
@@ -96,9 +108,9 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
-        self.self_attention_norm = make_norm(config)
+        self.self_attention_norm = make_sublayer_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
-        self.feed_forward_norm = make_norm(config)
+        self.feed_forward_norm = make_sublayer_norm(config)
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
@@ -119,11 +131,11 @@ class DecoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
-        self.self_attention_norm = make_norm(config)
+        self.self_attention_norm = make_sublayer_norm(config)
         self.cross_attention = MultiHeadAttention(config)
-        self.cross_attention_norm = make_norm(config)
+        self.cross_attention_norm = make_sublayer_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
-        self.feed_forward_norm = make_norm(config)
+        self.feed_forward_norm = make_sublayer_norm(config)
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 

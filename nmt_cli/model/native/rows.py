@@ -161,7 +161,7 @@ def _are_right(kernels: TrainingKernels) -> bool:
     weight, bias = torch.randn(2, 37, generator=generator)
     leaves = [tensor.clone().requires_grad_() for tensor in (x, weight, bias)]
     with torch.enable_grad(), torch.autocast("cpu", enabled=False):
-        normal = F.layer_norm(leaves[0], (37,), *leaves[1:], 1e-5)
+        normal = F.layer_norm(leaves[0], (37,), leaves[1], leaves[2], 1e-5)
         positive = (leaves[0] + leaves[2]).relu()
         pairs = list(zip(torch.autograd.grad(normal, leaves, gradient), leaves, strict=True))
         (bias_gradient,) = torch.autograd.grad(positive, leaves[2], gradient)
