@@ -81,6 +81,7 @@ PURPOSES = {
     "inference/plain": "the engine in NumPy, if neither torch nor a C compiler is available",
     "model": "the Transformer, one file for each part of section 3 of the paper",
     "model/backends": "attention backends: torch's, Triton's for GPUs, C for CPUs",
+    "model/native": "parts of a layer in C for training on a CPU: norm, dropout, feed-forward",
     "model/baselines": "the recurrent and the convolutional model",
     "scoring": "BLEU, chrF, TER, the paper's BLEU, quality gates",
     "search": "beam search, sampling, constraints, length penalties",

@@ -12,7 +12,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TRITON_INTERPRET", "1")
 # torch reads this once, too: tests that compare a run of this process with a command's, bit by bit,
 # need the value that training sets (model/precision.py), whichever test comes first.
-os.environ.setdefault("TORCH_MKLDNN_MATMUL_MIN_SIZE", "16000000")
+from nmt_cli.kernels.training import can_have_training_kernels
+
+os.environ.setdefault(
+    "TORCH_MKLDNN_MATMUL_MIN_SIZE", "2000000" if can_have_training_kernels() else "16000000"
+)
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,10 +1,11 @@
-"""The library of kernels for training on a CPU: attention and the softmax over words, in C.
+"""The library of kernels for training on a CPU, in C: parts of a layer, softmax over words.
 
 There are kernels for AVX-512 and AVX2. The callers of a function, which know its formula, test
 which of its kernels give correct numbers.
 """
 
 import ctypes
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,16 +21,29 @@ SOURCES = Sources(
     "training",
     {
         "nmt_cli.kernels.sources": (
-            "vectors.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
-            "softmax_loops.h", "softmax.c",
+            "vectors.h", "narrow.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
+            "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c", "layer_loops.h",
+            "layer.c",
         ),
     },
     {
         "nmt_attention_bytes": (_INTEGER,) * 3,
         "nmt_attention": (_INTEGER, _INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
         "nmt_softmax_gradient": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_seed_dropout": (_POINTER, _INTEGER),
+        "nmt_dropout_bits": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_dropout": (_INTEGER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_layer_norm": (_INTEGER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_layer_norm_backward": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_bias": (_INTEGER, _POINTER, _INTEGER, _POINTER, *(_INTEGER,) * 4),
+        "nmt_bias_backward": (_INTEGER, _POINTER, _POINTER, *(_INTEGER,) * 4, _POINTER),
+        "nmt_accumulate": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER),
     },
 )  # fmt: skip
+
+
+# There are kernels for AVX-512 and AVX2.
+LANES = 16, 8
 
 
 class TrainingKernels(NamedTuple):
@@ -57,6 +71,12 @@ def find_training_kernels(
         except MissingInstructionsError:
             continue
     return None
+
+
+def can_have_training_kernels() -> bool:
+    """Whether `find_training_kernels` can be expected to find some; does not load or compile."""
+    has_library = library.carried_library(SOURCES).is_file() or shutil.which("cc") is not None
+    return has_library and any(lanes in LANES for lanes in wanted_lanes())
 
 
 def must_compile(folder: Path) -> bool:

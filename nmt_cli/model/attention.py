@@ -11,6 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.model.native.part import NativePart
+from nmt_cli.model.native.projection import joined_projections
 from nmt_cli.model.shapes import head_widths
 
 # On a CPU, the weights of attention to longer sentences are not kept for the backward pass.
@@ -205,7 +207,7 @@ def project(
     return list(torch.split_with_sizes(joined, [layer.out_features for layer in layers], dim=-1))
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(NativePart, nn.Module):
     """Section 3.2.2: h heads with their own projections, concatenated and projected once more."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -227,16 +229,21 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys_values(self, x: Float[Tensor, "tokens d_model"]) -> KeysValues:
         """K W^K and V W^V of every head."""
-        key, value = project(x, [self.key, self.value])
+        key, value = self._project(x, [self.key, self.value])
         return KeysValues(_split_heads(key, self.heads), _split_heads(value, self.heads))
 
     def project_self(
         self, x: Float[Tensor, "tokens d_model"]
     ) -> tuple[Float[Tensor, "tokens heads d_k"], KeysValues]:
         """`project_query` and `project_keys_values` of the same `x`."""
-        query, key, value = project(x, [self.query, self.key, self.value])
+        query, key, value = self._project(x, [self.query, self.key, self.value])
         keys_values = KeysValues(_split_heads(key, self.heads), _split_heads(value, self.heads))
         return _split_heads(query, self.heads), keys_values
+
+    def _project(self, x: Tensor, layers: Sequence[nn.Linear]) -> list[Tensor]:
+        if self.native and torch.is_grad_enabled():
+            return joined_projections(x, layers)
+        return project(x, layers)
 
     def project_output(
         self, heads: Float[Tensor, "tokens heads d_v"]

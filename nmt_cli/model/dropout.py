@@ -7,8 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmt_cli.model.native.dropout import DTYPES, LEVELS, native_dropout, seed_native_masks
+from nmt_cli.model.native.part import NativePart
+
 # One 64-bit random number decides about four values; torch's mask takes two for each value.
-LEVELS = 1 << 16
 PER_NUMBER = 4
 
 
@@ -32,12 +34,14 @@ def seed_masks(seed: int) -> None:
         torch.manual_seed(seed)
     else:
         _masks.generator.manual_seed(seed)
+    seed_native_masks(seed)
 
 
-class Dropout(nn.Module):
+class Dropout(NativePart, nn.Module):
     """In training, sets values to zero with probability `rate` and scales up the others.
 
     On a CPU the rate is rounded to a multiple of 1/65,536; the scale fits the rounded rate.
+    Computed in C, it gives the same numbers.
     """
 
     def __init__(self, rate: float) -> None:
@@ -50,8 +54,22 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
-        dropped: Tensor = _Dropout.apply(x, round(self.rate * LEVELS))  # type: ignore[no-untyped-call]
+        if self.native and x.dtype in DTYPES:
+            return native_dropout(x, None, self._dropped_levels)
+        dropped: Tensor = _Dropout.apply(x, self._dropped_levels)  # type: ignore[no-untyped-call]
         return dropped
+
+    def add(self, residual: Tensor, x: Tensor) -> Tensor:
+        """residual + `x` with dropout."""
+        in_c = self.native and self.training and self.rate > 0.0 and x.dtype in DTYPES
+        if in_c and residual.dtype == torch.float32:
+            return native_dropout(x, residual, self._dropped_levels)
+        dropped: Tensor = self(x)
+        return residual + dropped
+
+    @property
+    def _dropped_levels(self) -> int:
+        return round(self.rate * LEVELS)
 
 
 class _Dropout(torch.autograd.Function):

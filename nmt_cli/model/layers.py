@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -11,13 +12,16 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.dropout import Dropout
+from nmt_cli.model.native.feed_forward import native_feed_forward
+from nmt_cli.model.native.norm import LayerNorm
+from nmt_cli.model.native.part import NativePart
 from nmt_cli.model.positions import Positions
 
 Stream = Float[Tensor, "tokens d_model"]
 Sublayer = Callable[[Tensor], Tensor]
 
 
-class FeedForward(nn.Module):
+class FeedForward(NativePart, nn.Module):
     """Section 3.3: max(0, x W1 + b1) W2 + b2, or with another activation."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -26,8 +30,15 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = ACTIVATIONS[config.activation]
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether bias and ReLU are computed in C while there are gradients."""
+        return self.native and self.activation is F.relu_ and self.inner.bias is not None
+
     def forward(self, x: Stream) -> Stream:
         """Position by position."""
+        if self.has_kernels and torch.is_grad_enabled():
+            return native_feed_forward(x, self.inner, self.outer)
         y: Tensor = self.outer(self.activation(self.inner(x)))
         return y
 
@@ -63,22 +74,29 @@ FEED_FORWARDS: dict[str, type[FeedForward]] = {
 def make_norm(config: ModelConfig) -> nn.Module:
     """The normalisation over d_model named by `config.norm`."""
     norms: dict[str, type[nn.LayerNorm | nn.RMSNorm]] = {
-        "layer_norm": nn.LayerNorm,
+        "layer_norm": LayerNorm,
         "rms_norm": nn.RMSNorm,
     }
     return norms[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
-def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+def make_sublayer_norm(config: ModelConfig) -> nn.Module:
+    """The normalisation of a sublayer; with pre-norm only products read it, in one function."""
+    norm = make_norm(config)
+    if isinstance(norm, LayerNorm):
+        norm.narrows = config.norm_order == "pre" and config.activation != "swiglu"
+    return norm
+
+
+def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
     """LayerNorm(x + Dropout(Sublayer(x))): sections 3.1 and 5.4."""
-    normalised: Tensor = norm(x + dropout(sublayer(x)))
+    normalised: Tensor = norm(dropout.add(x, sublayer(x)))
     return normalised
 
 
-def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
     """x + Dropout(Sublayer(LayerNorm(x))): easier to train deep; the stack ends with a norm."""
-    residual: Tensor = x + dropout(sublayer(norm(x)))
-    return residual
+    return dropout.add(x, sublayer(norm(x)))
 
 
 RESIDUALS = {"post": post_norm, "pre": pre_norm}
@@ -90,9 +108,9 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
-        self.self_attention_norm = make_norm(config)
+        self.self_attention_norm = make_sublayer_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
-        self.feed_forward_norm = make_norm(config)
+        self.feed_forward_norm = make_sublayer_norm(config)
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
@@ -113,11 +131,11 @@ class DecoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
-        self.self_attention_norm = make_norm(config)
+        self.self_attention_norm = make_sublayer_norm(config)
         self.cross_attention = MultiHeadAttention(config)
-        self.cross_attention_norm = make_norm(config)
+        self.cross_attention_norm = make_sublayer_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
-        self.feed_forward_norm = make_norm(config)
+        self.feed_forward_norm = make_sublayer_norm(config)
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 

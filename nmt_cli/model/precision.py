@@ -7,15 +7,17 @@ from functools import cache
 import torch
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.kernels.training import can_have_training_kernels
 
 # Rounding of float32 products of this length stays near 1e-6; bf16 products would show 1e-3.
 PROBE_SIZE = 256
 LARGEST_ERROR = 1e-5
 # CPUs without bf16 instructions take about 100 times as long as for float32; those with, less.
 SLOWEST_BF16 = 4.0
-# Batched products of smaller matrices (rows times columns times depth) stay out of oneDNN: those of
-# attention between two sentences of 500 tokens, with heads of 64, are the largest.
-SMALLEST_BATCHED_ONEDNN = 16_000_000
+# Batched products of smaller matrices (rows times columns times depth) stay out of oneDNN. Without
+# kernels in C, attention between two sentences of 500 tokens, with heads of 64, has to stay out;
+# with them, Muon's products of 128 x 128 matrices should not, which oneDNN computes twice as fast.
+SMALLEST_BATCHED_ONEDNN = {False: 16_000_000, True: 2_000_000}
 ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 
 
@@ -93,7 +95,9 @@ def keep_attention_out_of_onednn() -> None:
     with weights have few shapes, but those of attention have hundreds (sentences times heads, by
     length), so resident memory grew by gigabytes in the first minutes of a training. MKL is as fast
     at these sizes. torch reads the variable once, at the first batched product of the process; a
-    value that the user has set is kept.
+    value that the user has set is kept. It depends on the machine only, so that a run that is
+    resumed computes the same numbers.
     """
     if torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
-        os.environ.setdefault(ONEDNN_MIN_SIZE, str(SMALLEST_BATCHED_ONEDNN))
+        smallest = SMALLEST_BATCHED_ONEDNN[can_have_training_kernels()]
+        os.environ.setdefault(ONEDNN_MIN_SIZE, str(smallest))

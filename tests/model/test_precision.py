@@ -10,6 +10,7 @@ import torch
 from variants import every_variant
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.kernels.training import can_have_training_kernels
 from nmt_cli.model import precision
 from nmt_cli.model.precision import (
     ONEDNN_MIN_SIZE,
@@ -144,4 +145,17 @@ def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None
 
 def test_environment_of_tests_uses_the_matmul_library_of_training() -> None:
     if torch.backends.mkl.is_available():
-        assert os.environ[ONEDNN_MIN_SIZE] == str(SMALLEST_BATCHED_ONEDNN)
+        expected = SMALLEST_BATCHED_ONEDNN[can_have_training_kernels()]
+        assert os.environ[ONEDNN_MIN_SIZE] == str(expected)
+
+
+@pytest.mark.parametrize(("kernels", "smallest"), [(True, "2000000"), (False, "16000000")])
+def test_products_of_muon_go_to_onednn_where_attention_has_kernels(
+    kernels, smallest, monkeypatch
+) -> None:
+    if not torch.backends.mkl.is_available():
+        pytest.skip("this torch has no MKL, so all products stay in oneDNN")
+    monkeypatch.delenv(ONEDNN_MIN_SIZE)
+    monkeypatch.setattr(precision, "can_have_training_kernels", lambda: kernels)
+    precision.keep_attention_out_of_onednn()
+    assert os.environ[ONEDNN_MIN_SIZE] == smallest

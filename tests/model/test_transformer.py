@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from teacher_forcing import Pair, assert_close, batch_of, logits_of, pairs_of
-from torch import Tensor, nn
+from torch import Tensor
 from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
@@ -134,8 +134,11 @@ def test_embeddings_are_scaled_by_square_root_of_d_model(make_model) -> None:
         assert_close(memory, model.embedding.shared[[5, 9]] * factor)
 
 
-class Silence(nn.Module):
+class Silence(Dropout):
     """Dropout that drops everything."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)

@@ -7,27 +7,29 @@
 enum { BLOCK = 64 };
 #define PADDED(count) (((count) + LANES - 1) / LANES * LANES)
 
-/* Streams of float32: query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v),
-   contiguous; sentence i of the queries, query_offsets[i] to query_offsets[i + 1], attends to
-   sentence i of the keys. log_sums: (tokens, heads). `attend` writes output and log_sums, the
-   backward pass the three gradients. */
+/* Numbers [row * stride + at, ...) are a head of a token: float32, or bf16 where the flag is set. */
 typedef struct {
-    const float *query, *key, *value;
+    void *data;
+    int64_t stride;
+} stream;
+
+/* Streams: query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), output like
+   value with the tokens of query, all of one dtype; the numbers of a token are contiguous, and tokens
+   `stride` numbers apart. Sentence i of the queries, query_offsets[i] to query_offsets[i + 1], attends
+   to sentence i of the keys. log_sums: (tokens, heads), float32. `attend` writes output and log_sums,
+   the backward pass the three gradients. */
+typedef struct {
+    stream query, key, value, output, output_gradient, query_gradient, key_gradient, value_gradient;
+    float *log_sums;
     const int64_t *query_offsets, *key_offsets;
-    int64_t heads, d_k, d_v, causal;
-    float *output, *log_sums;
-    const float *output_gradient;
-    float *query_gradient, *key_gradient, *value_gradient;
+    int64_t heads, d_k, d_v, causal, is_bf16;
     float scale;
 } attention;
 
-/* The first numbers of one head of one sentence, and its numbers of queries and keys. */
+/* One head of one sentence: its first query and key, their numbers, and where their logarithms are. */
 typedef struct {
-    const float *query, *key, *value;
-    int64_t queries, keys;
-    float *output, *log_sums;
-    const float *output_gradient;
-    float *query_gradient, *key_gradient, *value_gradient;
+    int64_t index, query, key, queries, keys;
+    float *log_sums;
 } head;
 
 /* Element (i, k) is data[i * row + k * step]. */
@@ -64,16 +66,9 @@ int64_t nmt_attention(int64_t lanes, int64_t backward, const attention *a, int64
     for (int64_t i = first; i < last; i++) {
         const int64_t begin = a->query_offsets[i], key_begin = a->key_offsets[i];
         for (int64_t h = 0; h < a->heads; h++) {
-            const int64_t query = (begin * a->heads + h) * a->d_k;
-            const int64_t output = (begin * a->heads + h) * a->d_v;
-            const int64_t key = (key_begin * a->heads + h) * a->d_k;
-            const int64_t value = (key_begin * a->heads + h) * a->d_v;
             const head each = {
-                a->query + query, a->key + key, a->value + value,
-                a->query_offsets[i + 1] - begin, a->key_offsets[i + 1] - key_begin,
-                a->output + output, a->log_sums + begin * a->heads + h,
-                a->output_gradient + output,
-                a->query_gradient + query, a->key_gradient + key, a->value_gradient + value,
+                h, begin, key_begin, a->query_offsets[i + 1] - begin,
+                a->key_offsets[i + 1] - key_begin, a->log_sums + begin * a->heads + h,
             };
             if (each.queries && each.keys) compute(a, &each, scratch);
         }

@@ -4,7 +4,7 @@
    Before inclusion: LANES, NAME(x) (the name of x for this instruction set), FMA(a, b, c).
    Rows are copied to buffers whose width is a multiple of LANES, filled up with zeros. */
 
-#include "vectors.h"
+#include "narrow.h"
 
 /* Rows of a tile of a product, and its columns in vectors: as many as the registers hold. */
 #define ROWS (LANES / 2)
@@ -61,20 +61,46 @@ static void NAME(multiply)(matrix a, int64_t rows, int64_t depth, const float *b
         NAME(multiply_columns)(a, rows, depth, b + c, b_width, out + c, out_width, 1, adds);
 }
 
-/* Copy rows of `width` numbers to rows of `padded` numbers, the last of which are zeros. */
-static void NAME(pack)(const float *from, int64_t stride, int64_t rows, int64_t width,
-                       int64_t padded, float *to) {
-    for (int64_t r = 0; r < rows; r++, from += stride, to += padded) {
-        memcpy(to, from, sizeof(float) * width);
-        for (int64_t c = width; c < padded; c++) to[c] = 0;
+/* Copy a head of `rows` tokens to rows of `padded` floats, the last of which are zeros. */
+static inline __attribute__((always_inline)) void NAME(pack_as)(int is_bf16, const stream *from,
+                                                                int64_t begin, int64_t head,
+                                                                int64_t rows, int64_t width,
+                                                                int64_t padded, float *to) {
+    for (int64_t r = 0; r < rows; r++, to += padded) {
+        const int64_t first = (begin + r) * from->stride + head * width;
+        for (int64_t c = 0; c < width; c += LANES)
+            NAME(store)(to + c, NAME(load_some)(from->data, is_bf16, first + c,
+                                                width - c < LANES ? width - c : LANES));
     }
 }
 
+static void NAME(pack)(const attention *a, const stream *from, int64_t begin, int64_t head,
+                       int64_t rows, int64_t width, int64_t padded, float *to) {
+    if (a->is_bf16)
+        NAME(pack_as)(1, from, begin, head, rows, width, padded, to);
+    else
+        NAME(pack_as)(0, from, begin, head, rows, width, padded, to);
+}
+
 /* Copy back what `pack` copied. */
-static void NAME(unpack)(const float *from, int64_t padded, int64_t rows, int64_t width, float *to,
-                         int64_t stride) {
-    for (int64_t r = 0; r < rows; r++, from += padded, to += stride)
-        memcpy(to, from, sizeof(float) * width);
+static inline __attribute__((always_inline)) void NAME(unpack_as)(int is_bf16, const float *from,
+                                                                  int64_t padded, int64_t rows,
+                                                                  int64_t width, const stream *to,
+                                                                  int64_t begin, int64_t head) {
+    for (int64_t r = 0; r < rows; r++, from += padded) {
+        const int64_t first = (begin + r) * to->stride + head * width;
+        for (int64_t c = 0; c < width; c += LANES)
+            NAME(store_some)(to->data, is_bf16, first + c, width - c < LANES ? width - c : LANES,
+                             NAME(load)(from + c));
+    }
+}
+
+static void NAME(unpack)(const attention *a, const float *from, int64_t padded, int64_t rows,
+                         int64_t width, const stream *to, int64_t begin, int64_t head) {
+    if (a->is_bf16)
+        NAME(unpack_as)(1, from, padded, rows, width, to, begin, head);
+    else
+        NAME(unpack_as)(0, from, padded, rows, width, to, begin, head);
 }
 
 /* Transpose LANES vectors in place. */
@@ -162,22 +188,20 @@ static void NAME(attend)(const attention *a, const head *h, float *scratch) {
     float *query = scratch, *key = query + BLOCK * d_k, *value = key + h->keys * d_k;
     float *transposed = value + h->keys * d_v, *weights = transposed + d_k * keys;
     float *output = weights + BLOCK * keys;
-    NAME(pack)(h->key, a->heads * a->d_k, h->keys, a->d_k, d_k, key);
-    NAME(pack)(h->value, a->heads * a->d_v, h->keys, a->d_v, d_v, value);
+    NAME(pack)(a, &a->key, h->key, h->index, h->keys, a->d_k, d_k, key);
+    NAME(pack)(a, &a->value, h->key, h->index, h->keys, a->d_v, d_v, value);
     NAME(transpose)(key, h->keys, d_k, transposed, keys);
     for (int64_t begin = 0; begin < h->queries; begin += BLOCK) {
         const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
         const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
-        NAME(pack)(h->query + begin * a->heads * a->d_k, a->heads * a->d_k, rows, a->d_k, d_k,
-                   query);
+        NAME(pack)(a, &a->query, h->query + begin, h->index, rows, a->d_k, d_k, query);
         NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, transposed, keys, weights, keys, width,
                        0);
         for (int64_t r = 0; r < rows; r++)
             h->log_sums[(begin + r) * a->heads] = NAME(softmax)(
                 weights + r * keys, a->causal ? begin + r + 1 : seen, width, a->scale);
         NAME(multiply)((matrix){weights, keys, 1}, rows, seen, value, d_v, output, d_v, d_v, 0);
-        NAME(unpack)(output, d_v, rows, a->d_v, h->output + begin * a->heads * a->d_v,
-                     a->heads * a->d_v);
+        NAME(unpack)(a, output, d_v, rows, a->d_v, &a->output, h->query + begin, h->index);
     }
 }
 
@@ -190,18 +214,17 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
     float *query_gradient = output_gradient + BLOCK * d_v;
     float *key_gradient = query_gradient + BLOCK * d_k;
     float *value_gradient = key_gradient + h->keys * d_k;
-    NAME(pack)(h->key, a->heads * a->d_k, h->keys, a->d_k, d_k, key);
-    NAME(pack)(h->value, a->heads * a->d_v, h->keys, a->d_v, d_v, value);
+    NAME(pack)(a, &a->key, h->key, h->index, h->keys, a->d_k, d_k, key);
+    NAME(pack)(a, &a->value, h->key, h->index, h->keys, a->d_v, d_v, value);
     NAME(transpose)(key, h->keys, d_k, key_columns, keys);
     NAME(transpose)(value, h->keys, d_v, value_columns, keys);
     memset(key_gradient, 0, sizeof(float) * h->keys * (d_k + d_v));
     for (int64_t begin = 0; begin < h->queries; begin += BLOCK) {
         const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
         const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
-        NAME(pack)(h->query + begin * a->heads * a->d_k, a->heads * a->d_k, rows, a->d_k, d_k,
-                   query);
-        NAME(pack)(h->output_gradient + begin * a->heads * a->d_v, a->heads * a->d_v, rows, a->d_v,
-                   d_v, output_gradient);
+        NAME(pack)(a, &a->query, h->query + begin, h->index, rows, a->d_k, d_k, query);
+        NAME(pack)(a, &a->output_gradient, h->query + begin, h->index, rows, a->d_v, d_v,
+                   output_gradient);
         NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, key_columns, keys, weights, keys, width,
                        0);
         NAME(multiply)((matrix){output_gradient, d_v, 1}, rows, d_v, value_columns, keys, gradients,
@@ -217,11 +240,11 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
                        1);
         NAME(multiply)((matrix){gradients, keys, 1}, rows, seen, key, d_k, query_gradient, d_k, d_k,
                        0);
-        NAME(unpack)(query_gradient, d_k, rows, a->d_k,
-                     h->query_gradient + begin * a->heads * a->d_k, a->heads * a->d_k);
+        NAME(unpack)(a, query_gradient, d_k, rows, a->d_k, &a->query_gradient, h->query + begin,
+                     h->index);
     }
-    NAME(unpack)(key_gradient, d_k, h->keys, a->d_k, h->key_gradient, a->heads * a->d_k);
-    NAME(unpack)(value_gradient, d_v, h->keys, a->d_v, h->value_gradient, a->heads * a->d_v);
+    NAME(unpack)(a, key_gradient, d_k, h->keys, a->d_k, &a->key_gradient, h->key, h->index);
+    NAME(unpack)(a, value_gradient, d_v, h->keys, a->d_v, &a->value_gradient, h->key, h->index);
 }
 
 #undef ROWS

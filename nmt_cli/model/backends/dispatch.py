@@ -29,6 +29,7 @@ from nmt_cli.model.backends.varlen import (
     varlen_attention,
     varlen_widths_fit,
 )
+from nmt_cli.model.native.part import NativePart, has_native_parts
 
 # The compute capability from which on GPUs have matrix units for bfloat16.
 FIRST_CAPABILITY = (8, 0)
@@ -134,9 +135,15 @@ def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
 
 
 def use_backend(model: nn.Module, backend: str) -> None:
-    """Use this one of BACKENDS in every attention of `model` over whole sentences."""
+    """Use this one of BACKENDS in every attention of `model` over whole sentences.
+
+    With "native", what else has kernels in C is computed by them, too.
+    """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend}: one of {', '.join(BACKENDS)}")
+    native = backend == "native" and has_native_parts()
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.backend = backend
+        if isinstance(module, NativePart):
+            module.native = native

@@ -28,17 +28,23 @@ from nmt_cli.model.attention import attention_weights, causal_mask
 LARGEST_ERROR = 1e-5
 # Fewer products of queries and keys than this are computed by one thread.
 LEAST_WORK_PER_THREAD = 1 << 16
+GRADIENTS = "query_gradient", "key_gradient", "value_gradient"
+
+
+class _Stream(ctypes.Structure):
+    """The struct `stream` of the kernels."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("stride", ctypes.c_int64))
 
 
 class _Streams(ctypes.Structure):
     """The struct `attention` of the kernels."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("query", "key", "value")),
-        *((name, ctypes.c_void_p) for name in ("query_offsets", "key_offsets")),
-        *((name, ctypes.c_int64) for name in ("heads", "d_k", "d_v", "causal")),
-        *((name, ctypes.c_void_p) for name in ("output", "log_sums", "output_gradient")),
-        *((name, ctypes.c_void_p) for name in ("query_gradient", "key_gradient", "value_gradient")),
+        *((name, _Stream) for name in ("query", "key", "value", "output", "output_gradient")),
+        *((name, _Stream) for name in GRADIENTS),
+        *((name, ctypes.c_void_p) for name in ("log_sums", "query_offsets", "key_offsets")),
+        *((name, ctypes.c_int64) for name in ("heads", "d_k", "d_v", "causal", "is_bf16")),
         ("scale", ctypes.c_float),
     )
 
@@ -54,7 +60,8 @@ def native_attention(
 ) -> Tensor:
     """softmax(Q K^T / sqrt(d_k)) V within each sentence, in float32; filler gives zeros.
 
-    query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU.
+    query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU, and
+    not copied if they are float32 or bf16 and the numbers of a token are contiguous.
     Returns (tokens, heads, d_v) in the dtype of `query`. It has a first derivative only.
     Raises RuntimeError where `attention_kernels` gives none.
     """
@@ -82,11 +89,20 @@ def _attend(
     *,
     causal: bool,
 ) -> Tensor:
-    streams = (stream.float().contiguous() for stream in (query, key, value))
+    is_bf16 = query.dtype == key.dtype == value.dtype == torch.bfloat16
+    streams = (
+        _with_whole_tokens(stream if is_bf16 else stream.float()) for stream in (query, key, value)
+    )
     attended: Tensor = _NativeAttention.apply(  # type: ignore[no-untyped-call]
         kernels, *streams, query_offsets, key_offsets, causal
     )
     return attended.to(query.dtype)
+
+
+def _with_whole_tokens(stream: Tensor) -> Tensor:
+    """The stream, copied if the numbers of a token are not contiguous."""
+    width = stream.shape[2]
+    return stream if stream.stride()[1:] == (width, 1) else stream.contiguous()
 
 
 class _NativeAttention(torch.autograd.Function):
@@ -104,9 +120,9 @@ class _NativeAttention(torch.autograd.Function):
         causal: bool,
     ) -> Tensor:
         tokens, heads = query.shape[:2]
-        # Zeros, because the rows of filler are not written.
-        output = query.new_zeros(tokens, heads, value.shape[2])
-        log_sums = query.new_empty(tokens, heads)
+        output = query.new_empty(tokens, heads, value.shape[2])
+        _clear_unwritten([output], query_offsets, key_offsets)
+        log_sums = torch.empty(tokens, heads)
         _compute(
             kernels, (query, key, value), (query_offsets, key_offsets), causal, log_sums,
             output=output,
@@ -119,16 +135,35 @@ class _NativeAttention(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, output_gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, query_offsets, key_offsets, log_sums = ctx.saved_tensors
-        gradients = [torch.zeros_like(stream) for stream in (query, key, value)]
+        # Side by side where the projections were, whose gradients are then computed in one product.
+        if query_offsets.data_ptr() == key_offsets.data_ptr() and len(query) == len(key):
+            gradients = _side_by_side(query, key, value)
+        else:
+            gradients = [torch.empty_like(query), *_side_by_side(key, value)]
+        _clear_unwritten(gradients[:1], query_offsets, key_offsets)
+        _clear_unwritten(gradients[1:], key_offsets, query_offsets)
         _compute(
             ctx.kernels, (query, key, value), (query_offsets, key_offsets), ctx.causal, log_sums,
-            output_gradient=output_gradient.contiguous(),
+            output_gradient=_with_whole_tokens(output_gradient),
             **dict(zip(GRADIENTS, gradients, strict=True)),
         )  # fmt: skip
         return None, *gradients, None, None, None
 
 
-GRADIENTS = "query_gradient", "key_gradient", "value_gradient"
+def _side_by_side(*streams: Tensor) -> list[Tensor]:
+    """Streams like those given, whose tokens are parts of the rows of one matrix."""
+    widths = [stream[0].numel() for stream in streams]
+    joined = streams[0].new_empty(len(streams[0]), sum(widths))
+    parts = joined.split_with_sizes(widths, dim=1)
+    return [part.view(stream.shape) for part, stream in zip(parts, streams, strict=True)]
+
+
+def _clear_unwritten(streams: list[Tensor], own: Tensor, other: Tensor) -> None:
+    """Zeros in filler, or everywhere if a sentence of the `other` offsets is empty."""
+    lengths, others = own.diff(), other.diff()
+    begin = 0 if bool(((lengths > 0) & (others == 0)).any()) else int(own[-1])
+    for stream in streams:
+        stream[begin:] = 0.0
 
 
 def _compute(
@@ -145,12 +180,12 @@ def _compute(
     """
     query, key, value = streams
     d_k, d_v = query.shape[2], value.shape[2]
+    tensors = {"query": query, "key": key, "value": value, **others}
     struct = _Streams(
         heads=query.shape[1], d_k=d_k, d_v=d_v, causal=causal, scale=1.0 / math.sqrt(d_k),
-        query=query.data_ptr(), key=key.data_ptr(), value=value.data_ptr(),
+        is_bf16=query.dtype == torch.bfloat16, log_sums=log_sums.data_ptr(),
         query_offsets=offsets[0].data_ptr(), key_offsets=offsets[1].data_ptr(),
-        log_sums=log_sums.data_ptr(),
-        **{name: tensor.data_ptr() for name, tensor in others.items()},
+        **{name: _Stream(part.data_ptr(), part.stride(0)) for name, part in tensors.items()},
     )  # fmt: skip
     sentences = len(offsets[0]) - 1
     longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0

@@ -15,13 +15,19 @@ from torch import Tensor, nn
 
 from nmt_cli.config.schema import Config
 from nmt_cli.machine import outside_heap
+from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.layers import FeedForward
+from nmt_cli.model.native.feed_forward import native_feed_forward
+from nmt_cli.model.native.projection import joined_projections
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.loss.cross_entropy import chunk_sizes, linear_cross_entropy
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 CPU = torch.device("cpu")
+# A function of a stream and of some layers, and these layers.
+Part = tuple[Callable[..., Tensor], tuple[nn.Linear, ...]]
 
 
 def make_product_kernels(
@@ -34,14 +40,10 @@ def make_product_kernels(
     """
     if not isinstance(model, Transformer) or model.output_weight.device.type != "cpu":
         return
-    layers = {
-        (tuple(layer.weight.shape), layer.bias is None): layer
-        for layer in model.modules()
-        if isinstance(layer, nn.Linear)
-    }
+    parts = _parts_of(model)
     chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)
     products: list[Callable[[], Tensor]] = [
-        *(partial(_compute_layer, layer, size) for layer in layers.values() for size in sizes),
+        *(partial(_compute_part, part, size) for part in parts for size in sizes),
         *(partial(_compute_loss, model, size) for size in sorted(set().union(*chunks))),
     ]
 
@@ -57,10 +59,53 @@ def make_product_kernels(
         replicas.map(work, products)
 
 
-def _compute_layer(layer: nn.Linear, tokens: int) -> Tensor:
-    """The product of a linear layer with a stream of this many tokens."""
-    x = torch.zeros(tokens, layer.in_features, requires_grad=True)
-    return F.linear(x, _leaf(layer.weight), _leaf(layer.bias))
+def _parts_of(model: Transformer) -> list[Part]:
+    """One part of every kind and shape: layers whose products are computed together."""
+    parts: dict[tuple[object, ...], Part] = {}
+
+    def add(name: str, compute: Callable[..., Tensor], *layers: nn.Linear) -> None:
+        shapes = ((layer.weight.shape, layer.bias is None) for layer in layers)
+        parts.setdefault((name, *shapes), (compute, layers))
+
+    together: set[nn.Module] = set()
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention) and module.native:
+            keys_values = module.key, module.value
+            add("projections", _compute_joined, *keys_values)
+            add("projections", _compute_joined, module.query, *keys_values)
+            together.update(keys_values)
+        elif isinstance(module, FeedForward) and module.has_kernels:
+            add("feed-forward", native_feed_forward, module.inner, module.outer)
+            together.update((module.inner, module.outer))
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module not in together:
+            add("linear", _compute_layer, module)
+    return list(parts.values())
+
+
+def _compute_part(part: Part, tokens: int) -> Tensor:
+    """The products of a part with a stream of this many tokens."""
+    compute, layers = part
+    x = torch.zeros(tokens, layers[0].in_features, requires_grad=True)
+    return compute(x, *map(_leaf_layer, layers))
+
+
+def _compute_joined(x: Tensor, *layers: nn.Linear) -> Tensor:
+    return torch.cat(joined_projections(x, layers), dim=1)
+
+
+def _compute_layer(x: Tensor, layer: nn.Linear) -> Tensor:
+    return F.linear(x, layer.weight, layer.bias)
+
+
+def _leaf_layer(layer: nn.Linear) -> nn.Linear:
+    """The same layer, with gradients of its own."""
+    has_bias = layer.bias is not None
+    leaf = nn.Linear(layer.in_features, layer.out_features, bias=has_bias, device="meta")
+    leaf.weight = nn.Parameter(layer.weight.detach())
+    if has_bias:
+        leaf.bias = nn.Parameter(layer.bias.detach())
+    return leaf
 
 
 def _compute_loss(model: Transformer, tokens: int) -> Tensor:

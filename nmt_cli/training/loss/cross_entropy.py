@@ -7,6 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.native.rows import accumulate_, row_kernels
+from nmt_cli.training.loss.native_softmax import native_softmax_gradient
 from nmt_cli.training.loss.softmax_gradient import UNPADDED, choose_softmax
 
 # Logits of one chunk in `linear_cross_entropy`: small enough for the caches of a CPU and for any
@@ -120,6 +123,8 @@ class _ChunkedLoss:
     ) -> None:
         self.softmax = choose_softmax(weight, dtype)
         multiple = 1 if self.softmax in UNPADDED else PADDING
+        is_native = self.softmax is native_softmax_gradient
+        self.row_kernels = row_kernels(cache_folder()) if is_native else None
         # (vocabulary, or a multiple above it, d_model), in the dtype of the products
         self.cast_weight = _cast_and_pad(weight, dtype, multiple)
         self.bias = bias
@@ -156,7 +161,12 @@ class _ChunkedLoss:
         # (chunk, d_model)
         uniform = self.epsilon * mask[:, None] * self.mean_weight
         hidden_gradient[chunk] = (gradient @ self.cast_weight).to(uniform.dtype) - uniform
-        weight_gradient += (gradient.T @ inputs)[: self.size]
+        product = gradient.T @ inputs
+        if self.row_kernels is not None and product.dtype == torch.bfloat16:
+            # One pass; torch would make a float32 copy first.
+            accumulate_(self.row_kernels, weight_gradient, product)
+        else:
+            weight_gradient += product[: self.size]
         for total in bias_gradient:
             total += gradient.sum(dim=0, dtype=total.dtype)[: self.size]
 

@@ -1,0 +1,87 @@
+"""The feed-forward network with ReLU (section 3.3) for training on a CPU.
+
+Products are torch's; bias, ReLU and their gradients are computed in one pass each, in C.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nmt_cli.kernels.training import TrainingKernels
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.native.rows import add_bias_, bias_gradient_, row_kernels
+
+# Tokens that go through both layers before the next ones: their inner values stay in the caches.
+PART = 512
+
+
+def native_feed_forward(x: Tensor, inner: nn.Linear, outer: nn.Linear) -> Tensor:
+    """max(0, x W1 + b1) W2 + b2, with products in autocast's precision where it is on.
+
+    x: (tokens, d_model), float32 or in that precision; both layers have a bias. Raises RuntimeError
+    where `row_kernels` gives none.
+    """
+    kernels = row_kernels(cache_folder())
+    if kernels is None:
+        raise RuntimeError("there are no kernels for this CPU")
+    y: Tensor = _NativeFeedForward.apply(  # type: ignore[no-untyped-call]
+        kernels, product_dtype(), x, inner.weight, inner.bias, outer.weight, outer.bias
+    )
+    return y
+
+
+def _parts(tokens: int) -> list[slice]:
+    """Slices of at most PART tokens."""
+    return [slice(begin, begin + PART) for begin in range(0, tokens, PART)]
+
+
+def product_dtype() -> torch.dtype:
+    """The dtype of products on the CPU here: autocast's where it is on."""
+    is_autocast = torch.is_autocast_enabled("cpu")
+    return torch.get_autocast_dtype("cpu") if is_autocast else torch.float32
+
+
+class _NativeFeedForward(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kernels: TrainingKernels,
+        dtype: torch.dtype,
+        x: Tensor,
+        inner: Tensor,
+        inner_bias: Tensor,
+        outer: Tensor,
+        outer_bias: Tensor,
+    ) -> Tensor:
+        ctx.kernels, ctx.dtype = kernels, x.dtype
+        hidden, y = x.new_empty(len(x), len(inner), dtype=dtype), torch.empty_like(x, dtype=dtype)
+        with torch.autocast("cpu", enabled=False):
+            x, inner, outer = x.to(dtype), inner.to(dtype), outer.to(dtype)
+            for part in _parts(len(x)):
+                torch.mm(x[part], inner.T, out=hidden[part])
+                add_bias_(kernels, hidden[part], inner_bias, relu=True)
+                torch.mm(hidden[part], outer.T, out=y[part])
+                add_bias_(kernels, y[part], outer_bias, relu=False)
+        ctx.save_for_backward(x, inner, outer, hidden)
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, inner, outer, hidden = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        to_x = torch.empty_like(x)
+        sums = [torch.zeros(tensor.shape) for tensor in (inner, inner[:, 0], outer, outer[:, 0])]
+        for part in _parts(len(x)):
+            own, own_hidden = gradient[part], hidden[part]
+            to_hidden = own @ outer
+            outer_bias = bias_gradient_(ctx.kernels, own, None)
+            outer_gradient = own.T @ own_hidden
+            inner_bias = bias_gradient_(ctx.kernels, to_hidden, own_hidden)
+            torch.mm(to_hidden, inner, out=to_x[part])
+            inner_gradient = to_hidden.T @ x[part]
+            added = inner_gradient, inner_bias, outer_gradient, outer_bias
+            for total, more in zip(sums, added, strict=True):
+                total += more
+        return None, None, to_x.to(ctx.dtype), *sums
