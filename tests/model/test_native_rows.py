@@ -5,7 +5,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt_cli.kernels.training import LANES, MissingInstructionsError, TrainingKernels
+from nmt_cli.kernels.training import (
+    LANES,
+    MissingInstructionsError,
+    TrainingKernels,
+    can_have_training_kernels,
+)
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends.dispatch import choose_backend, use_backend
 from nmt_cli.model.dropout import seed_masks
@@ -22,15 +27,18 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def kernels() -> TrainingKernels:
+    torch.manual_seed(1)
     found = row_kernels(cache_folder())
-    if found is None:
+    if not can_have_training_kernels():
         pytest.skip("no kernels for this CPU or no C compiler")
+    assert found is not None
     return found
 
 
 def gradients(out: Tensor, leaves: list[Tensor]) -> list[Tensor]:
-    """The output, and the gradients of a sum of it with weights that differ."""
-    weight = torch.linspace(-1.0, 1.0, out.numel(), dtype=torch.float64).view_as(out)
+    """The output, and the gradients of a sum of it with random weights."""
+    generator = torch.Generator().manual_seed(out.numel())
+    weight = torch.randn(out.shape, dtype=torch.float64, generator=generator)
     return [out, *torch.autograd.grad((out.double() * weight).sum(), leaves)]
 
 
@@ -63,21 +71,31 @@ def test_native_layer_norm_narrows_only_under_autocast() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_native_feed_forward_equals_torch(precision, make_model) -> None:
-    layer = FeedForward(make_model({"model.d_model": 18, "model.d_ff": 50}).config)
-    with torch.no_grad():
-        layer.inner.bias.uniform_(-1.0, 1.0)
-        layer.outer.bias.uniform_(-1.0, 1.0)
-    x = torch.randn(130, 18, requires_grad=True)
-    leaves = [x, *layer.parameters()]
-    with autocast(precision, CPU):
-        theirs = gradients(layer(x), leaves)
-        layer.native = True
-        ours = gradients(layer(x), leaves)
-    layer.native = False
-    exact = layer.double()
-    double = x.detach().double().requires_grad_()
-    assert_as_exact(ours, theirs, gradients(exact(double), [double, *exact.parameters()]))
+def test_native_feed_forward_is_as_exact_as_torch(precision, make_model) -> None:
+    """Over many streams: which values ReLU drops that are nearly zero is a matter of rounding."""
+    config = make_model({"model.d_model": 18, "model.d_ff": 50}).config
+    own_error, their_error = torch.zeros(2, 6)
+    for _ in range(20):
+        layer = FeedForward(config)
+        with torch.no_grad():
+            layer.inner.bias.uniform_(-1.0, 1.0)
+            layer.outer.bias.uniform_(-1.0, 1.0)
+        x = torch.randn(600, 18, requires_grad=True)
+        leaves = [x, *layer.parameters()]
+        with autocast(precision, CPU):
+            theirs = gradients(layer(x), leaves)
+            layer.native = True
+            ours = gradients(layer(x), leaves)
+        layer.native = False
+        exact = layer.double()
+        double = x.detach().double().requires_grad_()
+        rights = gradients(exact(double), [double, *exact.parameters()])
+        for index, (own, other, right) in enumerate(zip(ours, theirs, rights, strict=True)):
+            assert own.dtype == other.dtype
+            own_error[index] += ((own - right).norm() / right.norm()).detach() ** 2
+            their_error[index] += ((other - right).norm() / right.norm()).detach() ** 2
+    # Sums of float32 are added in another order; both errors are near 1e-7 then.
+    assert torch.all(own_error.sqrt() < 1.3 * their_error.sqrt() + 2e-6)
 
 
 def assert_as_exact(ours: list[Tensor], theirs: list[Tensor], exact: list[Tensor]) -> None:
