@@ -17,7 +17,8 @@ def _buckets(text: np.ndarray) -> np.ndarray:
     """Return the bucket of each trigram: (bytes - 2,)."""
     lower = _LOWER[text]
     whole = lower[:-2] << np.uint32(16) | lower[1:-1] << np.uint32(8) | lower[2:]
-    return (whole * _FACTOR) >> np.uint32(16)
+    buckets: np.ndarray = (whole * _FACTOR) >> np.uint32(16)
+    return buckets
 
 
 def _hashes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
