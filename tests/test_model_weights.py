@@ -1,0 +1,71 @@
+"""Weights of a file that are read one by one."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from byte_models import byte_config, byte_model
+
+from nmt_cli.errors import DataError
+from nmt_cli.model_weights import LazyWeights, ReplacedError, open_weights, weight_bytes
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(weight_bytes(byte_model(byte_config(), 1).state_dict(), {"step": "7"}))
+    return file
+
+
+def opened(path: Path) -> LazyWeights:
+    with open_weights(path) as file:
+        return LazyWeights(file, byte_config())
+
+
+def test_each_weight_is_that_of_the_file(path: Path) -> None:
+    weights, expected = opened(path), byte_model(byte_config(), 1).state_dict()
+    assert weights.metadata == {"step": "7"}
+    assert set(weights) == set(expected)
+    for name, weight in expected.items():
+        assert np.array_equal(weights[name], weight.numpy()), name
+        assert weights[name] is weights[name]
+
+
+def test_a_weight_that_was_taken_is_gone(path: Path) -> None:
+    weights = opened(path)
+    name, count = next(iter(weights)), len(weights)
+    assert weights.pop(name).size
+    assert name not in weights
+    assert len(weights) == count - 1
+    with pytest.raises(KeyError):
+        weights[name]
+
+
+def test_a_file_under_the_same_name_is_not_read(path: Path) -> None:
+    weights = opened(path)
+    other = byte_model(byte_config(), 2).state_dict()
+    new = path.with_suffix(".new")
+    new.write_bytes(weight_bytes(other, {}))
+    new.replace(path)
+    for name, weight in byte_model(byte_config(), 1).state_dict().items():
+        assert np.array_equal(weights[name], weight.numpy()), name
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_file_that_is_written_to_is_refused(path: Path, size: int) -> None:
+    """With another size, or with the same one and the time put back."""
+    weights, facts = opened(path), path.stat()
+    content = path.read_bytes()
+    path.write_bytes(content + bytes(size))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    with pytest.raises(ReplacedError):
+        weights[next(iter(weights))]
+
+
+def test_numbers_that_are_not_finite_are_refused(path: Path) -> None:
+    state = byte_model(byte_config(), 1).state_dict()
+    state["output_bias"][3] = float("inf")
+    path.write_bytes(weight_bytes(state, {}))
+    with pytest.raises(DataError, match=r"`output_bias` holds NaN or infinite"):
+        opened(path)["output_bias"]
