@@ -36,6 +36,11 @@ def _parts(tokens: int) -> list[slice]:
     return [slice(begin, begin + PART) for begin in range(0, tokens, PART)]
 
 
+def part_sizes(tokens: int) -> set[int]:
+    """The numbers of tokens that `native_feed_forward` takes through both layers at a time."""
+    return {len(range(tokens)[part]) for part in _parts(tokens)}
+
+
 def product_dtype() -> torch.dtype:
     """The dtype of products on the CPU here: autocast's where it is on."""
     is_autocast = torch.is_autocast_enabled("cpu")

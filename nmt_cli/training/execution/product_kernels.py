@@ -18,7 +18,7 @@ from nmt_cli.machine import outside_heap
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.layers import FeedForward
-from nmt_cli.model.native.feed_forward import native_feed_forward
+from nmt_cli.model.native.feed_forward import native_feed_forward, part_sizes
 from nmt_cli.model.native.projection import joined_projections
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
@@ -43,7 +43,7 @@ def make_product_kernels(
     parts = _parts_of(model)
     chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)
     products: list[Callable[[], Tensor]] = [
-        *(partial(_compute_part, part, size) for part in parts for size in sizes),
+        *(partial(_compute_part, part, size) for part in parts for size in _sizes_of(part, sizes)),
         *(partial(_compute_loss, model, size) for size in sorted(set().union(*chunks))),
     ]
 
@@ -81,6 +81,13 @@ def _parts_of(model: Transformer) -> list[Part]:
         if isinstance(module, nn.Linear) and module not in together:
             add("linear", _compute_layer, module)
     return list(parts.values())
+
+
+def _sizes_of(part: Part, sizes: Sequence[int]) -> Sequence[int]:
+    """The numbers of tokens in the products of a part, for streams of these sizes."""
+    if part[0] is not native_feed_forward:
+        return sizes
+    return sorted(set().union(*map(part_sizes, sizes)))
 
 
 def _compute_part(part: Part, tokens: int) -> Tensor:
