@@ -108,7 +108,6 @@ def _compute_layer(x: Tensor, layer: nn.Linear) -> Tensor:
 
 def _leaf_layer(layer: nn.Linear) -> nn.Linear:
     """The same layer, with gradients of its own."""
-    # Not a new layer on the device `meta`, for which torch would import sympy.
     leaf = copy.deepcopy(layer)
     leaf.weight = nn.Parameter(layer.weight.detach())
     if layer.bias is not None:
