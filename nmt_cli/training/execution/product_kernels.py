@@ -5,6 +5,7 @@ memory for each. Made during a step, they would lie between its tensors; made he
 heap, they leave the heap in one piece.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import overload
@@ -107,10 +108,9 @@ def _compute_layer(x: Tensor, layer: nn.Linear) -> Tensor:
 
 def _leaf_layer(layer: nn.Linear) -> nn.Linear:
     """The same layer, with gradients of its own."""
-    has_bias = layer.bias is not None
-    leaf = nn.Linear(layer.in_features, layer.out_features, bias=has_bias, device="meta")
+    leaf = copy.deepcopy(layer)
     leaf.weight = nn.Parameter(layer.weight.detach())
-    if has_bias:
+    if layer.bias is not None:
         leaf.bias = nn.Parameter(layer.bias.detach())
     return leaf
 
