@@ -10,6 +10,7 @@ from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config, TrainConfig, resolve
 from nmt_cli.model.attention import attention_weights, causal_mask, scaled_dot_product_attention
 from nmt_cli.model.backends.dispatch import attend
+from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.layers import FeedForward, GatedFeedForward, make_norm, post_norm, pre_norm
 from nmt_cli.model.positions import sinusoidal_encoding
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy, smoothed_target
@@ -108,7 +109,7 @@ def test_layer_norms_and_residuals() -> None:
     rms_norm = make_norm(model_config({**settings, "model.norm": "rms_norm"}))
     assert layer_norm(x)[0].tolist() == pytest.approx([-1, 1], abs=1e-5)
     assert rms_norm(x)[0].tolist() == pytest.approx([1 / 5**0.5, 3 / 5**0.5], abs=1e-5)
-    nothing = torch.nn.Identity()
+    nothing = Dropout(0.0)
     after = post_norm(x, lambda y: 2 * y, layer_norm, nothing)
     before = pre_norm(x, lambda y: 2 * y, layer_norm, nothing)
     assert after[0].tolist() == pytest.approx([-1, 1], abs=1e-5)

@@ -29,7 +29,8 @@ MIN_WRONG_SHARE = 0.6
 def swap_command(table: str, program: str = SWAP) -> str:
     """The command that writes a table with its columns swapped into a file that does not exist."""
     path = Path(table)
-    names = (f"{path.stem}.swapped{count}.tsv" for count in ("", *map(str, itertools.count(2))))
+    counts = itertools.chain([""], map(str, itertools.count(2)))
+    names = (f"{path.stem}.swapped{count}.tsv" for count in counts)
     free = next(name for name in map(path.with_name, names) if not name.exists())
     return f"{program} {shlex.quote(table)} > {shlex.quote(str(free))}"
 
