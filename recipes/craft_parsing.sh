@@ -50,7 +50,7 @@ case ${SIZE:-small} in
       train.checkpoint_every="$interval" train.validate_every="$((interval * 4))" \
       train.validation_sentences=50 ;;
   tiny)
-    parse_and_score 200 model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
+    parse_and_score auto model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
       train.batch_tokens=200 train.max_steps=4 train.warmup_steps=4 train.checkpoint_every=2 \
       train.validation_sentences=0 ;;
   *)
