@@ -186,14 +186,16 @@ def test_a_file_that_others_may_write_is_not_used(
 def test_the_file_of_another_model_is_not_used(
     model: Path, cache: Path, packed: list[str], tmp_path: Path
 ) -> None:
+    other = saved_model(tmp_path / "other", 2)
+    expected = answers(Translator.load(other, cache=cache))
+    kept_file(cache).unlink()
     Translator.load(model, cache=cache)
     path = kept_file(cache)
-    other = saved_model(tmp_path / "other", 2)
     digest = manifest.read_manifest(other)[WEIGHTS]["sha256"]
     path.rename(cache / f"packed-{digest[:32]}-float32.bin")
     translator = Translator.load(other, cache=cache)
     assert "is of another model" in translator.engine.notice
-    assert answers(translator) == answers(Translator.load(other, cache=None))
+    assert answers(translator) == expected
 
 
 def test_a_cache_that_cannot_be_written_to_is_noticed(
@@ -215,16 +217,16 @@ def test_weights_that_training_replaces_meanwhile_are_those_of_the_file(
     model: Path, cache: Path, packed: list[str], tmp_path: Path
 ) -> None:
     """The manifest lists the old content, and as the next one what the file has by now."""
-    Translator.load(model, cache=cache)
     other = saved_model(tmp_path / "other", 2)
+    expected = answers(Translator.load(other, cache=cache))
+    kept_file(cache).unlink()
+    Translator.load(model, cache=cache)
     path = model / manifest.MANIFEST
     document = json.loads(path.read_text())
     document["files"][WEIGHTS]["next"] = manifest.read_manifest(other)[WEIGHTS]
     path.write_text(json.dumps(document))
     shutil.copy(other / WEIGHTS, model / WEIGHTS)
-    assert answers(Translator.load(model, cache=cache)) == answers(
-        Translator.load(other, cache=None)
-    )
+    assert answers(Translator.load(model, cache=cache)) == expected
 
 
 def test_weights_damaged_after_they_were_packed_are_still_refused(model: Path, cache: Path) -> None:
