@@ -99,7 +99,7 @@ ADVICE = {
     ),
     **{
         ("translate", name): "the text is an argument or comes from a pipe: nmt translate FILE"
-        for name in ("--src", "--source", "--input")
+        for name in ("--src", "--source", "--input", "-s", "-i")
     },
     **{
         (command, name): f"the model is an argument: nmt {command} MODEL"
@@ -109,10 +109,6 @@ ADVICE = {
     ("prepare", "--valid-tsv"): "the project names it: nmt init --valid-tsv FILE, or `data.valid`",
     ("prepare", "--test"): "the project names it: nmt init --test SRC TGT, or `data.test`",
     ("prepare", "--test-tsv"): "the project names it: nmt init --test-tsv FILE, or `data.test`",
-    **{
-        ("translate", name): "the text is an argument or comes from a pipe: nmt translate FILE"
-        for name in ("-i", "-s")
-    },
     **{
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
         for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")

@@ -236,7 +236,7 @@ class Run:
             return self.validate(stop)
         return Validation(**self.state.validation) if self.state.validation else None
 
-    def compare_last(self, stop: Callable[[], bool]) -> Validation | None:
+    def compare_last(self, stop: Callable[[], bool]) -> None:
         """At the end, publish the last average if it is better on more validation pairs.
 
         If any rank was asked to stop, `stopped` is set, and the next run of the command compares.
@@ -248,7 +248,6 @@ class Run:
                     self.selector.compare_last(self.state, self.optimizer, self.ema, poll)
 
         self.stopped = self.ranks.run_on_first(work, stop)
-        return None
 
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""

@@ -71,6 +71,14 @@ def kept_file(cache: Path) -> Path:
     return path
 
 
+def other_model(folder: Path, cache: Path) -> tuple[Path, list[tuple[str, float]]]:
+    """A model with other weights, whose packed weights are not kept, and its answers."""
+    other = saved_model(folder / "other", 2)
+    expected = answers(Translator.load(other, cache=cache))
+    kept_file(cache).unlink()
+    return other, expected
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
     "settings",
@@ -186,9 +194,7 @@ def test_a_file_that_others_may_write_is_not_used(
 def test_the_file_of_another_model_is_not_used(
     model: Path, cache: Path, packed: list[str], tmp_path: Path
 ) -> None:
-    other = saved_model(tmp_path / "other", 2)
-    expected = answers(Translator.load(other, cache=cache))
-    kept_file(cache).unlink()
+    other, expected = other_model(tmp_path, cache)
     Translator.load(model, cache=cache)
     path = kept_file(cache)
     digest = manifest.read_manifest(other)[WEIGHTS]["sha256"]
@@ -217,9 +223,7 @@ def test_weights_that_training_replaces_meanwhile_are_those_of_the_file(
     model: Path, cache: Path, packed: list[str], tmp_path: Path
 ) -> None:
     """The manifest lists the old content, and as the next one what the file has by now."""
-    other = saved_model(tmp_path / "other", 2)
-    expected = answers(Translator.load(other, cache=cache))
-    kept_file(cache).unlink()
+    other, expected = other_model(tmp_path, cache)
     Translator.load(model, cache=cache)
     path = model / manifest.MANIFEST
     document = json.loads(path.read_text())
