@@ -14,7 +14,10 @@ wmt14() {
   choose_model
   mkdir -p "$work"
   cd "$work"
+  # Where text is missing, no empty folders stay behind.
+  trap 'rmdir data "$PWD" 2>/dev/null || true' EXIT
   get_text
+  trap - EXIT
   [ -f nmt.toml ] || nmt init --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
     --valid data/newstest2013.en "data/newstest2013.$tgt" \
     --test data/newstest2014.en "data/newstest2014.$tgt"

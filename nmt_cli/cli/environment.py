@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from nmt_cli.machine import affine_cores, use_threads
 from nmt_cli.parent_watch import PARENT, end_with_parent
+from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
 # The variable that torchrun sets for the processes that it starts.
@@ -43,6 +45,19 @@ def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Consol
     watched = terminal and os.environ.get("TERM") != "dumb" and not _is_set("CI")
     color = (watched or _is_set("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
     return Console(stream, interactive=watched, color=color, quiet=quiet, program=name_of_program())
+
+
+def apply_threads(count: int | None, console: Console) -> None:
+    """Compute with the threads that an option gives, if it is given; warns of too many."""
+    if count is None:
+        return
+    cores = affine_cores()
+    if count > cores:
+        console.warning(
+            f"--threads {count}: this process may use {counted(cores, 'core')}; more threads than "
+            "cores do not make it faster"
+        )
+    use_threads(count)
 
 
 def name_of_program() -> str:

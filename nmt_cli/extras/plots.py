@@ -1,9 +1,9 @@
 """Draws the paper's formulas with the functions that training uses (3.5, 5.3, 5.4)."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.config.schema import Config, ModelConfig, with_values
 from nmt_cli.drawing.charts import Axis, Box, Curve, bars, curves, field
@@ -22,8 +22,15 @@ POINTS = 240
 WORDS = 8
 
 
-def plot(what: str, config: Config, model: Path | None = None) -> str:
-    """SVG of one of PLOTS; `model`: directory of a model whose learned positions are drawn.
+class Plot(NamedTuple):
+    """A picture as SVG, and the numbers in it as a document for JSON."""
+
+    picture: str
+    numbers: Mapping[str, object]
+
+
+def plot(what: str, config: Config, model: Path | None = None) -> Plot:
+    """One of PLOTS; `model`: directory of a model whose learned positions are drawn.
 
     Raises UsageError for an unknown name, ConfigError if there is nothing to draw.
     """
@@ -49,7 +56,7 @@ def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
         return positions.rotate(query, indices, ROWS)[:, 0]
 
 
-def _positions(config: Config, model: Path | None) -> str:
+def _positions(config: Config, model: Path | None) -> Plot:
     from nmt_cli.model.positions import POSITIONS
 
     shape = config.model
@@ -85,7 +92,8 @@ def _positions(config: Config, model: Path | None) -> str:
         *_nearness(table, Box(64, 420, 600, 160)),
     ]  # fmt: skip
     about = "What each position adds to the embedding, and how similar two positions are."
-    return document(WIDTH, 690, "Positions", about, inside)
+    numbers = {"positions": shape.positions, "rows": table.tolist()}
+    return Plot(document(WIDTH, 690, "Positions", about, inside), numbers)
 
 
 def _nearness(table: "Tensor", box: Box) -> list[str]:
@@ -104,7 +112,7 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
     return list(curves(box, Axis(0, ROWS - 1, "position"), Axis(low, 1, "cosine"), shown))
 
 
-def _schedule(config: Config, _: Path | None) -> str:
+def _schedule(config: Config, _: Path | None) -> Plot:
     from nmt_cli.config.automatic import STEPS, max_steps
     from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
 
@@ -139,10 +147,14 @@ def _schedule(config: Config, _: Path | None) -> str:
         *curves(box, Axis(1, last, "step"), Axis(0, 1.05 * peak, ""), shown),
     ]  # fmt: skip
     about = "The learning rate of each step by each schedule."
-    return document(WIDTH, 510, "Learning rate", about, inside)
+    numbers = {
+        "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": last,
+        "learning_rates": {curve.name: [list(point) for point in curve.points] for curve in shown},
+    }  # fmt: skip
+    return Plot(document(WIDTH, 510, "Learning rate", about, inside), numbers)
 
 
-def _smoothing(config: Config, _: Path | None) -> str:
+def _smoothing(config: Config, _: Path | None) -> Plot:
     from nmt_cli.training.loss.cross_entropy import smoothed_target
 
     epsilon = config.train.label_smoothing
@@ -171,7 +183,11 @@ def _smoothing(config: Config, _: Path | None) -> str:
         ),
     ]  # fmt: skip
     about = "The smoothed target, and the loss by the probability of the correct word."
-    return document(WIDTH, 710, "Label smoothing", about, inside)
+    numbers = {
+        "label_smoothing": epsilon, "target": target,
+        "losses": {curve.name: [list(point) for point in curve.points] for curve in shown},
+    }  # fmt: skip
+    return Plot(document(WIDTH, 710, "Label smoothing", about, inside), numbers)
 
 
 def losses(epsilon: float) -> list[tuple[float, float]]:
@@ -191,7 +207,7 @@ def losses(epsilon: float) -> list[tuple[float, float]]:
     return points
 
 
-PLOTS: dict[str, Callable[[Config, Path | None], str]] = {
+PLOTS: dict[str, Callable[[Config, Path | None], Plot]] = {
     "positions": _positions,
     "schedule": _schedule,
     "smoothing": _smoothing,

@@ -196,6 +196,6 @@ def find_device(name: "torch.device | str") -> "torch.device":
     if device.type not in ("cpu", "cuda") or (device.index or 0) >= count:
         raise UnavailableError(
             f"the device `{name}` is not available",
-            "use --device cpu; `nmt doctor` shows which GPUs can be used",
+            "use the device cpu; `nmt doctor` shows which GPUs can be used",
         )
     return device

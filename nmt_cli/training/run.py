@@ -283,8 +283,10 @@ class Run:
 def reached_limits(train: TrainConfig, state: TrainState) -> dict[str, str]:
     """The limits that a run has reached: for each option, why training is over."""
     reached: dict[str, str] = {}
-    if state.step >= max_steps(train):
-        reached["--max-steps"] = _done(max_steps(train), "step")
+    last = max_steps(train)
+    if state.step >= last:
+        more = f", more than the limit of {last:,}" if state.step > last else ""
+        reached["--max-steps"] = _done(state.step, "step") + more
     if train.max_epochs and state.epoch >= train.max_epochs:
         reached["--max-epochs"] = _done(train.max_epochs, "epoch")
     if train.max_hours and state.elapsed >= train.max_hours * 3_600:

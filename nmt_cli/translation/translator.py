@@ -134,9 +134,9 @@ class Translator(LineTranslator[SearchConfig]):
         require_precision(precision)
         gpu = None if is_cpu(device) else find_device(device)
         if precision == "int8" and gpu is not None:
-            raise ConfigError("int8 needs a CPU", "use --device cpu, or --precision bf16")
+            raise ConfigError("int8 needs a CPU", "use the device cpu, or the precision bf16")
         if precision == "fp16" and gpu is None:
-            raise ConfigError("fp16 needs a GPU", "use --device cuda, or --precision bf16")
+            raise ConfigError("fp16 needs a GPU", "use the device cuda, or the precision bf16")
         if cache == "auto":
             cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]

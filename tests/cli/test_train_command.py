@@ -18,10 +18,12 @@ from corpora import reversal_corpus
 
 from nmt_cli.cli import main
 from nmt_cli.cli.display.training import TrainDisplay
+from nmt_cli.cli.environment import apply_threads, make_console
 from nmt_cli.cli.signals import EXIT_CODES
 from nmt_cli.config.schema import dump
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import UnavailableError
+from nmt_cli.machine import affine_cores
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.events import Outline, StepDone
@@ -379,6 +381,18 @@ def test_rank_timeout_setting_and_its_error(inside, tmp_path, monkeypatch, capsy
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     assert given == [7.0, 69]
     assert "error: rank 3 hangs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "is_warned"), [(0, False), (1, True)])
+def test_more_threads_than_cores_are_warned_of(
+    monkeypatch, capsys, more: int, is_warned: bool
+) -> None:
+    monkeypatch.setattr("nmt_cli.cli.environment.use_threads", lambda _: None)
+    count = affine_cores() + more
+    apply_threads(count, make_console())
+    said = capsys.readouterr().err
+    assert said.startswith(f"warning: --threads {count}: this process may use ") is is_warned
+    assert bool(said) is is_warned
 
 
 def test_threads_option_sets_torch_threads(inside: Path, monkeypatch) -> None:

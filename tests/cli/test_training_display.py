@@ -27,7 +27,7 @@ OUTLINE = Outline(
     src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
-    epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
+    warmup=4_000, epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -64,6 +64,16 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
         for event in (outline, *events):
             (display.report if isinstance(event, Report) else display.event)(event)
     return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(("steps", "is_warned"), [(3_999, True), (4_000, False)])
+def test_run_that_ends_within_its_warm_up_is_warned_of(steps: int, is_warned: bool) -> None:
+    warned = [line for line in shown(outline=replace(OUTLINE, steps=steps)) if "warning" in line]
+    expected = (
+        "warning: the learning rate rises for 4,000 steps (train.warmup_steps), and this run has "
+        "3,999: it ends before the rate has reached its peak"
+    )
+    assert warned == ([expected] if is_warned else [])
 
 
 @pytest.mark.parametrize(

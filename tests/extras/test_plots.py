@@ -1,5 +1,6 @@
 """Plots: each number of a picture is what the functions that train give."""
 
+import json
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,7 +26,7 @@ def config(settings: dict[str, object]) -> Config:
 
 
 def drawn(what: str, settings: dict[str, object], model: Path | None = None) -> ElementTree.Element:
-    return ElementTree.fromstring(plot(what, config(settings), model))
+    return ElementTree.fromstring(plot(what, config(settings), model).picture)
 
 
 def texts(tree: ElementTree.Element) -> list[str]:
@@ -102,7 +103,7 @@ def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
 def test_schedule_plot_equals_the_schedule_of_training(schedule: str) -> None:
     settings = {"train.schedule": schedule, "train.warmup_steps": 300, "train.max_steps": 2_000}
     given = config({**settings, "model.d_model": 256})
-    tree = ElementTree.fromstring(plot("schedule", given))
+    tree = ElementTree.fromstring(plot("schedule", given).picture)
     lines = list(tree.iter(f"{SVG}polyline"))
     assert len(lines) == len(DECAYS)
     assert [line.get("stroke-width") for line in lines].count("2.5") == 1
@@ -123,6 +124,29 @@ def test_schedule_plot_equals_the_schedule_of_training(schedule: str) -> None:
         assert nearest - 0.006 * top <= shown <= furthest + 0.006 * top
     heights = [390 - y for _, y in points(chosen)]
     assert max(heights) == pytest.approx(320 / 1.05, abs=0.1)
+
+
+@pytest.mark.parametrize("what", PLOTS)
+def test_plot_json_has_the_numbers_and_writes_no_file(
+    what: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = {"train.warmup_steps": 30, "train.max_steps": 200, "model.d_model": 16}
+    options = [f"{key}={value}" for key, value in settings.items()]
+    assert main(["plot", what, "--json", *(x for pair in options for x in ("--set", pair))]) == 0
+    assert list(tmp_path.iterdir()) == []
+    numbers = json.loads(capsys.readouterr().out)
+    given = config(settings)
+    if what == "schedule":
+        rates = dict(map(tuple, numbers["learning_rates"]["inverse_sqrt"]))
+        assert rates == {step: learning_rate(step, given.train, 16) for step in rates}
+        assert {1, 30, 200} <= rates.keys()
+    elif what == "positions":
+        assert numbers["rows"] == sinusoidal_encoding(ROWS, 16).tolist()
+    else:
+        assert sum(numbers["target"]) == pytest.approx(1)
+        chosen = numbers["losses"]["label_smoothing 0.1"]
+        assert chosen == [list(pair) for pair in losses(0.1)]
 
 
 def test_smoothing_plot_equals_the_smoothing_of_training() -> None:

@@ -154,10 +154,11 @@ def test_table2_notes_below_the_table(model: Path, tests) -> None:
     assert "tok:13a|smooth:exp|version:" in said[2]
     assert said[3:] == ["trained on 8 x NVIDIA H100"]
     log(model, {**FINISHED, "devices": "CPU"}, {**REPORT, "step": 100_500})
-    *_, devices, unfinished, lines = notes(compare(model, tests[1:]))
+    *_, devices, unfinished, lines, costs = notes(compare(model, tests[1:]))
     assert devices == "trained on CPU, then 8 x NVIDIA H100"
     assert unfinished == "training has not finished"
     assert lines.startswith("2,737 lines are not the paper's test set, which has 3,003")
+    assert costs == "a cost below the paper's passes only together with BLEU on its test set"
     log(model, {"step": 1})
     said = list(notes(compare(model, [])))
     assert said[0] == "trained on devices that the log does not name"
@@ -173,11 +174,24 @@ def test_table2_shows_unknown_values(model: Path) -> None:
     log(model, {**FINISHED, "gpu_time_flops": None})
     shown = {row[0]: [cell.strip() for cell in row[1:]] for row in rows(compare(model, []))}
     assert shown == {
-        "FLOPs, counted work": ["", "9.5e+17", "3.3e+18", "pass"],
+        "FLOPs, counted work": ["", "9.5e+17", "3.3e+18", ""],
         "FLOPs, GPU-time x peak": ["", "not known", "3.3e+18", ""],
-        "hours of training": ["", "12.00", "12.00", "pass"],
+        "hours of training": ["", "12.00", "12.00", ""],
         "steps": ["", "100,000", "100,000", ""],
     }
+
+
+def test_table2_cost_passes_only_where_bleu_is_compared(model: Path) -> None:
+    log(model, {**FINISHED, "gpu_time_flops": 3.4e18})
+    alone = compare(model, [])
+    bleu = Figure("BLEU-paper", 27.0, 27.3, True, 3_003)
+    together = replace(alone, figures=(bleu, *alone.figures))
+    other_set = replace(alone, figures=(replace(bleu, paper=None), *alone.figures))
+    assert [row[-1] for row in rows(alone)] == ["", "fail", "", ""]
+    assert [row[-1] for row in rows(together)] == ["fail", "pass", "fail", "pass", ""]
+    assert [row[-1] for row in rows(other_set)] == ["", "", "fail", "", ""]
+    verdicts = [figure["verdict"] for figure in together.as_document()["figures"]]
+    assert verdicts == ["fail", "pass", "fail", "pass", None]
 
 
 def test_table2_has_the_earlier_systems(model: Path) -> None:

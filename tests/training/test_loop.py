@@ -203,6 +203,7 @@ def test_an_interrupted_validation_is_done_on_resume(setting, undisturbed, tmp_p
     [
         (TrainState(step=9, epoch=1, elapsed=7_199.0, stale=2), ""),
         (TrainState(step=10), "10 steps are done"),
+        (TrainState(step=12), "12 steps are done, more than the limit of 10"),
         (TrainState(epoch=2), "2 epochs are done"),
         (TrainState(elapsed=7_200.0), "2 hours are over"),
         (TrainState(stale=3), "3 validations without a better one"),

@@ -18,14 +18,13 @@ from nmt_cli.cli.commands.translation.options import (
     PrecisionOption,
     Threads,
 )
-from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.environment import apply_threads, make_console
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.errors import NoInputError, UnavailableError
 from nmt_cli.installation import install_command
-from nmt_cli.machine import use_threads
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -139,8 +138,7 @@ def command(
     check_origins(cors_origin or ())
     console = make_console(quiet=quiet)
     listener = listening_socket(host, port)
-    if threads is not None:
-        use_threads(threads)
+    apply_threads(threads, console)
     translator = load_translator(path, device, precision=precision.value, console=console)
     search = chosen_search(resolved, translator.config)
     translator.shortlist_for(search)

@@ -90,15 +90,13 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.environment import apply_threads, make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.installation import require_torch
-    from nmt_cli.machine import use_threads
 
     require_torch("`nmt train`")
     trackers = _trackers(track)
-    if threads is not None:
-        use_threads(threads)
+    apply_threads(threads, make_console(quiet=quiet or "RANK" in os.environ))
     resolved = resolve_training(flags, lambda given: resolve_settings(given, sets, config_file))
     config = resolved.config
 

@@ -76,6 +76,8 @@ class TrainDisplay:
         self._outline = outline
         for line in header(outline):
             self._console.note(line)
+        if warning := long_warmup(outline):
+            self._console.warning(warning)
         self._progress.total = outline.steps
         self._progress.update(outline.step, elapsed=outline.seconds)
 
@@ -170,6 +172,16 @@ def header(outline: "Outline") -> list[str]:
     if outline.compiles:
         lines.append("the first step compiles the model, which may take some minutes")
     return lines
+
+
+def long_warmup(outline: "Outline") -> str:
+    """A warning if the run ends before the learning rate has reached its peak, else ""."""
+    if outline.steps >= outline.warmup:
+        return ""
+    return (
+        f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
+        f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
+    )
 
 
 def parameters(count: int) -> str:

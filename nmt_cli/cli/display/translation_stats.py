@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nmt_cli.machine import compute_threads
+from nmt_cli.machine import kernel_threads
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -61,7 +61,7 @@ class TranslationStats:
         return [
             *rows,
             *(("engine", f"{each.engine.name}: {each.engine.about}") for each in translator.steps),
-            ("CPU threads", str(compute_threads())),
+            ("CPU threads", str(kernel_threads())),
             ("peak memory", f"{_peak_bytes() / MIB:,.0f} MiB"),
         ]
 

@@ -1,18 +1,20 @@
 """`nmt plot`: draw position encodings, learning rate schedules or label smoothing."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 
 EXAMPLES = """
 nmt plot positions    write positions.svg
 nmt plot schedule --preset big --out big.svg
 nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
+nmt plot schedule --json | jq '.learning_rates.linear'
 nmt plot smoothing --set train.label_smoothing=0.2
 """
 
@@ -31,7 +33,9 @@ Model = Annotated[
 ]
 
 
-@with_options({"": ("out", "force", "model", "train.preset", "sets", "config_file", "quiet")})
+@with_options(
+    {"": ("out", "force", "model", "train.preset", "as_json", "sets", "config_file", "quiet")}
+)
 def command(
     *,
     flags: Mapping[str, object],
@@ -39,6 +43,7 @@ def command(
     out: Out = None,
     force: ForceFile = False,
     model: Model = None,
+    as_json: AsJson = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
@@ -47,7 +52,8 @@ def command(
 
     `positions` draws the position encodings (section 3.5 of "Attention Is All You Need"),
     `schedule` the learning rate over the steps, with the other schedules for comparison (section
-    5.3), and `smoothing` the smoothed target distribution and the loss (section 5.4).
+    5.3), and `smoothing` the smoothed target distribution and the loss (section 5.4). With --json,
+    writes the numbers to stdout instead.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
@@ -58,16 +64,20 @@ def command(
     from nmt_cli.storage.model_check import CONFIG
 
     output = Path(f"{what}.svg") if out is None else out
-    check_picture(output)
     resolved = resolve_settings(flags, sets, config_file)
-    models = [] if model is None else [model]
-    check_outputs(
-        [output], resolved=resolved, config_file=config_file, models=models,
-        force=force or is_own_picture(output),
-    )  # fmt: skip
+    if not as_json:
+        check_picture(output)
+        check_outputs(
+            [output], resolved=resolved, config_file=config_file,
+            models=[] if model is None else [model], force=force or is_own_picture(output),
+        )  # fmt: skip
     config = resolved.config
     if model is not None and what != "positions":
         # The settings of this model, not those of the project.
         config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
-    write_picture(output, plot(what, config, model))
+    drawn = plot(what, config, model)
+    if as_json:
+        typer.echo(json.dumps(drawn.numbers))
+        return
+    write_picture(output, drawn.picture)
     make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")

@@ -83,9 +83,11 @@ class Ledger:
 
     def _mark_slice(self, pairs: slice, new: np.ndarray) -> None:
         old = self.kinds[pairs]
-        # For a copy it is more useful to know which side is wrong.
-        replaceable = (old == kinds.CLEAN) | (old == kinds.COPIED)
-        changed = (new > 0) & self._kept(pairs) & (replaceable | self._drops[new])
+        # For a copy it is more useful to know which side is wrong, dropped or not.
+        is_copy = (old == kinds.COPIED) & ~self.set_apart[pairs]
+        replaceable = (old == kinds.CLEAN) | is_copy
+        open_to_change = self._kept(pairs) | is_copy
+        changed = (new > 0) & open_to_change & (replaceable | self._drops[new])
         self.kinds[pairs] = np.where(changed, new, old)
 
     def mark_lines(self, kind: int, marked: LineRange) -> None:

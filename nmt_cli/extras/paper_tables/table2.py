@@ -100,6 +100,15 @@ class PaperComparison:
         return "BLEU-paper" in verdicts and "fail" not in verdicts.values()
 
     @property
+    def compares_bleu(self) -> bool:
+        """Whether a BLEU is compared with the paper's."""
+        return any(figure.lines and figure.verdict for figure in self.figures)
+
+    def verdict(self, figure: Figure) -> str:
+        """The verdict of a figure; a low cost is no `pass` where no BLEU is compared."""
+        return figure.verdict if self.compares_bleu or figure.verdict == "fail" else ""
+
+    @property
     def missed(self) -> list[str]:
         """One sentence for each figure that failed."""
         return [
@@ -111,7 +120,9 @@ class PaperComparison:
 
     def as_document(self) -> dict[str, object]:
         """The document for JSON."""
-        figures = [{**asdict(figure), "verdict": figure.verdict or None} for figure in self.figures]
+        figures = [
+            {**asdict(figure), "verdict": self.verdict(figure) or None} for figure in self.figures
+        ]
         return {
             "schema": SCHEMA, **asdict(self), "passed": self.passed, "figures": figures,
             "earlier": earlier_systems.document(*self._beside()),
@@ -240,7 +251,7 @@ def rows(comparison: PaperComparison) -> list[tuple[str, ...]]:
             f"{figure.lines:,}" if figure.lines else "",
             shown(figure.name, figure.value),
             "" if figure.paper is None else shown(figure.name, figure.paper),
-            figure.verdict,
+            comparison.verdict(figure),
         )
         for figure in comparison.figures
     ]
@@ -269,3 +280,5 @@ def notes(comparison: PaperComparison) -> Iterator[str]:
             f"{counted(scores[0].lines, 'line')} {agreeing(scores[0].lines, 'is', 'are')} not the "
             f"paper's test set, which has {TEST_LINES:,}: no BLEU is compared"
         )
+    if not comparison.compares_bleu:
+        yield "a cost below the paper's passes only together with BLEU on its test set"

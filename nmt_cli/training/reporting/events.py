@@ -12,8 +12,9 @@ class Outline:
     preset_vocabulary: the size that the preset asks for, or auto; parameters: trainable numbers;
     devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
     bf16 or float32; compiles: whether the first step includes compiling; step: the last one done;
-    steps: the last one planned; epochs: passes over the corpus in all these steps; max_hours,
-    patience: other limits that may end the run; seconds: elapsed in earlier processes.
+    steps: the last one planned; warmup: the steps in which the learning rate rises; epochs: passes
+    over the corpus in all these steps; max_hours, patience: other limits that may end the run;
+    seconds: elapsed in earlier processes.
     """
 
     src: str
@@ -30,6 +31,7 @@ class Outline:
     compiles: bool
     step: int
     steps: int
+    warmup: int
     epochs: float
     max_hours: float
     patience: int

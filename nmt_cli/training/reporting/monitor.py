@@ -57,6 +57,7 @@ def outline(run: Run) -> Outline:
         compiles=run.execution.compiled,
         step=state.step,
         steps=steps,
+        warmup=config.train.warmup_steps,
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience,

@@ -84,6 +84,20 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
     checks()
 
 
+def test_copied_pairs_have_the_same_name_kept_or_dropped(tmp_path: Path) -> None:
+    pairs = made_up(3_000, 2)
+    pairs[:100] = [(src, src) for src, _ in pairs[:100]]
+    found = [
+        {
+            finding.kind: finding.pairs
+            for finding in prepared(tmp_path, pairs, data_clean=level).findings
+        }
+        for level in ("safe", "strict")
+    ]
+    wrong = "target in the source's language"
+    assert found[0][wrong] == found[1][wrong] == 100
+
+
 @fault("P3")
 @pytest.mark.parametrize(("copies", "reported"), [(1, 0), (3, 3)])
 def test_few_wrong_pairs_among_thousands_are_not_reported(

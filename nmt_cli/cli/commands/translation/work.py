@@ -10,9 +10,9 @@ from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
 from nmt_cli.cli.commands.translation.pivots import chain
 from nmt_cli.cli.display.translation_stats import TranslationStats
+from nmt_cli.cli.environment import apply_threads
 from nmt_cli.cli.loading import load_translator
 from nmt_cli.cli.settings import chosen_search
-from nmt_cli.machine import use_threads
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -148,8 +148,7 @@ def _load(
     loading: Loading, resolved: "ResolvedConfig", console: "Console"
 ) -> "Translator | PivotTranslator":
     """Load the models onto the device."""
-    if loading.threads is not None:
-        use_threads(loading.threads)
+    apply_threads(loading.threads, console)
     load = partial(
         load_translator, device=loading.device, precision=loading.precision.value, console=console
     )
