@@ -60,7 +60,10 @@ class Run:
         self.notes: list[str] = []
         latest = self._latest_checkpoint()
         resumed = latest.state() if latest is not None else None
-        self.execution = ExecutionPlan.of(config, ranks.device, ranks.world_size, resumed)
+        self.execution = ExecutionPlan.of(
+            config, ranks.device, ranks.world_size, resumed,
+            lambda value: -ranks.all_reduce_max(-value),
+        )  # fmt: skip
         self.state = resumed or TrainState(
             digest=corpus.digest, shards=self.execution.shards, packed=self.execution.packed
         )

@@ -1,5 +1,6 @@
 """How a run is executed, which its settings, its device and the number of ranks decide."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,10 @@ COMPILED_BACKENDS = ("tiles",)
 # The most tokens of one forward and backward pass, by the type of the device.
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
 OTHER_MICRO_BATCH_TOKENS = 4_096
+# On a GPU with this much free memory. Each pass launches hundreds of kernels, and adds gradients
+# as large as the model: a batch of 25,000 tokens is one pass then, not four.
+LARGE_GPU_BYTES = 40 << 30
+LARGE_GPU_TOKENS = 32_768
 
 
 @dataclass(frozen=True)
@@ -61,12 +66,16 @@ class ExecutionPlan:
         device: torch.device,
         world_size: int,
         resumed: TrainState | None = None,
+        smallest: Callable[[int], int] = int,
     ) -> "ExecutionPlan":
-        """The plan of a rank; resumed: the state of a run that continues, with the same batches."""
+        """The plan of a rank; resumed: the state of a run that continues, with the same batches.
+
+        smallest: the smallest of all ranks' values, so that all choose the same passes.
+        """
         train = config.train
         backend = _backend(config, device)
         replicas = _replicas(train, device, world_size)
-        micro_batch_tokens = _micro_batch_tokens(train, device, replicas)
+        micro_batch_tokens = _micro_batch_tokens(train, device, replicas, smallest)
         if resumed is None:
             shards = _shards(train, micro_batch_tokens, world_size * replicas)
             packed = _is_wanted(train.packing, "packed", automatic=backend in MIXED_LENGTH_BACKENDS)
@@ -117,9 +126,15 @@ def _replicas(train: TrainConfig, device: torch.device, world_size: int) -> int:
     return thread_count(train.parallel_shards, train.batch_tokens // world_size)
 
 
-def _micro_batch_tokens(train: TrainConfig, device: torch.device, replicas: int) -> int:
+def _micro_batch_tokens(
+    train: TrainConfig, device: torch.device, replicas: int, smallest: Callable[[int], int]
+) -> int:
     if train.micro_batch_tokens != "auto":
         return train.micro_batch_tokens
+    # More, smaller passes let more ranks give the same bits.
+    is_sized = device.type == "cuda" and not train.deterministic
+    if is_sized and smallest(torch.cuda.mem_get_info(device)[0]) >= LARGE_GPU_BYTES:
+        return LARGE_GPU_TOKENS
     # All replicas together need the memory of one pass.
     return MICRO_BATCH_TOKENS.get(device.type, OTHER_MICRO_BATCH_TOKENS) // replicas
 

@@ -18,6 +18,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_plan, "usable_cores", lambda: 6)
     monkeypatch.setattr("torch.get_num_threads", lambda: 4)
     set_gpu_backend(monkeypatch, "fused")
+    set_free_bytes(monkeypatch, 39 << 30)
+
+
+def set_free_bytes(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _: (count, 2 * count))
 
 
 def set_gpu_backend(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
@@ -129,6 +134,21 @@ def test_ranks_share_the_batch_between_their_replicas() -> None:
 def test_shards_follow_from_micro_batches(device, values: dict, expected: tuple[int, int]) -> None:
     plan = plan_of(device, train__batch_tokens=25_000, **values)
     assert (plan.micro_batch_tokens, plan.shards) == expected
+
+
+def test_passes_are_larger_on_gpus_with_much_free_memory(monkeypatch) -> None:
+    """One pass of 25,000 tokens; the rank with the least memory decides for all."""
+    set_free_bytes(monkeypatch, 41 << 30)
+    plan = plan_of(CUDA, train__batch_tokens=25_000)
+    assert (plan.micro_batch_tokens, plan.shards) == (32_768, 1)
+    config = with_values(Config(), {"train.batch_tokens": 25_000})
+    plan = ExecutionPlan.of(config, CUDA, 3, None, lambda value: min(value, 20 << 30))
+    assert (plan.micro_batch_tokens, plan.shards) == (8_192, 6)
+    plan = plan_of(CUDA, train__batch_tokens=25_000, train__micro_batch_tokens=5_000)
+    assert (plan.micro_batch_tokens, plan.shards) == (5_000, 5)
+    # With one pass, several ranks could not give the bits of one.
+    plan = plan_of(CUDA, train__batch_tokens=25_000, train__deterministic=True)
+    assert (plan.micro_batch_tokens, plan.shards) == (8_192, 4)
 
 
 def test_resumed_run_keeps_its_shards_and_its_packing(monkeypatch) -> None:
