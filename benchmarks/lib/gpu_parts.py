@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
@@ -12,11 +13,14 @@ from torch import Tensor
 from lib.gpu_setup import Setup, attempt
 from lib.measure import Json
 from lib.sentences import random_lengths
-from nmt_cli.batch import Segments
+from nmt_cli.batch import Segments, tile_table
+from nmt_cli.model.backends import tiles
 from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.training.loss.cross_entropy import linear_cross_entropy
 
 KINDS_OF_ATTENTION = ("encoder", "decoder", "cross")
+# The tiles and warps of the kernels that are tried out.
+TILE_SIZES, TILE_WARPS = (16, 32), (1, 2, 4)
 
 
 class Streams(NamedTuple):
@@ -35,7 +39,7 @@ def make_streams(
     setup: Setup, src: np.ndarray, tgt: np.ndarray, kind: str, *, heads: int, d_k: int
 ) -> Streams:
     """Random streams of sentences with these lengths, as that kind of attention gets them."""
-    sides = {"encoder": (src, src), "decoder": (tgt, tgt), "cross": (tgt, src)}[kind]
+    sides = _sides(src, tgt, kind)
     segments = [Segments.from_lengths(side).to(setup.device) for side in sides]
     query, key = (int(side.sum()) for side in sides)
     sizes = (query, key, key, query)
@@ -99,16 +103,49 @@ def attention(setup: Setup, facts: Json) -> None:
     for kind in KINDS_OF_ATTENTION:
         streams = make_streams(setup, src, tgt, kind, heads=8, d_k=64)
         facts[kind] = {
-            name: attempt(partial(_attention_time, setup, name, streams)) for name in BACKENDS
+            name: attempt(partial(_attention_time, setup, backend, streams))
+            for name, backend in BACKENDS.items()
+        }
+        facts[kind]["sweep of tiles"] = {
+            f"{size} tokens, {warps} warps": attempt(
+                partial(_tile_time, setup, size, warps, _sides(src, tgt, kind), streams)
+            )
+            for size in TILE_SIZES
+            for warps in TILE_WARPS
         }
 
 
-def _attention_time(setup: Setup, name: str, streams: Streams) -> Json:
+def _sides(src: np.ndarray, tgt: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of the sentences of the queries and of the keys in a kind of attention."""
+    return {"encoder": (src, src), "decoder": (tgt, tgt), "cross": (tgt, src)}[kind]
+
+
+def _tile_time(
+    setup: Setup, size: int, warps: int, sides: tuple[np.ndarray, np.ndarray], streams: Streams
+) -> Json:
+    """As `_attention_time`, of tiles of `size` tokens that `warps` warps compute each."""
+    tables = [tile_table(side, int(side.sum()), size).to(setup.device) for side in sides]
+    chosen = tiles._constants
+
+    def in_tiles(*given: Any, causal: bool) -> Tensor:
+        *inputs, queries, keys = given
+        return tiles.tile_attention_function(
+            *inputs, (tables[0], tables[1]), (queries.offsets, keys.offsets), causal=causal,
+            size=size,
+        )  # fmt: skip
+
+    with mock.patch.object(
+        tiles, "_constants", lambda *given: {**chosen(*given), "num_warps": warps}
+    ):
+        return _attention_time(setup, in_tiles, streams)
+
+
+def _attention_time(setup: Setup, backend: Callable[..., Tensor], streams: Streams) -> Json:
     inputs = [stream.detach().clone().requires_grad_() for stream in streams[:3]]
     segments = streams.query_segments, streams.key_segments
 
     def forward() -> Tensor:
-        return BACKENDS[name](*inputs, *segments, causal=streams.causal)
+        return backend(*inputs, *segments, causal=streams.causal)
 
     def both() -> Any:
         return torch.autograd.grad(forward(), inputs, streams.slope)

@@ -197,14 +197,21 @@ def project(
     """`x` through each of `layers`, which all have a bias or none; in one product where faster."""
     if not joins_projections(x.device):
         return [layer(x) for layer in layers]
+    sizes = [layer.out_features for layer in layers]
+    return list(torch.split_with_sizes(joined_product(x, layers), sizes, dim=-1))
+
+
+def joined_product(
+    x: Float[Tensor, "tokens d_model"], layers: Sequence[nn.Linear]
+) -> Float[Tensor, "tokens _"]:
+    """`x` through all of `layers` in one product; their outputs are side by side."""
     device_type = x.device.type
     is_autocast = torch.is_autocast_enabled(device_type)
     dtype = torch.get_autocast_dtype(device_type) if is_autocast else layers[0].weight.dtype
     # Cast before concatenating: autocast would concatenate in float32, then cast.
     weight = torch.cat([layer.weight.to(dtype) for layer in layers])
     biases = [layer.bias.to(dtype) for layer in layers if layer.bias is not None]
-    joined = F.linear(x, weight, torch.cat(biases) if biases else None)
-    return list(torch.split_with_sizes(joined, [layer.out_features for layer in layers], dim=-1))
+    return F.linear(x, weight, torch.cat(biases) if biases else None)
 
 
 class MultiHeadAttention(NativePart, nn.Module):
@@ -239,6 +246,20 @@ class MultiHeadAttention(NativePart, nn.Module):
         query, key, value = self._project(x, [self.query, self.key, self.value])
         keys_values = KeysValues(_split_heads(key, self.heads), _split_heads(value, self.heads))
         return _split_heads(query, self.heads), keys_values
+
+    def takes_joined(self, device: torch.device) -> bool:
+        """Whether `attend_joined` computes this attention, from joined projections."""
+        return self.backend == "tiles" and joins_projections(device)
+
+    def join_self(self, x: Float[Tensor, "tokens d_model"]) -> list[Float[Tensor, "tokens _"]]:
+        """Queries, keys and values of the same `x` in one tensor, for `attend_joined`."""
+        return [joined_product(x, [self.query, self.key, self.value])]
+
+    def join_cross(
+        self, x: Float[Tensor, "tokens d_model"], memory: Float[Tensor, "src d_model"]
+    ) -> list[Tensor]:
+        """Queries of `x`, and keys and values of `memory` in one tensor, for `attend_joined`."""
+        return [self.query(x), joined_product(memory, [self.key, self.value])]
 
     def _project(self, x: Tensor, layers: Sequence[nn.Linear]) -> list[Tensor]:
         if self.native and torch.is_grad_enabled():

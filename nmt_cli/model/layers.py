@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention
-from nmt_cli.model.backends.dispatch import attend
+from nmt_cli.model.backends.dispatch import attend, attend_joined
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.native.feed_forward import native_feed_forward
 from nmt_cli.model.native.norm import LayerNorm
@@ -159,6 +159,11 @@ def self_attend(
     causal: bool,
 ) -> Stream:
     """Each sentence attends to itself."""
+    if attention.takes_joined(x.device) and not positions.rotates:
+        joined = attention.join_self(x)
+        return attention.project_output(
+            attend_joined(attention, joined, segments, segments, causal=causal)
+        )
     query, projected = attention.project_self(x)
     query = positions.rotate(query, segments.positions, segments.max_length)
     key = positions.rotate(projected.key, segments.positions, segments.max_length)
@@ -176,6 +181,11 @@ def cross_attend(
     memory_segments: Segments,
 ) -> Stream:
     """Each target sentence attends to its source sentence."""
+    if attention.takes_joined(x.device):
+        streams = attention.join_cross(x, memory)
+        return attention.project_output(
+            attend_joined(attention, streams, segments, memory_segments, causal=False)
+        )
     projected = attention.project_keys_values(memory)
     query = attention.project_query(x)
     heads = attend(

@@ -46,7 +46,12 @@ def _tensor(table: np.ndarray) -> Tensor:
 
 
 class Positions(nn.Module):
-    """The interface of positional encodings; this class adds none."""
+    """The interface of positional encodings; this class adds none.
+
+    rotates: whether `rotate` changes what it is given.
+    """
+
+    rotates = False
 
     def add(
         self,
@@ -125,6 +130,8 @@ class LearnedPositions(Positions):
 
 class RotaryPositions(Positions):
     """Queries and keys of self-attention rotated by position (Su et al. 2021, RoFormer)."""
+
+    rotates = True
 
     cosines: Tensor
     sines: Tensor

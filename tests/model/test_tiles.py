@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.batch import Segments, tile_table
-from nmt_cli.model.backends.dispatch import use_backend
-from nmt_cli.model.backends.tiles import _forward, tile_attention_function
+from nmt_cli.model.backends.dispatch import attend_joined, use_backend
+from nmt_cli.model.backends.tiles import (
+    HeadWidths,
+    _forward,
+    joined_tile_attention,
+    tile_attention_function,
+)
 
 pytest.importorskip("triton")
 
@@ -116,8 +121,9 @@ def test_tiles_pair_each_query_with_each_allowed_key_once(pairs, causal) -> None
     query, key, value = case.streams
     # All weights are equal for queries of zero: the softmax's sum counts the keys.
     _, log_sums = _forward(
-        torch.zeros_like(query), key, value, *case.tiles, *case.offsets, case.causal, case.size
-    )
+        [torch.zeros_like(query), key, value], 1, 8, 8, *case.tiles, *case.offsets, case.causal,
+        case.size,
+    )  # fmt: skip
     expected = [
         position + 1 if causal else keys[sentence]
         for sentence, length in enumerate(queries)
@@ -200,28 +206,8 @@ def test_tile_attention_refuses_other_widths_and_dtypes() -> None:
 def test_tile_operator_passes_opcheck() -> None:
     case = Case([2, 3])
     leaves = [stream.requires_grad_() for stream in case.streams]
-    arguments = (*leaves, *case.tiles, *case.offsets, True, 16)
+    arguments = (leaves, 1, 8, 8, *case.tiles, *case.offsets, True, 16)
     torch.library.opcheck(_forward, arguments, test_utils=("test_schema", "test_faketensor"))
-
-
-def test_tile_kernel_is_compiled_once_for_any_lengths() -> None:
-    def attended(query: Tensor, segments: tuple[Tensor, Tensor]) -> Tensor:
-        tiles, offsets = segments
-        return tile_attention_function(
-            query, query, query, (tiles, tiles), (offsets, offsets), causal=True, size=16
-        ).sum()
-
-    compiled = torch.compile(attended, backend="aot_eager", fullgraph=True, dynamic=False)
-    with torch._dynamo.config.patch(error_on_recompile=True):
-        for lengths in ([3, 17], [10, 10], [20, 0]):
-            offsets = torch.tensor([0, *lengths]).cumsum(0)
-            segments = tile_table(np.array(lengths), 20, 16), offsets
-            query = torch.randn(20, 1, 8, requires_grad=True)
-            result, expected = (
-                torch.autograd.grad(value(query, segments), query)[0]
-                for value in (compiled, attended)
-            )
-            assert torch.equal(result, expected)
 
 
 def test_model_with_tiles_equals_plain_model(make_model, random_batch) -> None:
@@ -234,6 +220,42 @@ def test_model_with_tiles_equals_plain_model(make_model, random_batch) -> None:
         results.append([logits, *torch.autograd.grad(logits.square().sum(), model.parameters())])
     for result, expected in zip(*results, strict=True):
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_joined_projections_give_the_same_as_separate_ones(
+    make_model, random_batch, monkeypatch, bias: bool
+) -> None:
+    """As on a GPU: the kernels read queries, keys and values from one tensor, and write one."""
+    settings = {"model.layers": 1, "model.heads": 2, "model.attention_bias": bias}
+    model = make_model(settings).float()
+    batch = random_batch(model.config, [3, 5], [4, 2])
+    use_backend(model, "tiles")
+    results, joined = [], []
+    monkeypatch.setattr(
+        "nmt_cli.model.layers.attend_joined",
+        lambda *given, **more: joined.append(len(given[1])) or attend_joined(*given, **more),
+    )
+    for joins in (False, True):
+        monkeypatch.setattr("nmt_cli.model.attention.joins_projections", lambda _, j=joins: j)
+        logits = model(batch)
+        results.append([logits, *torch.autograd.grad(logits.square().sum(), model.parameters())])
+    assert joined == [1, 1, 2]
+    for result, expected in zip(*results, strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(8, 8), (16, 8), (8, 24)])
+def test_gradient_of_joined_streams_is_one_tensor(d_k: int, d_v: int) -> None:
+    case = Case([5, 17, 1], filler=2, d_k=d_k, d_v=d_v, heads=2)
+    leaf = torch.cat([stream.flatten(1) for stream in case.streams], dim=1).requires_grad_()
+    output = joined_tile_attention(
+        [leaf], HeadWidths(2, d_k, d_v), case.tiles, case.offsets, causal=True, size=case.size
+    )
+    (gradient,) = torch.autograd.grad(output, leaf, case.slope)
+    expected, *gradients = case.run()
+    assert torch.equal(output, expected)
+    assert torch.equal(gradient, torch.cat([part.flatten(1) for part in gradients], dim=1))
 
 
 def test_segments_have_a_tile_table() -> None:

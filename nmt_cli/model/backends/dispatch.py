@@ -4,7 +4,7 @@ Section 3.2.1 over the streams of `nmt_cli.batch`. Every backend takes the same 
 the same numbers, up to rounding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 
@@ -22,7 +22,12 @@ from nmt_cli.model.attention import (
     rectangle_backend,
 )
 from nmt_cli.model.backends.native import attention_kernels, native_attention
-from nmt_cli.model.backends.tiles import MAX_WIDTH, tile_attention_function
+from nmt_cli.model.backends.tiles import (
+    MAX_WIDTH,
+    HeadWidths,
+    joined_tile_attention,
+    tile_attention_function,
+)
 from nmt_cli.model.backends.varlen import (
     VARLEN_DTYPES,
     has_varlen,
@@ -118,6 +123,24 @@ def attend(
     """
     name = rectangle_backend(query.device) if backend == "auto" else backend
     return BACKENDS[name](query, key, value, query_segments, key_segments, causal=causal)
+
+
+def attend_joined(
+    attention: MultiHeadAttention,
+    streams: Sequence[Float[Tensor, "_ _"]],
+    query_segments: Segments,
+    key_segments: Segments,
+    *,
+    causal: bool,
+) -> Float[Tensor, "tokens heads d_v"]:
+    """As `attend`, of what `join_self` or `join_cross` gives, without splitting it."""
+    heads = attention.heads
+    widths = HeadWidths(
+        heads, attention.key.out_features // heads, attention.value.out_features // heads
+    )
+    tables = query_segments.tiles, key_segments.tiles
+    offsets = query_segments.offsets, key_segments.offsets
+    return joined_tile_attention(streams, widths, tables, offsets, causal=causal, size=TILE)
 
 
 def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:

@@ -2,8 +2,8 @@
 
 A tile is up to `size` neighbouring tokens of one sentence, a row of `Segments.tiles`; a program
 loops over its sentence's tokens on the other side. Streams are (tokens, heads, width), the last
-axis contiguous. Softmax uses powers of two. Each number is written by one program, without atomics,
-so that every run gives the same bits.
+axis contiguous; the output is contiguous as a whole. Softmax uses powers of two. Each number is
+written by one program, without atomics, so that every run gives the same bits.
 
 Triton compiles the functions, so they are untyped; every argument after `tokens` is a constant.
 """
@@ -52,11 +52,13 @@ def _load(stream, row_step, head_step, rows, exist, depth: tl.constexpr, width: 
 
 @triton.jit
 @no_type_check
-def _store(stream, block, rows, exist, heads, depth: tl.constexpr, width: tl.constexpr):
-    """Write a block (rows, width) to a contiguous stream."""
+def _store(
+    stream, block, row_step, head_step, rows, exist, depth: tl.constexpr, width: tl.constexpr
+):
+    """Write a block (rows, width) to this program's head."""
     columns = tl.arange(0, width)
-    line = rows.to(tl.int64) * heads + tl.program_id(1)
-    addresses = stream + line[:, None] * depth + columns[None, :]
+    head = stream + tl.program_id(1).to(tl.int64) * head_step
+    addresses = head + rows.to(tl.int64)[:, None] * row_step + columns[None, :]
     inside = exist[:, None] & (columns[None, :] < depth)
     tl.store(addresses, block.to(stream.dtype.element_ty), mask=inside)
 
@@ -100,7 +102,7 @@ def attend_tile(
         maximum = new_maximum
     has_keys = total > 0.0
     total = tl.where(has_keys, total, 1.0)
-    _store(output, accumulated / total[:, None], rows, exist, heads, d_v, width_v)
+    _store(output, accumulated / total[:, None], heads * d_v, d_v, rows, exist, d_v, width_v)
     sums = tl.where(has_keys, maximum, 0.0) + tl.log2(total)
     tl.store(log_sums + tl.program_id(1).to(tl.int64) * tokens + rows, sums, mask=exist)
 
@@ -110,7 +112,7 @@ def attend_tile(
 def query_gradient_tile(
     query, key, value, output, output_gradient, log_sums, deltas, query_gradient, tiles, offsets,
     query_row, query_head, key_row, key_head, value_row, value_head, upstream_row,
-    upstream_head, scale, tokens,
+    upstream_head, gradient_row, gradient_head, scale, tokens,
     heads: tl.constexpr, d_k: tl.constexpr, d_v: tl.constexpr, width_k: tl.constexpr,
     width_v: tl.constexpr, size: tl.constexpr, causal: tl.constexpr,
 ):  # fmt: skip
@@ -142,7 +144,7 @@ def query_gradient_tile(
         weight_gradient = tl.dot(upstream, tl.trans(values), input_precision="ieee")
         score_gradient = weights * (weight_gradient - delta[:, None])
         gradient += tl.dot(score_gradient.to(keys.dtype), keys, input_precision="ieee")
-    _store(query_gradient, gradient * scale, rows, exist, heads, d_k, width_k)
+    _store(query_gradient, gradient * scale, gradient_row, gradient_head, rows, exist, d_k, width_k)
 
 
 @triton.jit
@@ -151,8 +153,9 @@ def key_gradient_tile(
     query, key, value, output_gradient, log_sums, deltas, key_gradient, value_gradient, tiles,
     offsets,
     query_row, query_head, key_row, key_head, value_row, value_head, upstream_row,
-    upstream_head, scale, tokens,
-    heads: tl.constexpr, d_k: tl.constexpr, d_v: tl.constexpr, width_k: tl.constexpr,
+    upstream_head, keys_row, keys_head, values_row, values_head, scale, tokens,
+    heads: tl.constexpr,  # noqa: ARG001 (all kernels are given the same constants)
+    d_k: tl.constexpr, d_v: tl.constexpr, width_k: tl.constexpr,
     width_v: tl.constexpr, size: tl.constexpr, causal: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a tile of keys and of their values; runs after `query_gradient_tile`."""
@@ -187,5 +190,5 @@ def key_gradient_tile(
         weight_gradient = tl.dot(values, tl.trans(upstream), input_precision="ieee")
         score_gradient = weights * (weight_gradient - delta[None, :])
         key_sum += tl.dot(score_gradient.to(queries.dtype), queries, input_precision="ieee")
-    _store(key_gradient, key_sum * scale, rows, exist, heads, d_k, width_k)
-    _store(value_gradient, value_sum, rows, exist, heads, d_v, width_v)
+    _store(key_gradient, key_sum * scale, keys_row, keys_head, rows, exist, d_k, width_k)
+    _store(value_gradient, value_sum, values_row, values_head, rows, exist, d_v, width_v)

@@ -6,8 +6,9 @@ torch.compile treats the kernels as two custom operators. Triton is loaded at th
 """
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,22 +37,52 @@ def tile_attention_function(
     offsets: of the same segments, each (sentences + 1,). causal: the two segments are the same.
     Raises ValueError for other widths, dtypes or numbers of sentences.
     """
-    widths = query.shape[-1], value.shape[-1]
-    if max(widths) > MAX_WIDTH or min(widths) < 1:
-        raise ValueError(f"heads of width {widths}: tiles hold 1 to {MAX_WIDTH}")
-    if query.dtype not in DTYPES or not query.dtype == key.dtype == value.dtype:
-        raise ValueError(f"dtypes {query.dtype}, {key.dtype}, {value.dtype}: one of {DTYPES}")
+    widths = HeadWidths(query.shape[1], query.shape[2], value.shape[2])
+    return joined_tile_attention(
+        [query, key, value], widths, tiles, offsets, causal=causal, size=size
+    )
+
+
+def joined_tile_attention(
+    streams: Sequence[Tensor],
+    widths: "HeadWidths",
+    tiles: tuple[Tensor, Tensor],
+    offsets: tuple[Tensor, Tensor],
+    *,
+    causal: bool,
+    size: int,
+) -> Tensor:
+    """As `tile_attention_function`, for streams of which one tensor may hold several.
+
+    streams: [query, key, value], each (tokens, heads, width); or as a joined product gives them,
+    [queries, keys and values], or all in one, each (tokens, heads * the sum of its widths). The
+    gradient of a joined tensor is written as one, so that nothing has to be copied together.
+    """
+    if max(widths.d_k, widths.d_v) > MAX_WIDTH or min(widths.d_k, widths.d_v) < 1:
+        raise ValueError(f"heads of width {(widths.d_k, widths.d_v)}: tiles hold 1 to {MAX_WIDTH}")
+    dtypes = [stream.dtype for stream in streams]
+    if dtypes[0] not in DTYPES or len(set(dtypes)) > 1:
+        raise ValueError(f"dtypes {dtypes}: one of {DTYPES}")
     if offsets[0].shape != offsets[1].shape:
         raise ValueError("queries and keys are not of the same sentences")
-    output: Tensor = _forward(query, key, value, *tiles, *offsets, causal, size)[0]
+    output: Tensor = _forward(list(streams), *widths, *tiles, *offsets, causal, size)[0]
     return output
+
+
+class HeadWidths(NamedTuple):
+    """The number of heads, and the widths of keys (and queries) and of values."""
+
+    heads: int
+    d_k: int
+    d_v: int
 
 
 @torch.library.custom_op("nmt_cli::segment_attention", mutates_args=())
 def _forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    streams: Sequence[Tensor],
+    heads: int,
+    d_k: int,
+    d_v: int,
     query_tiles: Tensor,
     key_tiles: Tensor,
     query_offsets: Tensor,
@@ -63,8 +94,8 @@ def _forward(
     from nmt_cli.model.backends.tile_kernels import attend_tile
 
     del key_tiles, query_offsets  # the backward pass needs them
-    query, key, value = (_dense_rows(stream) for stream in (query, key, value))
-    output, log_sums = _empty_forward(query, value)
+    query, key, value = _of_heads([_dense_rows(stream) for stream in streams], heads, d_k, d_v)
+    output, log_sums = _empty_forward(streams, heads, d_v)
     with _device_of(query):
         attend_tile[_grid(query_tiles, query)](
             query, key, value, output, log_sums, query_tiles, key_offsets,
@@ -77,72 +108,97 @@ def _forward(
 @torch.library.custom_op("nmt_cli::segment_attention_backward", mutates_args=())
 def _backward(
     output_gradient: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    streams: Sequence[Tensor],
     output: Tensor,
     log_sums: Tensor,
+    heads: int,
+    d_k: int,
+    d_v: int,
     query_tiles: Tensor,
     key_tiles: Tensor,
     query_offsets: Tensor,
     key_offsets: Tensor,
     causal: bool,
     size: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and value, given that of the output."""
+) -> list[Tensor]:
+    """Gradients of `streams`, given that of the output."""
     from nmt_cli.model.backends.tile_kernels import key_gradient_tile, query_gradient_tile
 
-    streams = query, key, value, output_gradient
-    query, key, value, output_gradient = (_dense_rows(stream) for stream in streams)
-    gradients = _empty_backward(query, key, value)
+    output_gradient = _dense_rows(output_gradient)
+    query, key, value = _of_heads([_dense_rows(stream) for stream in streams], heads, d_k, d_v)
+    gradients = _empty_backward(streams)
+    query_slope, key_slope, value_slope = _of_heads(gradients, heads, d_k, d_v)
     deltas = torch.empty_like(log_sums)
-    scalars = *_strides(query, key, value, output_gradient), _scale(query), len(query)
+    strides = _strides(query, key, value, output_gradient)
+    scalars = _scale(query), len(query)
     constants = _constants(query, value, size)
     with _device_of(query):
         query_gradient_tile[_grid(query_tiles, query)](
-            query, key, value, output, output_gradient, log_sums, deltas, gradients[0], query_tiles,
-            key_offsets, *scalars, **constants, causal=causal,
+            query, key, value, output, output_gradient, log_sums, deltas, query_slope, query_tiles,
+            key_offsets, *strides, *_strides(query_slope), *scalars, **constants, causal=causal,
         )  # fmt: skip
         key_gradient_tile[_grid(key_tiles, query)](
-            query, key, value, output_gradient, log_sums, deltas, *gradients[1:], key_tiles,
-            query_offsets, *scalars, **constants, causal=causal,
+            query, key, value, output_gradient, log_sums, deltas, key_slope, value_slope, key_tiles,
+            query_offsets, *strides, *_strides(key_slope, value_slope), *scalars, **constants,
+            causal=causal,
         )  # fmt: skip
     return gradients
 
 
-def _empty_forward(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    tokens, heads = query.shape[:2]
+def _of_heads(streams: Sequence[Tensor], heads: int, d_k: int, d_v: int) -> list[Tensor]:
+    """Views of queries, keys and values in `streams`, (tokens, heads, width) each."""
+    widths = [d_k, d_k, d_v]
+    views: list[Tensor] = []
+    for stream in streams:
+        if stream.dim() == 3:
+            views.append(stream)
+            continue
+        begin = 0
+        while begin < stream.shape[1]:
+            end = begin + heads * widths[len(views)]
+            views.append(stream[:, begin:end].view(len(stream), heads, -1))
+            begin = end
+    return views
+
+
+def _empty_forward(streams: Sequence[Tensor], heads: int, d_v: int) -> tuple[Tensor, Tensor]:
+    tokens = len(streams[0])
     return (
-        query.new_empty(tokens, heads, value.shape[2]),
-        query.new_empty(heads, tokens, dtype=torch.float32),
+        streams[0].new_empty(tokens, heads, d_v),
+        streams[0].new_empty(heads, tokens, dtype=torch.float32),
     )
 
 
-def _empty_backward(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
+def _empty_backward(streams: Sequence[Tensor]) -> list[Tensor]:
+    return [stream.new_empty(stream.shape) for stream in streams]
 
 
 @_forward.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    del key
-    return _empty_forward(query, value)
+def _(streams: Sequence[Tensor], heads: int, d_k: int, d_v: int, *_: Any) -> tuple[Tensor, Tensor]:
+    del d_k
+    return _empty_forward(streams, heads, d_v)
 
 
 @_backward.register_fake
-def _(
-    output_gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+def _(output_gradient: Tensor, streams: Sequence[Tensor], *_: Any) -> list[Tensor]:
     del output_gradient
-    return _empty_backward(query, key, value)
+    return _empty_backward(streams)
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(*inputs[:3], *output, *inputs[3:7])
-    ctx.causal, ctx.size = inputs[7:]
+    streams, *widths, query_tiles, key_tiles, query_offsets, key_offsets, causal, size = inputs
+    tables = query_tiles, key_tiles, query_offsets, key_offsets
+    ctx.save_for_backward(*streams, *output, *tables)
+    ctx.count, ctx.widths, ctx.causal, ctx.size = len(streams), widths, causal, size
 
 
-def _backward_of_forward(ctx: Any, output_gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    return *_backward(output_gradient, *ctx.saved_tensors, ctx.causal, ctx.size), *[None] * 6
+def _backward_of_forward(ctx: Any, output_gradient: Tensor, _: Tensor) -> tuple[Any, ...]:
+    saved = list(ctx.saved_tensors)
+    streams, (output, log_sums, *tables) = saved[: ctx.count], saved[ctx.count :]
+    gradients = _backward(
+        output_gradient, streams, output, log_sums, *ctx.widths, *tables, ctx.causal, ctx.size
+    )
+    return gradients, *[None] * 9
 
 
 _forward.register_autograd(_backward_of_forward, setup_context=_save_for_backward)

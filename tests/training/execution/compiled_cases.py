@@ -4,21 +4,28 @@
 """
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from corpora import reversal_corpus
+from runs import make_run
 from torch import Tensor
 
-from nmt_cli.batch import Batch, Segments
+from nmt_cli.batch import Batch, Segments, tile_table
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.model import attention
 from nmt_cli.model.attention import scaled_dot_product_attention
 from nmt_cli.model.backends import dispatch
 from nmt_cli.model.backends.dispatch import use_backend
+from nmt_cli.model.backends.tiles import tile_attention_function
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.training import run as training_run
+from nmt_cli.training.execution import plan as execution_plan
 from nmt_cli.training.execution.compiled import compile_hidden
 from nmt_cli.training.setup import complete
 
@@ -170,3 +177,55 @@ def test_compiler_failure_is_an_error(made) -> None:
     compile_hidden(model, plan.shape, failing)
     with pytest.raises(Exception, match="no such instruction"):
         model.hidden(batches[0])
+
+
+def test_tile_kernel_is_compiled_once_for_any_lengths() -> None:
+    def attended(query: Tensor, segments: tuple[Tensor, Tensor]) -> Tensor:
+        tiles, offsets = segments
+        return tile_attention_function(
+            query, query, query, (tiles, tiles), (offsets, offsets), causal=True, size=16
+        ).sum()
+
+    compiled = torch.compile(attended, backend="aot_eager", fullgraph=True, dynamic=False)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for lengths in ([3, 17], [10, 10], [20, 0]):
+            offsets = torch.tensor([0, *lengths]).cumsum(0)
+            segments = tile_table(np.array(lengths), 20, 16), offsets
+            query = torch.randn(20, 1, 8, requires_grad=True)
+            result, expected = (
+                torch.autograd.grad(value(query, segments), query)[0]
+                for value in (compiled, attended)
+            )
+            assert torch.equal(result, expected)
+
+
+def losses_of_a_run(monkeypatch, folder: Path, *, as_on_a_gpu: bool) -> tuple[list[float], Tensor]:
+    """Losses of three steps on packed batches, and a matrix of the model after them."""
+    config, corpus = reversal_corpus(folder)
+    values = {
+        "model.dropout": 0.0, "model.layers": 1, "model.heads": 1, "train.packing": "packed",
+        "train.batch_tokens": 50,
+        "train.compile": "on" if as_on_a_gpu else "off", "train.parallel_shards": 1,
+    }  # fmt: skip
+    backend = "tiles" if as_on_a_gpu else "plain"
+    monkeypatch.setattr(execution_plan, "_backend", lambda *_: backend)
+    monkeypatch.setattr(attention, "joins_projections", lambda _: as_on_a_gpu)
+    monkeypatch.setattr(
+        training_run, "compile_hidden", partial(compile_hidden, backend="aot_eager")
+    )
+    torch._dynamo.reset()
+    run = make_run(with_values(config, values), corpus, folder / backend)
+    assert (run.execution.compiled, run.execution.packed) == (as_on_a_gpu, True)
+    losses = [run.step(run.position).loss for _ in range(3)]
+    run.close()
+    return losses, run.model.decoder_layers[0].cross_attention.value.weight.detach()
+
+
+def test_training_path_of_a_gpu_equals_the_plain_one(monkeypatch, tmp_path) -> None:
+    """Tiles (interpreted), joined projections, packed batches and one graph, as a GPU is given."""
+    (losses, weight), (expected, expected_weight) = (
+        losses_of_a_run(monkeypatch, tmp_path, as_on_a_gpu=yes) for yes in (True, False)
+    )
+    assert losses == pytest.approx(expected, rel=1e-5)
+    assert len(set(losses)) == 3
+    torch.testing.assert_close(weight, expected_weight, rtol=1e-3, atol=1e-5)
