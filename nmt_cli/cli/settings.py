@@ -119,6 +119,27 @@ def note_defaults(
     )
 
 
+def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
+    """Warn if the project names other text or languages now than its corpus was prepared from.
+
+    Not of a corpus that the command line or a variable names: it may well be of other text.
+    """
+    from nmt_cli.data.preparation.outdated import outdated_reasons
+
+    origins = resolved.origins
+    named = (COMMAND_LINE, "--set")
+    if origins["data.train"] == "default" or origins["paths.corpus"] in named:
+        return
+    if origins["paths.corpus"].startswith("NMT_"):
+        return
+    corpus = resolved.config.paths.corpus
+    if reasons := outdated_reasons(Path(corpus), resolved.config):
+        console.warning(
+            f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}; to train with it, "
+            "`nmt prepare --force` and then `nmt train` with another --out"
+        )
+
+
 def model_option(model: str) -> str:
     """` --model MODEL` for the next command, or "" if that model is its default."""
     with contextlib.suppress(NmtError):

@@ -91,7 +91,7 @@ def command(
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
     from nmt_cli.cli.environment import apply_threads, make_console
-    from nmt_cli.cli.settings import note_defaults, resolve_settings
+    from nmt_cli.cli.settings import note_defaults, resolve_settings, warn_if_outdated
     from nmt_cli.installation import require_torch
 
     require_torch("`nmt train`")
@@ -103,6 +103,7 @@ def command(
     # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         note_defaults(resolved, config_file, make_console(quiet=quiet))
+        warn_if_outdated(resolved, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, trackers, as_json=as_json, quiet=quiet)

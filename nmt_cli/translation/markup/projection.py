@@ -22,6 +22,7 @@ from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
 from nmt_cli.translation.markup.placement import Aligned, Placer, merged
+from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids, tokens_of
 
@@ -103,9 +104,10 @@ class Projector:
         placed = [self._segment(job.carrier, segment, attention) for segment in job.segments]
         pieces = self._joined(job.segments, placed)
         sentences = self._sentences(job, placed)
-        if is_kept(job.source, pieces) and any(segment.text for segment in job.segments):
-            return Projected(pieces, sentences, moved=False)
-        return Projected(at_ends(job.source, words_of(pieces)), sentences, moved=True)
+        moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
+        if moved:
+            pieces = at_ends(job.source, words_of(pieces))
+        return Projected(separated(job.source, pieces, spaced=self._spaced), sentences, moved)
 
     def _segment(
         self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import random
+import re
+from collections import Counter
 
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
@@ -14,6 +16,7 @@ from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.markup.projection import is_kept
+from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.translator import Translator
 
 LINE = "The <b>small</b> dog sleeps in {place}. She is at https://x.org/a?b=1!"
@@ -161,3 +164,36 @@ def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator
     for number in ("3", "12.50", "7"):
         assert marks_of(parse_line(kept.text, numbers=True))[number] >= 1
     assert "12.50" not in translator.translate(line).text
+
+
+def test_kept_numbers_stay_apart(translator: Translator) -> None:
+    """12 and 3 side by side would be 123."""
+    lines = [
+        "Section 12(3) applies.", "1 to 3 and 5 to 7", "Of 1985, $1,234.56 in 2024.",
+        "<b>4</b><i>5</i> of 6 7 8 9",
+    ]  # fmt: skip
+    number = re.compile(r"\d+(?:[.,]\d+)*")
+    for line, kept in zip(lines, translator.translate(lines, keep_numbers=True), strict=True):
+        words = re.sub("<[^>]*>", "", kept.text)
+        assert not Counter(number.findall(line)) - Counter(number.findall(words)), kept.text
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "spaced", "expected"),
+    [
+        ("12|(|3|)", "12|3", True, "12 3"),
+        ("12|(|3|)", "12|3", False, "12 3"),
+        ("12| dogs", "12|Hunde", True, "12 Hunde"),
+        ("12|kg", "12|kg", True, "12kg"),
+        ("12|kg", "12|4 kg", True, "12 4 kg"),
+        ("12| dogs", "12|只狗", False, "12只狗"),
+        ("dogs: |12|.", "(|12|).", True, "(12)."),
+        ("a |12", "vor|12", True, "vor 12"),
+    ],
+)
+def test_placeholders_do_not_become_part_of_words(source, target, spaced, expected) -> None:
+    sides = [
+        [Placeholder(part) if part.isdigit() else Text(part) for part in side.split("|")]
+        for side in (source, target)
+    ]
+    assert raw_text(separated(*sides, spaced=spaced)) == expected

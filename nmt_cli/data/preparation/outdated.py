@@ -1,0 +1,76 @@
+"""Finds whether a corpus was prepared from other text or languages than the settings name now."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from nmt_cli.config.schema import Config, flatten, load
+from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, read_description
+from nmt_cli.errors import NmtError
+from nmt_cli.storage.files import sha256_of
+
+TEXT_KEYS = ("data.train", "data.valid", "data.test")
+COMPARED_KEYS = ("languages.src", "languages.tgt", *TEXT_KEYS)
+
+
+def outdated_reasons(corpus: Path, config: Config) -> list[str]:
+    """What has changed since `corpus` was prepared: languages, the files named, or their text.
+
+    Text that moved to other paths is no change. Files with the same paths are read only if they
+    are younger than the corpus; files that are gone are not compared. A corpus that cannot be read
+    gives no reasons; whoever opens it says what is wrong.
+    """
+    try:
+        recorded = read_description(corpus).get("inputs")
+        before = load(corpus / CONFIG)
+    except NmtError:
+        return []
+    sums = recorded if isinstance(recorded, dict) else {}
+    old, new = flatten(before), flatten(config)
+    reasons = []
+    for key in COMPARED_KEYS:
+        is_same = old[key] == new[key] or (
+            key in TEXT_KEYS and _is_moved(list(_paths(old[key])), list(_paths(new[key])), sums)
+        )
+        if not is_same and new[key]:
+            reasons.append(f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}")
+    return reasons or [
+        f"the text of `{path}` has changed"
+        for path in dict.fromkeys(path for key in TEXT_KEYS for path in _paths(new[key]))
+        if _is_younger(Path(path), corpus) and sums.get(path) not in (None, _sum(path))
+    ]
+
+
+def _paths(value: object) -> Iterator[str]:
+    """The file names in the value of a setting, which may be nested."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _paths(part)
+
+
+def _is_moved(old: list[str], new: list[str], sums: dict[str, str]) -> bool:
+    """Whether the files at the new paths have the text of those at the old ones."""
+    return len(old) == len(new) and all(
+        sums.get(was) is not None and sums[was] == _sum(now)
+        for was, now in zip(old, new, strict=True)
+    )
+
+
+def _is_younger(path: Path, corpus: Path) -> bool:
+    try:
+        return path.stat().st_mtime > (corpus / DESCRIPTION).stat().st_mtime
+    except OSError:
+        return False
+
+
+def _sum(path: str) -> str | None:
+    try:
+        return sha256_of(Path(path)) if Path(path).is_file() else None
+    except (OSError, NmtError):
+        return None
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

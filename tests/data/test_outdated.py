@@ -1,0 +1,70 @@
+"""A corpus whose project names other text or languages since it was prepared is reported."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import Config, dump, with_values
+from nmt_cli.data.preparation.outdated import outdated_reasons
+from nmt_cli.data.preparation.prepare import prepare
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Config, Path]:
+    """Settings, and a corpus that was prepared by them an hour ago."""
+    monkeypatch.chdir(tmp_path)
+    train = write_pairs(tmp_path, "train", two_languages(300, 1))
+    config = tiny_config(data_train=[train], data_vocab_size=200)
+    corpus = tmp_path / "corpus"
+    prepare(config, corpus, workers=1)
+    for path in (corpus / "corpus.json", *map(Path, train)):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    return config, corpus
+
+
+def test_an_unchanged_project_gives_no_reason(project: tuple[Config, Path]) -> None:
+    config, corpus = project
+    assert outdated_reasons(corpus, config) == []
+    Path(config.data.train[0][0]).touch()
+    assert outdated_reasons(corpus, config) == []
+    assert outdated_reasons(corpus / "missing", config) == []
+
+
+def test_changed_text_languages_and_files_are_reasons(project: tuple[Config, Path]) -> None:
+    config, corpus = project
+    src, tgt = config.data.train[0]
+    assert outdated_reasons(corpus, with_values(config, {"languages.tgt": "ca"})) == [
+        f'languages.tgt was "{config.languages.tgt}", is "ca"'
+    ]
+    more = with_values(config, {"data.train": [(src, tgt), (tgt, src)]})
+    (reason,) = outdated_reasons(corpus, more)
+    assert reason.startswith("data.train was [[")
+    with Path(src).open("a") as file:
+        file.write("more\n")
+    assert outdated_reasons(corpus, config) == [f"the text of `{src}` has changed"]
+
+
+def test_text_that_moved_or_is_gone_is_no_reason(project: tuple[Config, Path]) -> None:
+    config, corpus = project
+    moved = [tuple(f"{path}.moved" for path in config.data.train[0])]
+    for old, new in zip(config.data.train[0], moved[0], strict=True):
+        shutil.move(old, new)
+    assert outdated_reasons(corpus, with_values(config, {"data.train": moved})) == []
+    assert outdated_reasons(corpus, config) == []
+
+
+def test_train_warns_unless_another_corpus_is_named(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    Path("nmt.toml").write_text(dump(with_values(config, {"languages.tgt": "ca"})))
+    for arguments, is_warned in (([], True), (["--corpus", "corpus"], False)):
+        assert main(["train", "--out", "m", *arguments]) == 1
+        said = capsys.readouterr().err
+        assert ("`corpus` was prepared before this changed: languages.tgt was" in said) is is_warned
