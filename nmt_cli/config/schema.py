@@ -103,7 +103,9 @@ class DataConfig:
     max_ratio: float = setting(
         9.0, "maximum ratio between the lengths of the sides, in subwords", 1.0, 1e6
     )
-    strict: bool = setting(False, "reject text that is not UTF-8 instead of repairing it")
+    strict: bool = setting(
+        False, "reject text that is not UTF-8 instead of replacing invalid bytes by U+FFFD"
+    )
     clean: Literal["off", "safe", "strict"] = setting(
         "safe",
         "safe = repair text without loss and drop useless pairs; "

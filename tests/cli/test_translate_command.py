@@ -97,6 +97,29 @@ def test_translate_reads_file_stdin_and_gzip_alike(nmt) -> None:
     assert nmt("test.en.gz").out == result.out
 
 
+def test_text_in_another_encoding_is_refused_and_a_damaged_line_is_not(nmt) -> None:
+    lines = "Une légende.\n".encode("latin-1")
+    Path("latin.fr").write_bytes(20 * lines)
+    result = nmt("latin.fr")
+    assert (result.code, result.out) == (65, b"")
+    assert "20 of 20 lines are not UTF-8" in result.err
+    assert "iconv -f LATIN1 -t UTF-8 latin.fr" in result.err
+    Path("damaged.fr").write_bytes(19 * lines)
+    result = nmt("damaged.fr", "--beam", "1")
+    assert (result.code, len(result.lines)) == (0, 19)
+    assert "invalid bytes were replaced by U+FFFD" in result.err
+
+
+def test_a_table_is_warned_of(nmt) -> None:
+    for name in ("test.tsv", "test.en-fr.tsv.gz"):
+        opened = gzip.open if name.endswith("gz") else open
+        with opened(name, "wt") as file:
+            file.write("1\ta\tb\n")
+        result = nmt(name)
+        assert (result.code, len(result.lines)) == (0, 1)
+        assert f"`{name}` is named like a table: its columns are translated as one" in result.err
+
+
 def test_verify_counts_correct_lines(nmt) -> None:
     plain = nmt("test.en")
     result = nmt("--verify", "test.en")

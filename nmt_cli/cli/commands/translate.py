@@ -202,6 +202,7 @@ def _check_files(
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
+    from nmt_cli.data.preparation.encoding_check import require_utf8
 
     text, *others = read
     needed = [
@@ -214,6 +215,7 @@ def _check_files(
         models=[*(models or ()), *(then or ())],
     )  # fmt: skip
     require_text_file(str(text))
+    require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
     for output in written:
@@ -225,6 +227,7 @@ def _check_files(
 
 def _begin(work: Work, file: str) -> LineProgress:
     """Write the notes before the first line, and make the progress bar."""
+    from nmt_cli.data.languages.names import is_tsv
     from nmt_cli.data.text.line_count import count_lines
     from nmt_cli.documents.kinds import kind_by_suffix
 
@@ -233,6 +236,11 @@ def _begin(work: Work, file: str) -> LineProgress:
         return lines if lines is None else work.part.size(lines)
 
     work.show_notices()
+    if is_tsv(file):
+        work.console.warning(
+            f"`{file}` is named like a table: its columns are translated as one text; for one "
+            f"column: cut -f1 {shlex.quote(file)} | nmt translate"
+        )
     if kind_by_suffix(file) not in (None, "text"):
         work.console.note(
             f"`{file}` is translated as plain text, line by line; to translate its text and keep "

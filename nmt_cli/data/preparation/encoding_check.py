@@ -1,13 +1,14 @@
 """Checks the encoding of text files before any work starts."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from nmt_cli.data.text.encoding import refuse_other_encoding
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.errors import raise_together, refusals
+from nmt_cli.errors import DataError, raise_together, refusals
 
 LINES_CHECKED = 2_000
 
@@ -23,6 +24,8 @@ def require_utf8(paths: Iterable[str]) -> None:
 
 def _check_first_lines(path: str) -> None:
     with read_lines(path) as lines:
-        for _ in islice(lines, LINES_CHECKED):
-            pass
+        # A damaged file is reported where it is damaged, after the lines before that.
+        with suppress(DataError):
+            for _ in islice(lines, LINES_CHECKED):
+                pass
         refuse_other_encoding(lines)

@@ -4,6 +4,7 @@ Two numbers that touch would be read as a third one: 12 and 3 as 123.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 
@@ -14,8 +15,8 @@ def separated(
     """The pieces of `target` with a space where a placeholder would become part of a word.
 
     A placeholder may touch a word that it touches in `source`, as in `5kg`, but never another
-    placeholder's letters or digits, and a number never other digits. spaced: whether the language has spaces between words; without
-    them only placeholders are kept apart.
+    placeholder's letters or digits, and a number never other digits. spaced: whether the language
+    has spaces between words; without them only placeholders are kept apart.
 
     >>> separated((), (Placeholder("12"), Placeholder("3"), Text(".")), spaced=True)[1]
     Text(text=' ')
@@ -53,7 +54,7 @@ def _is_glued(
 def _touching(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[str, bool]]:
     """The placeholders that touch a word: (their text, whether at their end)."""
     visible = [piece for piece in pieces if not isinstance(piece, Tag)]
-    for left, right in zip(visible, visible[1:], strict=False):
+    for left, right in pairwise(visible):
         if _touch(left, right):
             if isinstance(left, Placeholder):
                 yield left.raw, True

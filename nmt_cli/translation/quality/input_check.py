@@ -1,6 +1,7 @@
 """Whether the text to translate is of the kind that the model was trained on."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -40,7 +41,9 @@ def find_misfit(
     numbered = [(index, line) for index, line in enumerate(lines) if line.strip()]
     if not numbered:
         return None
-    checks: list[Callable[[], Misfit | None]] = [lambda: _marks(numbered)]
+    checks: list[Callable[[], Misfit | None]] = [
+        lambda: _marks(numbered), lambda: _columns(numbered)
+    ]  # fmt: skip
     if text is not None and len(numbered) >= MIN_LINES:
         checks.append(lambda: _language(numbered, text))
     checks.append(lambda: _unknown(numbered, subwords, text))
@@ -59,6 +62,18 @@ def _marks(numbered: Numbered) -> Misfit | None:
     return Misfit(
         "the text has marks of subwords (@@, ▁)", marked[0],
         "the model makes its own subwords; give plain text",
+    )  # fmt: skip
+
+
+def _columns(numbered: Numbered) -> Misfit | None:
+    columns = Counter(line.count("\t") + 1 for _, line in numbered)
+    (count, lines), *_ = columns.most_common(1)
+    if count == 1 or lines < max(MIN_LINES, MUCH * len(numbered)):
+        return None
+    first = next(index for index, line in numbered if line.count("\t") + 1 == count)
+    return Misfit(
+        f"the lines have {count} columns, which are translated as one text", first,
+        "give one column: cut -f1",
     )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ def test_text_like_the_training_text_fits() -> None:
         ([line.capitalize() for line in GERMAN[:10]], "not in `en` but in `de`"),
         ([line.replace(".", " .").replace("?", " ?") for line in GOOD], "spaces before its punct"),
         ([line.lower() for line in GOOD], "no capital letters"),
+        ([f"{line}\t7\tx" for line in GOOD], "3 columns, which are translated as one text"),
     ],
 )
 def test_misfit_names_the_kind_the_line_and_the_mend(lines: list[str], part: str) -> None:
@@ -138,3 +139,7 @@ def test_what_is_rare_in_the_training_text_of_the_source_does_not_fit() -> None:
     assert "no capital letters" in message([line.lower() for line in GOOD], rare)
     spaced = [line.replace(".", " .").replace("?", " ?") for line in GOOD]
     assert "spaces before" in message(spaced, rare)
+
+
+def test_few_lines_with_a_tab_are_no_table() -> None:
+    assert message([*GOOD, "a\tb"]) == message(["a\tb"]) == ""

@@ -149,7 +149,8 @@ def _given(wanted: Wanted, numbers: Mapping[str, list[str]]) -> list["GivenScore
 
 
 def check_files(names: Sequence[str]) -> None:
-    """Raise one error that names every file which cannot be read."""
+    """Raise one error that names every file which cannot be read or is in another encoding."""
+    from nmt_cli.data.preparation.encoding_check import require_utf8
     from nmt_cli.storage.files import require_file
 
     if names.count(STDIN) > 1:
@@ -164,6 +165,7 @@ def check_files(names: Sequence[str]) -> None:
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
         raise NoInputError("; ".join(problem.message for problem in problems), "; ".join(hints))
+    require_utf8(names)
 
 
 def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
