@@ -59,9 +59,14 @@ def require_torch(what: str) -> None:
         raise without_torch(what)
 
 
+def is_runtime() -> bool:
+    """Whether the package without torch is the one that is installed."""
+    return _installed()[0] == RUNTIME
+
+
 def without_torch(what: str) -> UnavailableError:
     """The error for what needs torch where it is not installed."""
-    hint = WITH_TORCH_INSTEAD if _installed()[0] == RUNTIME else WITH_TORCH
+    hint = WITH_TORCH_INSTEAD if is_runtime() else WITH_TORCH
     return UnavailableError(f"{what} needs torch, which is not installed", hint)
 
 

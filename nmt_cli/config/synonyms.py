@@ -113,6 +113,13 @@ ADVICE = {
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
         for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")
     },
+    **{
+        ("score", name): (
+            "translate with it first: `nmt translate --precision int8 TEST -o OUT` and then "
+            "`nmt score OUT`"
+        )
+        for name in ("--precision", "--int8", "--quantize")
+    },
     ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
     **{
         ("init", name): "the languages are named by --src-lang and --tgt-lang"

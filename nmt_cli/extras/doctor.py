@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.errors import NmtError
-from nmt_cli.installation import has_torch, install_command, without_torch
+from nmt_cli.installation import has_torch, install_command, is_runtime, without_torch
 from nmt_cli.machine import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import locked, writing
@@ -128,6 +128,8 @@ def _extras() -> Check:
 
 
 def _torch() -> Check:
+    if not has_torch() and is_runtime():
+        return Check("torch", "ok", "not needed: nmt-cli-runtime translates, scores and serves")
     if not has_torch():
         error = without_torch("training")
         return Check("torch", "warn", "not installed: nmt translates and scores only", error.hint)

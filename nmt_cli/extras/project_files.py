@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,9 +96,21 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     _require_lines(path for entry in texts.entries() for path in entry)
     require_utf8(path for entry in texts.entries() for path in entry)
     require_equal_lengths(texts.entries())
+    _require_columns(entry for entry in (texts.valid, texts.test) if entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
+
+
+def _require_columns(entries: Iterable[Paths]) -> None:
+    """Raise DataError if the first rows of a table do not have two columns."""
+    from nmt_cli.data.preparation.encoding_check import LINES_CHECKED
+    from nmt_cli.data.text.lines import read_pairs
+
+    for entry in entries:
+        if len(entry) == 1 and Path(entry[0]).is_file():
+            for _ in islice(read_pairs(entry), LINES_CHECKED):
+                pass
 
 
 def _require_lines(paths: Iterable[str]) -> None:

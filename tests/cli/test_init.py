@@ -159,6 +159,15 @@ class TestValidationTextBesideTheTrainingText:
         assert main(["init", "--train-tsv", "texts/train.tsv", *languages]) == 0
         assert "--valid-tsv texts/dev.tsv\n" in capsys.readouterr().err
 
+    def test_columns_of_validation_and_test_tables_are_checked(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("dev.tsv").write_text("x\ty\tz\n")
+        for option in ("--valid-tsv", "--test-tsv"):
+            assert main(["init", "--train", "train.en", "train.de", option, "dev.tsv"]) == 65
+            assert "`dev.tsv`, line 1: 3 columns, 2 are needed" in capsys.readouterr().err
+            assert not Path("nmt.toml").exists()
+
     def test_the_training_text_itself_is_not_suggested(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:

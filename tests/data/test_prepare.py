@@ -207,7 +207,17 @@ def test_validation_pairs_are_kept_unchanged(project):
     assert corpus.valid_text == ([src for src, _ in valid], [tgt for _, tgt in valid])
     assert len(corpus.valid) == prepared.valid == 4
     assert corpus.valid[1][0].tolist() == [corpus.subwords.eos_id]
-    assert any("2 of 4 validation pairs have an empty side" in note for note in prepared.notes)
+    assert "2 of 4 validation pairs have an empty side: lines 2, 4" in prepared.notes
+
+
+@pytest.mark.parametrize(("row", "is_header"), [("English\tFrench", True), ("Yes\tOui", False)])
+def test_header_of_a_validation_table_is_reported(project, row, is_header):
+    table = project.folder / "valid.tsv"
+    table.write_text(f"{row}\na b\tx\n")
+    train = project.write("train", made_up_pairs(50, 1))
+    prepared = project.prepare(train, valid=(str(table),))
+    note = f"line 1 of `{table}` seems to name the columns, and counts as a validation pair"
+    assert any(text.startswith(note) for text in prepared.notes) is is_header
 
 
 def test_test_set_is_checked_like_validation_text(project):
@@ -215,7 +225,7 @@ def test_test_set_is_checked_like_validation_text(project):
     test = project.write("test", [("a b", "x"), ("", "y"), ("c", " "), ("d", "z")])
     more = project.write("more", [("", "x"), ("", ""), ("", "y"), ("", "z")])[1]
     prepared = prepare(project.config(train, test=(*test, more)), project.folder / "other")
-    assert "2 of 4 test pairs have an empty side" in prepared.notes
+    assert "2 of 4 test pairs have an empty side: lines 2, 3" in prepared.notes
     assert prepared.kept == 50
     short = project.write("short", [("", "x")])[1]
     for files in ((test[0], short), (*test, short)):

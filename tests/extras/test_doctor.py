@@ -65,6 +65,15 @@ def test_doctor_names_the_engine_on_cpu(
     assert "there is no C compiler" in line()
 
 
+@pytest.mark.parametrize(("package", "status"), [("nmt-cli", "warn"), ("nmt-cli-runtime", "ok")])
+def test_missing_torch_is_a_warning_unless_the_package_needs_none(
+    monkeypatch: pytest.MonkeyPatch, package: str, status: str
+) -> None:
+    monkeypatch.setattr("nmt_cli.extras.doctor.has_torch", lambda: False)
+    monkeypatch.setattr("nmt_cli.installation._installed", lambda: (package, None))
+    assert found("torch").status == status
+
+
 def test_doctor_names_the_engine_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

@@ -106,6 +106,7 @@ def command(
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
     from nmt_cli.data.corpus.users import new_model
+    from nmt_cli.installation import has_torch
 
     others = {
         **file_settings(train or (), train_tsv or (), valid),
@@ -123,7 +124,13 @@ def command(
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
-    console.next(_train_command(flags["paths.corpus"], model))
+    if has_torch():
+        console.next(_train_command(flags["paths.corpus"], model))
+    else:
+        console.note(
+            f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
+            "machine with nmt-cli"
+        )
 
 
 def _prepared(

@@ -23,7 +23,7 @@ from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
-from nmt_cli.errors import NoInputError, UnavailableError
+from nmt_cli.errors import DataError, NoInputError, UnavailableError
 from nmt_cli.installation import install_command
 
 if TYPE_CHECKING:
@@ -170,13 +170,24 @@ def _require_libraries() -> None:
 
 
 def _read_tokens(path: Path | None) -> tuple[str, ...]:
-    """The tokens of a file; raises NoInputError if there are none."""
+    """The tokens of a file, without empty lines and comments.
+
+    Raises NoInputError if there are none, DataError for a line that cannot be a token.
+    """
     from nmt_cli.data.text.lines import read_lines
 
     if path is None:
         return ()
     with read_lines(path, strict=True) as lines:
-        tokens = tuple(line.strip() for line in lines if line.strip())
+        numbered = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+    numbered = [(number, line) for number, line in numbered if not line.startswith("#")]
+    wrong = [number for number, line in numbered if len(line.split()) > 1]
+    if wrong:
+        raise DataError(
+            f"`{path}`, line {wrong[0]}: a token has no spaces",
+            "write one token on each line; a line that begins with # is a comment",
+        )
+    tokens = tuple(line for _, line in numbered if line)
     if not tokens:
         raise NoInputError(f"`{path}` has no token", "write a token on each line")
     return tokens

@@ -7,7 +7,7 @@ results in order, so the files do not depend on the number of processes.
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import Config, DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import (
+    FIRST_LINES,
     Cleaning,
     CleanText,
     Progress,
@@ -51,8 +52,9 @@ from nmt_cli.data.preparation.measure import measure_text
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.tables import header_note, is_header
 from nmt_cli.errors import DataError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 
 # A source with more targets than this is a heading or a placeholder without one translation.
@@ -168,11 +170,16 @@ class PreparationRun:
                 *text.notes,
                 *_overlap_notes(held_out, dropped=data.clean == "strict"),
                 *_empty_sides({"validation": valid, "test": test}),
+                *_header_notes(data, self._codes, valid, test),
                 *_rare_entries(data, train, subwords),
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
         )  # fmt: skip
+
+    @property
+    def _codes(self) -> tuple[str, str]:
+        return self.config.languages.src, self.config.languages.tgt
 
     def _test_pairs(self) -> Pairs:
         """Return source and first reference of the test set; raises DataError if lengths differ."""
@@ -353,8 +360,23 @@ def _empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
     """Return a warning for each held-out text, by name, that has empty sides."""
     notes = []
     for name, pairs in held_out.items():
-        empty = sum(not src.strip() or not tgt.strip() for src, tgt in pairs)
+        empty = [number for number, sides in enumerate(pairs, 1) if not all(map(str.strip, sides))]
         if empty:
-            has = "has" if empty == 1 else "have"
-            notes.append(f"{empty:,} of {len(pairs):,} {name} pairs {has} an empty side")
+            has = "has" if len(empty) == 1 else "have"
+            lines = ", ".join(f"{number:,}" for number in empty[:FIRST_LINES])
+            more = ", ..." if len(empty) > FIRST_LINES else ""
+            notes.append(
+                f"{len(empty):,} of {len(pairs):,} {name} pairs {has} an empty side: "
+                f"{agreeing(len(empty), 'line', 'lines')} {lines}{more}"
+            )
     return notes
+
+
+def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
+    """Return a warning for each held-out table whose first row names its columns."""
+    held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
+    return [
+        header_note(files[0], name)
+        for name, (files, pairs) in held_out.items()
+        if len(files) == 1 and pairs and is_header(*pairs[0], codes)
+    ]

@@ -76,3 +76,15 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     """
     cells = [cell.strip().lower() for cell in (src, tgt)]
     return cells[0] != cells[1] and all(cell in _HEADINGS or cell in codes for cell in cells)
+
+
+def header_note(name: str, text: str) -> str:
+    """Return the warning that the table `name` of the `text` begins with a header.
+
+    >>> header_note("v.tsv", "validation")
+    'line 1 of `v.tsv` seems to name the columns, and counts as a validation pair: remove that line'
+    """
+    return (
+        f"line 1 of `{name}` seems to name the columns, and counts as a {text} pair: remove that "
+        "line"
+    )

@@ -79,6 +79,8 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
     )
     named = [*references, *others.items(), *labels.items(), *numbers.items()]
     source = _source(src_file, wanted, resolved, console, is_tsv=is_tsv)
+    if column is not None:
+        _warn_of_header(src_file, source or [], references[0][1], resolved, console)
     if wanted.files:
         hypotheses = _read(wanted.files[0], console, strict=strict)
     else:
@@ -98,6 +100,20 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         _labelings(wanted.by, labels, [*reference_lines, hypotheses][0]),
         _given(wanted, numbers),
     )
+
+
+def _warn_of_header(
+    name: str,
+    source: Sequence[str],
+    reference: Sequence[str],
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> None:
+    from nmt_cli.data.text.tables import header_note, is_header
+
+    languages = resolved.config.languages
+    if source and reference and is_header(source[0], reference[0], (languages.src, languages.tgt)):
+        console.warning(header_note(name, "test"))
 
 
 def _test_set(wanted: Wanted, resolved: "ResolvedConfig") -> tuple[str, list[str], bool]:
