@@ -15,7 +15,7 @@ typedef struct {
 } NAME(row_block);
 #define row_block NAME(row_block)
 
-/* Multiply a tile of rows with `panels` panels, one or TILE_PANELS, from `panel` on. The operands that
+/* Multiply a tile of rows with `panels` panels from `panel` on. The operands that
    depend on neither are already in `o`. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     const row_block *b, operands *o, int64_t row, int64_t panel, int panels) {
@@ -32,15 +32,19 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     o->totals = l->totals + column;
     o->out = columns < PANEL ? spare : out;
     o->stride = columns < PANEL ? PANEL : task->stride;
-    if (panels > 1) NAME(broad_tile)(o, rows, l->kind);
-    else NAME(tile)(o, rows, l->kind);
+    if (panels == 1) NAME(tile)(o, rows, l->kind);
+    else if (b->count < LARGE_TILE) NAME(narrow_tile)(o, rows, panels, l->kind);
+    else NAME(broad_tile)(o, rows, l->kind);
     for (int r = 0; r < rows && columns < PANEL; r++)
         memcpy(out + r * task->stride, spare + r * PANEL, sizeof(float) * columns);
 }
 
 /* With how many panels rows are multiplied at once. */
 static inline int64_t NAME(find_width)(const row_block *b) {
-    return b->count < LARGE_TILE ? 1 : TILE_PANELS;
+    if (b->count >= LARGE_TILE) return TILE_PANELS;
+    if (b->count == 1) return VECTORS < 4 ? 4 : 2;
+    if (VECTORS == 1) return b->count == 2 ? 4 : 2;
+    return VECTORS == 2 && b->count == 2 ? 2 : 1;
 }
 
 /* The operands of a group of panels, of which the weights of the next group are prefetched. */
@@ -67,8 +71,9 @@ static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_
     const char *weights = o->weights;
     for (int64_t width, p = 0; p < panels; p += width) {
         /* The last panel may be narrower than others. */
-        width = panels - p >= most && (panel + p + most) * PANEL <= b->task->linear->outputs
-                    ? most : 1;
+        const int64_t left = b->task->linear->outputs / PANEL - panel - p;
+        const int64_t whole = panels - p < left ? panels - p : left;
+        for (width = most; width > 1 && width > whole;) width /= 2;
         NAME(multiply_tile)(b, o, row, panel + p, (int)width);
         o->weights += width * o->panel_bytes;
         o->next += o->next_step * b->steps;

@@ -45,9 +45,17 @@ static inline __attribute__((always_inline)) void NAME(finish)(const operands *o
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(float_tile)(const operands *o, int rows,
-                                                                   int panels, int is_bf16) {
-    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+/* How far a small tile prefetches in each of its panels at step k: AHEAD bytes in all, at the end of
+   the panels into the next ones. */
+static inline __attribute__((always_inline)) int64_t NAME(find_ahead)(const operands *o, int panels,
+                                                                      int64_t k, int64_t bytes) {
+    const int64_t own = AHEAD / panels;
+    return k * bytes + own < o->panel_bytes ? own : own + (panels - 1) * o->panel_bytes;
+}
+
+static inline __attribute__((always_inline)) void NAME(float_tile)(
+    const operands *o, int rows, int panels, int is_bf16, int small) {
+    const int width = panels * VECTORS;
     const float *x = o->rows;
     const char *weights = o->weights;
     const int64_t bytes = PANEL * (is_bf16 ? 2 : 4);
@@ -59,11 +67,12 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(const operand
     for (int64_t k = 0; k < o->steps; k++, x += rows, weights += bytes, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+        const int64_t ahead = NAME(find_ahead)(o, panels, k, bytes);
         floats w[4 * VECTORS];
 #pragma GCC unroll 4
         for (int p = 0; p < panels; p++) {
             const char *from = weights + p * o->panel_bytes;
-            if (small) __builtin_prefetch(from + AHEAD);
+            if (small) __builtin_prefetch(from + ahead);
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++)
                 w[p * VECTORS + v] = is_bf16 ? NAME(load_bf16)((const uint16_t *)from + v * LANES)
@@ -81,8 +90,8 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(const operand
 
 /* int8 weights, uint8 inputs and exact int32 sums. */
 static inline __attribute__((always_inline)) void NAME(int8_tile)(const operands *o, int rows,
-                                                                  int panels) {
-    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+                                                                  int panels, int small) {
+    const int width = panels * VECTORS;
     const int32_t *x = o->rows;
     const char *weights = o->weights;
     ints own[TILE_VECTORS];
@@ -92,9 +101,10 @@ static inline __attribute__((always_inline)) void NAME(int8_tile)(const operands
     for (int64_t k = 0; k < o->steps; k++, x += rows, weights += 4 * PANEL, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+        const int64_t ahead = NAME(find_ahead)(o, panels, k, 4 * PANEL);
 #pragma GCC unroll 4
         for (int p = 0; p < panels; p++)
-            if (small) __builtin_prefetch(weights + p * o->panel_bytes + AHEAD);
+            if (small) __builtin_prefetch(weights + p * o->panel_bytes + ahead);
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 16
@@ -113,11 +123,17 @@ static inline __attribute__((always_inline)) void NAME(int8_tile)(const operands
     NAME(finish)(o, rows, width, 1, 0, own);
 }
 
-#define TILE(n)                                                                \
-    case n:                                                                    \
-        if (kind == INT8) NAME(int8_tile)(o, n, panels);                       \
-        else if (kind == BF16 && !o->wide) NAME(float_tile)(o, n, panels, 1);  \
-        else NAME(float_tile)(o, n, panels, 0);                                \
+static inline __attribute__((always_inline)) void NAME(any_tile)(const operands *o, int rows,
+                                                                 int panels, int64_t kind,
+                                                                 int small) {
+    if (kind == INT8) NAME(int8_tile)(o, rows, panels, small);
+    else if (kind == BF16 && !o->wide) NAME(float_tile)(o, rows, panels, 1, small);
+    else NAME(float_tile)(o, rows, panels, 0, small);
+}
+
+#define TILE(n)                                                                          \
+    case n:                                                                              \
+        NAME(any_tile)(o, n, panels, kind, panels == 1 && n < LARGE_TILE);               \
         break;
 
 static inline __attribute__((always_inline)) void NAME(choose_tile)(const operands *o, int rows,
@@ -146,3 +162,23 @@ static __attribute__((noinline)) void NAME(broad_tile)(const operands *o, int ro
 #define avx2_broad_tile avx2_tile
 #define plain_broad_tile plain_tile
 #endif
+
+/* Tiles of fewer rows than LARGE_TILE: one row with one panel would wait for each of its additions. */
+#define TILE(n, panels)                                                                  \
+    case 16 * n + panels:                                                                \
+        NAME(any_tile)(o, n, panels, kind, 1);                                           \
+        break;
+
+static __attribute__((noinline)) void NAME(narrow_tile)(const operands *o, int rows, int panels,
+                                                        int64_t kind) {
+    switch (16 * rows + panels) {
+        TILE(1, 2)
+#if VECTORS < 4
+        TILE(1, 4) TILE(2, 2)
+#endif
+#if VECTORS < 2
+        TILE(2, 4) TILE(3, 2) TILE(4, 2)
+#endif
+    }
+}
+#undef TILE
