@@ -105,6 +105,9 @@ typedef struct {
     int64_t index, workers;
 } worker;
 
+/* A clock that never goes back. */
+int64_t nanoseconds(void);
+
 /* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes);
 int64_t product_bytes(int64_t inputs);
