@@ -3,6 +3,9 @@
 
 #include "top_k.h"
 
+/* Numbers that are compared together; compilers make vectors of any instruction set of them. */
+enum { LANES_OF_ANY = 16 };
+
 /* The logits of a busy row: for how many words, in how many blocks. */
 typedef struct {
     const shortlist *list;
@@ -49,9 +52,21 @@ static float *find_block(const top_k_task *t, const row_logits *r, int64_t block
 }
 
 static float find_maximum(const float *logits) {
-    float maximum = -INFINITY;
-    for (int64_t i = 0; i < BLOCK; i++) maximum = logits[i] > maximum ? logits[i] : maximum;
-    return maximum;
+    float maxima[LANES_OF_ANY];
+    for (int i = 0; i < LANES_OF_ANY; i++) maxima[i] = -INFINITY;
+    for (int64_t i = 0; i < BLOCK; i += LANES_OF_ANY)
+        for (int j = 0; j < LANES_OF_ANY; j++)
+            maxima[j] = logits[i + j] > maxima[j] ? logits[i + j] : maxima[j];
+    for (int j = 1; j < LANES_OF_ANY; j++)
+        maxima[0] = maxima[j] > maxima[0] ? maxima[j] : maxima[0];
+    return maxima[0];
+}
+
+/* Whether one of LANES_OF_ANY numbers is at least as great as `least`. */
+static inline int has_as_great(const float *numbers, float least) {
+    int found = 0;
+    for (int i = 0; i < LANES_OF_ANY; i++) found |= numbers[i] >= least;
+    return found;
 }
 
 /* Add the biases and save the logits before; with `undo`, restore these in reverse order. */
@@ -106,8 +121,14 @@ static void find_top_k(const top_k_task *t, int64_t busy_row) {
         if (maxima[n] < values[t->k - 1]) break;
         const int64_t first = blocks[n] * BLOCK;
         find_block(t, &r, blocks[n]);
-        for (int64_t index = first; index < first + BLOCK && index < r.words; index++)
+        for (int64_t index = first; index < first + BLOCK && index < r.words; index++) {
+            /* Most words are in none of the best. */
+            if (index % LANES_OF_ANY == 0)
+                while (index < first + BLOCK && !has_as_great(r.logits + index, values[t->k - 1]))
+                    index += LANES_OF_ANY;
+            if (index >= first + BLOCK || index >= r.words) break;
             insert(values, ids, t->k, r.logits[index], index);
+        }
     }
     for (int64_t i = 0; i < t->k; i++) {
         values[i] -= t->totals[busy_row];

@@ -122,10 +122,12 @@ class NativeBeamSearch:
 
     def _extend_prefixes(self, steps: int) -> None:
         """Make room for prefixes of up to `steps` - 1 ids."""
-        missing = steps - self._prefixes.shape[1]
-        if missing > 0:
-            self._prefixes = np.pad(self._prefixes, ((0, 0), (0, missing)), constant_values=-1)
-            self._struct.prefixes, self._struct.prefix_steps = address(self._prefixes), steps
+        slots, held = self._prefixes.shape
+        if steps > held:
+            longer = np.full((slots, steps), -1, np.int64)
+            longer[:, :held] = self._prefixes
+            self._prefixes = longer
+            self._struct.prefixes, self._struct.prefix_steps = address(longer), steps
 
     def run(self) -> list[int]:
         """As in FusedSearch."""
