@@ -106,7 +106,7 @@ class NativeDecoder:
         self._lists.admit(slots, sources)
         self._find_busy()
         self._reserve_rows()
-        self._reserve_scratch(max(max(lengths), state.longest), threads)
+        self._reserve_scratch(max(*lengths, state.longest, GROWTH), threads)
 
     def retire(self, slots: Sequence[int]) -> None:
         """Free the memory of these slots."""

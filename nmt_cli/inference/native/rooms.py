@@ -45,10 +45,7 @@ class RoomPool:
         if room.memory.size <= LARGEST_KEPT:
             with self._lock:
                 self._kept.append(room)
-                self._kept.sort(key=_size)
-                # The largest one serves all.
-                del self._kept[:-MOST_KEPT]
-
-
-def _size(room: Room) -> int:
-    return room.memory.size
+                if len(self._kept) > MOST_KEPT:
+                    # A larger one serves all that a smaller one does.
+                    sizes = [kept.memory.size for kept in self._kept]
+                    del self._kept[sizes.index(min(sizes))]

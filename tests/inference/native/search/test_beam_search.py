@@ -11,7 +11,7 @@ from engine_cases import EOS, random_sources
 from native_cases import native_model
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.native.decoder import NativeDecoder
+from nmt_cli.inference.native.decoder import GROWTH, NativeDecoder
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.beam import Searcher
@@ -131,3 +131,20 @@ def test_an_id_may_be_produced_where_it_is_not_banned(model) -> None:
         )
         results.append(sorted(searcher.run(iter(random_sources(6, words=WORDS)))))
     assert results[0] == results[1]
+
+
+def test_a_long_sentence_returns_to_its_caller_many_times(model) -> None:
+    """So that it can be interrupted, and others be admitted."""
+    config = SearchConfig(beam=1, max_extra_length=200)
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    prefix = tuple(FREQUENT + step % 5 for step in range(160))
+    source = replace(random_sources(1, words=WORDS)[0], prefix=prefix)
+    decoder = NativeDecoder(model, 1, 1)
+    ((_, (found, *_)),) = Searcher(decoder, config).run(iter([source]), count)
+    assert len(found.ids) > len(prefix)
+    assert calls >= len(prefix) // GROWTH
