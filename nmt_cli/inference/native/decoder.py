@@ -52,11 +52,12 @@ class NativeDecoder:
     check_every = 1
 
     def __init__(self, model: NativeModel, slots: int, beam: int) -> None:
+        self._model = model
+        self._rooms: dict[str, Room] = {}
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.arrays = NUMPY
-        self._model = model
         # The step at which each busy slot began; `_now` counts all steps of this decoder.
         self._begun: dict[int, int] = {}
         self._now = 0
@@ -69,7 +70,6 @@ class NativeDecoder:
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, np.ndarray] = {}
         self._lists = Shortlists(model, slots)
-        self._rooms: dict[str, Room] = {}
         # The rows that there is room for, and their logits.
         self._rows, self._width = 0, 0
         self._threads = 0
@@ -86,7 +86,7 @@ class NativeDecoder:
         )
 
     def __del__(self) -> None:
-        for room in getattr(self, "_rooms", {}).values():
+        for room in self._rooms.values():
             self._model.rooms.give_back(room)
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:

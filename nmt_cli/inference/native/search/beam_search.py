@@ -8,6 +8,7 @@ import numpy as np
 
 from nmt_cli.inference.native.memory import address
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.rooms import Room
 from nmt_cli.inference.native.structs import StateStruct
 from nmt_cli.search.decoder import Hypothesis, Source, Symbols
 from nmt_cli.search.fused_search import PlainBeam
@@ -61,6 +62,7 @@ class NativeBeamSearch:
     ) -> None:
         """state: of the decoder."""
         self._decoder, self._model, self._rules = decoder, model, rules
+        self._room: Room | None = None
         self._library, self._lanes = model.kernels.library, model.kernels.lanes
         slots, symbols = decoder.slots, decoder.symbols
         self._banned = np.array(rules.banned_ids, np.int64)
@@ -82,7 +84,7 @@ class NativeBeamSearch:
         self._extend_prefixes(1)
 
     def __del__(self) -> None:
-        if hasattr(self, "_room"):
+        if self._room is not None:
             self._model.rooms.give_back(self._room)
 
     def begin(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
