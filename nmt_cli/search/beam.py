@@ -17,7 +17,7 @@ from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.backpointers import Backpointers
 from nmt_cli.search.beam_state import BeamState
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Recorder, Source
-from nmt_cli.search.fused_step import FusedDecoder, PlainBeam, StepArrays
+from nmt_cli.search.fused_search import FusedBeamSearch, is_fused
 from nmt_cli.search.logits_processors import (
     LiveHypotheses,
     LogitsProcessor,
@@ -73,14 +73,19 @@ class Searcher:
             banned_id for banned_id in symbols.banned_ids if banned_id not in unbanned_ids
         ]
         processors = [*make_logits_processors(config, symbols.eos_id), *processors]
-        rows = decoder.slots * decoder.beam
-        processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.arrays)
+        strategy = strategy or make_strategy(config)
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
         # If synchronising with the device is slow, so is running the encoder for a few sources.
         min_free_slots = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
         self._queue = SourceQueue(tokens // decoder.beam, min_free_slots)
-        self._beams = BeamSearch(decoder, config, processor_list, strategy or make_strategy(config))
+        self._beams: BeamSearch | FusedBeamSearch
+        slots, rows = decoder.slots, decoder.slots * decoder.beam
+        if type(strategy) is BeamSelection and not processors and is_fused(decoder):
+            self._beams = FusedBeamSearch(decoder, slots, config, strategy.candidates, banned_ids)
+        else:
+            processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.arrays)
+            self._beams = BeamSearch(decoder, config, processor_list, strategy)
 
     def run(
         self, sources: Iterator[Source], on_step: Callable[[], None] = lambda: None
@@ -127,8 +132,7 @@ class BeamSearch:
     """The live and the finished hypotheses of every slot.
 
     active: the index and the source of each busy slot. limits: (slots,), the largest number of ids
-    of a hypothesis; prefixes: (slots, steps), ids that are forced, or -1. Where the engine can run
-    whole steps of this search by itself, it does.
+    of a hypothesis; prefixes: (slots, steps), ids that are forced, or -1.
     """
 
     def __init__(
@@ -152,30 +156,15 @@ class BeamSearch:
             decoder.slots, decoder.beam, arrays, keep_history=processors.needs_history
         )
         self.prefixes = arrays.filled((decoder.slots, 1), -1)
-        self._step_arrays = self._arrays_now()
         self._run_step = self._choose_step()
 
     def _choose_step(self) -> Callable[[], None]:
         """What extends every hypothesis by one id: the engine as far as it can, else `_step`."""
-        decoder, strategy, processors = self.decoder, self.strategy, self.processors
-        can_record = not (strategy.synchronizes or processors.needs_history)
+        decoder = self.decoder
+        can_record = not (self.strategy.synchronizes or self.processors.needs_history)
         if isinstance(decoder, Recorder) and can_record:
             replay = decoder.record(self._step_in_place)
             return lambda: replay((self.backpointers.capacity, self.prefixes.shape[1]))
-        if (
-            isinstance(decoder, FusedDecoder)
-            and type(strategy) is BeamSelection
-            and not processors.processors
-        ):
-            fused = decoder.fused_step(
-                PlainBeam(
-                    strategy.candidates,
-                    self.config.finished,
-                    processors.banned_ids,
-                    self.config.word_reward,
-                )
-            )
-            return lambda: fused(self._step_arrays)
         return self._step_anew
 
     @property
@@ -211,13 +200,6 @@ class BeamSearch:
         self.limits[slot_ids] = self.arrays.integers(limits)
         self.state.admit(slot_ids, self.decoder.symbols.start_id, self.strategy.initial_hypotheses)
         self._force_prefixes(slot_ids, [source.prefix for source in sources])
-        self._step_arrays = self._arrays_now()
-
-    def _arrays_now(self) -> StepArrays:
-        """The arrays of a step, of which admission replaces those that are too short."""
-        return StepArrays(
-            self.state, self.backpointers, self.limits, self.prefixes, self.ranker.penalties
-        )
 
     def _force_prefixes(
         self, slots: Int[Array, " new"], prefixes: Sequence[tuple[int, ...]]

@@ -35,7 +35,9 @@ class Metrics:
             "nmt_flags", "Lines with a flag of a doubtful translation", ["flag"],
             registry=self._registry,
         )  # fmt: skip
-        steps = Counter("nmt_steps", "Steps of the search", registry=self._registry)
+        steps = Counter(
+            "nmt_steps", "Calls of the search, of a step or more", registry=self._registry
+        )
         busy = Gauge("nmt_busy_slots", "Sentences in work at this step", registry=self._registry)
         restarts = Counter("nmt_restarts", "Restarts of the worker", registry=self._registry)
         self._worker = worker

@@ -122,6 +122,23 @@ def test_a_row_does_not_depend_on_its_neighbours_or_threads(
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("lanes", INSTRUCTION_SETS.values())
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("outputs", [1, 16, 40, 120])
+def test_a_row_has_the_same_bits_in_a_tile_of_any_size(
+    kernels: Kernels, precision: str, lanes: int, outputs: int
+) -> None:
+    """Tiles of different numbers of rows take different numbers of panels at once."""
+    try:
+        linear = native_linear(Kernels(kernels.library, lanes), affine(outputs, 70), precision)
+        x = rows(14, 70)
+        together = linear(x)
+    except RuntimeError:
+        pytest.skip(f"no kernels of {lanes} lanes here")
+    for count in range(1, 14):
+        assert torch.equal(linear(x[1 : 1 + count]), together[1 : 1 + count])
+
+
 def test_rows_of_zeros_nan_and_infinity(kernels: Kernels) -> None:
     linear = native_linear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
     assert torch.equal(linear(rows(2, 20)), torch.arange(3.0).expand(2, 3))

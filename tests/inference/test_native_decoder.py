@@ -71,11 +71,11 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[TorchStep, Log
     values = torch.randint(9, (rows, 384), generator=torch.Generator().manual_seed(rows)).float()
     values[:, 330:] = -torch.inf
     buffers = step.step._buffers
-    buffers["logits"][:rows] = values
+    buffers["logits"][:] = values.flatten()
     by_block = values.view(rows, -1, 64)
     buffers["written"].view(np.uint8)[...] = 1
-    buffers["maxima"][:rows] = by_block.amax(2)
-    buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
+    buffers["maxima"][:] = by_block.amax(2).flatten()
+    buffers["totals"][:] = values.logsumexp(1)
     places = torch.tensor(busy)
     return step, block_step(values.clone(), 330, BusyRows(places, rows + 3)), places
 

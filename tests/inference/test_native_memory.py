@@ -5,6 +5,7 @@ import pytest
 
 from nmt_cli.inference.native.chunks import ChunkPool, SlotChunks
 from nmt_cli.inference.native.huge_pages import ALIGNMENT, HUGE_PAGE, Arena, huge_empty
+from nmt_cli.inference.native.rooms import LARGEST_KEPT, MOST_KEPT, RoomPool
 
 
 def address(array: np.ndarray) -> int:
@@ -57,3 +58,25 @@ def test_slots_take_chunks_and_give_them_back() -> None:
     assert other.size == 12
     pool.give_back([np.zeros(10, np.float32)])
     assert pool.take(12).size == 12
+
+
+def test_rooms_are_given_to_the_next_decoder_unless_they_are_large() -> None:
+    pool = RoomPool()
+    small, large = pool.take(1000), pool.take(LARGEST_KEPT + 1)
+    assert small.memory.size >= 1000
+    assert small.address == address(small.memory)
+    assert small.address % ALIGNMENT == large.address % ALIGNMENT == 0
+    pool.give_back(small)
+    pool.give_back(large)
+    assert pool.take(small.memory.size + 1).address != small.address
+    assert pool.take(10).address == small.address
+    assert pool.take(10).address != small.address
+
+
+def test_of_many_rooms_the_smallest_is_freed() -> None:
+    pool = RoomPool()
+    rooms = [pool.take(size) for size in (3000, 100, *[2000] * (MOST_KEPT - 1))]
+    for room in rooms:
+        pool.give_back(room)
+    taken = {pool.take(1).address for _ in range(MOST_KEPT)}
+    assert taken == {room.address for room in rooms if room is not rooms[1]}

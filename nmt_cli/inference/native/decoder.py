@@ -1,34 +1,37 @@
 """The CPU engine in C: a step is one call of the library, and the KV cache is never moved."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nmt_cli.inference.native.chunks import SlotChunks
-from nmt_cli.inference.native.huge_pages import huge_empty
 from nmt_cli.inference.native.linear import BLOCK
-from nmt_cli.inference.native.memory import address, empty
+from nmt_cli.inference.native.memory import address
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.search.beam_step import BeamStep
+from nmt_cli.inference.native.rooms import Room
+from nmt_cli.inference.native.search.beam_search import NativeBeamSearch
 from nmt_cli.inference.native.shortlists import Shortlists
 from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
 from nmt_cli.machine import kernel_threads
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source, Symbols
-from nmt_cli.search.fused_step import PlainBeam, StepArrays
+from nmt_cli.search.fused_search import PlainBeam
 
 # Steps whose keys and values are allocated together.
 GROWTH = 16
+# The numbers of 32 bits of a cache line.
+CACHE_LINE = 16
 
 
 class LogitsLayout(NamedTuple):
     """The layout of logits: `beam` rows of each slot, with room for `widest` words in each row.
 
-    lists: the words of each slot; None if every slot has all words.
+    slots: of the decoder; lists: the words of each slot; None if every slot has all words.
     """
 
+    slots: int
     beam: int
     widest: int
     lists: Shortlists | None
@@ -49,11 +52,12 @@ class NativeDecoder:
     check_every = 1
 
     def __init__(self, model: NativeModel, slots: int, beam: int) -> None:
+        self._model = model
+        self._rooms: dict[str, Room] = {}
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.arrays = NUMPY
-        self._model = model
         # The step at which each busy slot began; `_now` counts all steps of this decoder.
         self._begun: dict[int, int] = {}
         self._now = 0
@@ -64,9 +68,12 @@ class NativeDecoder:
         self._chunks = SlotChunks(model.chunks, slots, size)
         self._sources = (CrossKeysValues * slots)()
         # The keys and values that the entries of `_sources` refer to.
-        self._memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._buffers: dict[str, np.ndarray] = {}
+        self._memories: dict[int, np.ndarray] = {}
         self._lists = Shortlists(model, slots)
+        # The rows that there is room for, and their logits.
+        self._rows, self._width = 0, 0
+        self._threads = 0
+        self._places: dict[str, slice] = {}
         # The number of steps that memory is reserved for.
         self._reached = 0
         # The step, counted as `_now`, for which some slot has no chunk yet.
@@ -77,26 +84,29 @@ class NativeDecoder:
             lengths=address(self._lengths),
             sources=ctypes.addressof(self._sources),
         )
-        self._rows, self._row_of = self._find_rows()
+
+    def __del__(self) -> None:
+        for room in self._rooms.values():
+            self._model.rooms.give_back(room)
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Encode the sources together."""
         lengths = [len(source.ids) for source in sources]
         ids = np.array([token_id for source in sources for token_id in source.ids], np.int64)
-        # (layers, heads, tokens, width)
-        keys, values = self._model.encode(ids, lengths)
-        first = 0
+        state, model = self._state, self._model
+        threads = kernel_threads()
+        memory, keys, values = model.encode(ids, np.array(lengths, np.int64), threads)
         for slot, length in zip(slots, lengths, strict=True):
-            self._memories[slot] = keys, values
-            self._sources[slot] = CrossKeysValues(
-                address(keys[0, 0, first]), address(values[0, 0, first]), len(ids), length
-            )
+            self._memories[slot] = memory
+            self._sources[slot] = CrossKeysValues(keys, values, len(ids), length)
             self._begun[slot] = self._full_at = self._now
             self._lengths[slot] = 0
-            first += length
+            keys += length * model.d_k * memory.itemsize
+            values += length * model.d_v * memory.itemsize
         self._lists.admit(slots, sources)
-        self._rows, self._row_of = self._find_rows()
+        self._find_busy()
         self._reserve_rows()
+        self._reserve_scratch(max(*lengths, state.longest, GROWTH), threads)
 
     def retire(self, slots: Sequence[int]) -> None:
         """Free the memory of these slots."""
@@ -104,16 +114,12 @@ class NativeDecoder:
             del self._begun[slot], self._memories[slot]
             self._chunks.free(slot)
         self._lists.retire(slots)
-        self._rows, self._row_of = self._find_rows()
-        self._state.busy, self._state.slots = len(self._busy), address(self._busy)
+        self._find_busy()
 
-    def _find_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The indices of the busy rows among all rows, and the inverse: -1 for the other rows."""
+    def _find_busy(self) -> None:
+        """Tell the library which slots are busy."""
         self._busy = np.array(list(self._begun), np.int64)
-        rows = (self._busy[:, None] * self.beam + np.arange(self.beam)).flatten()
-        row_of = np.full(self.slots * self.beam, -1)
-        row_of[rows] = np.arange(len(rows))
-        return rows, row_of
+        self._state.busy, self._state.slots = len(self._busy), address(self._busy)
 
     def step(self, parents: np.ndarray, ids: np.ndarray) -> "NativeStep":
         """Update the ancestors of the busy rows and compute their next logits.
@@ -121,7 +127,7 @@ class NativeDecoder:
         The result is valid until the next step.
         """
         parents, ids = np.ascontiguousarray(parents), np.ascontiguousarray(ids)
-        self._reserve_step()
+        self.reserve_steps()
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = address(parents), address(ids)
         completed = library.nmt_step(
@@ -131,33 +137,33 @@ class NativeDecoder:
         )
         if not completed:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
-        self._now += 1
+        self.count_steps(1)
         lists = self._lists if state.shortlists else None
-        layout = LogitsLayout(state.beam, state.widest, lists)
-        return NativeStep(self._model, state, self._buffers, self._rows, self._row_of, layout)
+        layout = LogitsLayout(self.slots, self.beam, state.widest, lists)
+        numbers = self._rooms["rows"].memory.view(np.float32)
+        buffers = {name: numbers[place] for name, place in self._places.items()}
+        return NativeStep(self._model, state, buffers, self._busy, layout)
 
-    def fused_step(self, rules: PlainBeam) -> Callable[[StepArrays], None]:
-        """As in `search.fused_step.FusedDecoder`."""
-        step = BeamStep(self._model, self._state, self.slots, self.symbols, rules)
+    def fused_search(self, rules: PlainBeam) -> NativeBeamSearch:
+        """As in `search.fused_search.FusedDecoder`."""
+        return NativeBeamSearch(self, self._model, self._state, rules)
 
-        def run(arrays: StepArrays) -> None:
-            self._reserve_step()
-            step.run(arrays)
-            self._now += 1
+    def count_steps(self, steps: int) -> None:
+        """Tell that the library has run steps."""
+        self._now += steps
 
-        return run
-
-    def _reserve_step(self) -> None:
-        """Reserve the memory that the next step needs."""
-        steps = self._now - min(self._begun.values()) + 1
-        if steps > self._reached:
-            self._reserve(steps)
+    def reserve_steps(self) -> int:
+        """Reserve memory for the next steps; for how many."""
+        begun = min(self._begun.values())
+        if self._now - begun >= self._reached:
+            self._reserve(self._now - begun + 1)
         if self._now >= self._full_at:
             self._reserve_chunks()
+        return min(self._full_at, begun + self._reached) - self._now
 
     def _reserve(self, steps: int) -> None:
         """Reserve memory for `steps` steps, rounded up to a multiple of GROWTH."""
-        model, state = self._model, self._state
+        state = self._state
         self._reached = steps = -(-steps // GROWTH) * GROWTH
         capacity = self._ancestors.shape[1]
         if steps > capacity:
@@ -167,8 +173,8 @@ class NativeDecoder:
             state.capacity, state.ancestors = longer.shape[1], address(longer)
             self._chunks.extend_table(state.capacity // GROWTH)
             state.chunks = address(self._chunks.table)
-        model.decoder_stack.extend_positions(steps)
-        self._reserve_scratch()
+        self._model.decoder_stack.extend_positions(steps)
+        self._reserve_scratch(max(steps, state.longest), state.threads)
 
     def _reserve_chunks(self) -> None:
         """Give each busy slot memory for the keys and values of its next step."""
@@ -180,40 +186,49 @@ class NativeDecoder:
 
     def _reserve_rows(self) -> None:
         """Reserve memory for the results of a step of the busy rows."""
-        model, state = self._model, self._state
-        state.busy, state.slots = len(self._busy), address(self._busy)
-        listed = self._lists.needed
+        model, state, listed = self._model, self._state, self._lists.needed
         state.widest = self._lists.widest if listed else model.padded_words
         state.shortlists = ctypes.addressof(self._lists.entries) if listed else None
+        rows = len(self._busy) * self.beam
+        if rows <= self._rows and state.widest <= self._width:
+            return
+        self._rows, self._width = max(rows, self._rows), max(state.widest, self._width)
         widths = {
             **model.row_widths(),
-            "logits": state.widest,
-            "maxima": state.widest // BLOCK,
-            "sums": state.widest // BLOCK,
+            "logits": self._width,
+            "maxima": self._width // BLOCK,
+            "sums": self._width // BLOCK,
             # A byte for each block.
-            "written": -(-state.widest // BLOCK // 4),
+            "written": -(-self._width // BLOCK // 4),
             "totals": 1,
         }
-        rows = len(self._rows)
+        first = 0
         for name, width in widths.items():
-            held = self._buffers.get(name)
-            if held is None or held.size < rows * width:
-                self._buffers[name] = huge_empty((rows, width))
-                setattr(state, name, address(self._buffers[name]))
-        self._reserve_scratch()
+            self._places[name] = slice(first, first + self._rows * width)
+            first += -(-self._rows * width // CACHE_LINE) * CACHE_LINE
+        room = self._take("rows", 4 * first)
+        for name, place in self._places.items():
+            setattr(state, name, room.address + 4 * place.start)
 
-    def _reserve_scratch(self) -> None:
-        """Reserve the working memory of each thread."""
-        state, threads = self._state, kernel_threads()
-        longest = max([self._reached, *(self._sources[slot].length for slot in self._begun)])
-        if longest > state.longest or threads > state.threads:
-            longest = max(longest, state.longest)
-            kernels = self._model.kernels.library
-            size = kernels.nmt_step_bytes(self._model.decoder_stack.widest, longest, self.beam)
-            self._buffers["scratch"] = empty(threads * size, np.uint8)
+    def _reserve_scratch(self, longest: int, threads: int) -> None:
+        """Reserve the working memory of threads, for sentences of up to this length."""
+        state, model = self._state, self._model
+        if longest > state.longest or threads > self._threads:
+            self._threads = max(threads, self._threads)
+            size = model.kernels.library.nmt_step_bytes(
+                model.decoder_stack.widest, longest, self.beam
+            )
             state.longest, state.scratch_bytes = longest, size
-            state.scratch = address(self._buffers["scratch"])
+            state.scratch = self._take("scratch", self._threads * size).address
         state.threads = threads
+
+    def _take(self, name: str, size: int) -> Room:
+        """A room of at least this size, instead of the one that had this name."""
+        rooms, before = self._model.rooms, self._rooms.pop(name, None)
+        if before is not None:
+            rooms.give_back(before)
+        room = self._rooms[name] = rooms.take(size)
+        return room
 
 
 class NativeStep:
@@ -224,17 +239,18 @@ class NativeStep:
         model: NativeModel,
         state: StateStruct,
         buffers: dict[str, np.ndarray],
-        rows: np.ndarray,
-        row_of: np.ndarray,
+        busy: np.ndarray,
         layout: LogitsLayout,
     ) -> None:
-        """rows: the index of each row of the logits among all rows; row_of: the inverse."""
+        """buffers: what the library has written; busy: the slots that it has rows of."""
         self._model = model
         self._state = state
         self._buffers = buffers
-        self._rows = rows
-        self._row_of = row_of
         self._layout = layout
+        # The index of each row of the logits among all rows, and the inverse: -1 for other rows.
+        self._rows = (busy[:, None] * layout.beam + np.arange(layout.beam)).flatten()
+        self._row_of = np.full(layout.slots * layout.beam, -1)
+        self._row_of[self._rows] = np.arange(len(self._rows))
 
     def top(self, k: int, edits: Edits) -> tuple[np.ndarray, np.ndarray]:
         """The best `k` of each row."""
@@ -271,8 +287,8 @@ class NativeStep:
             self._state.all_logits = True
             kernels = self._model.kernels
             kernels.library.nmt_logits(kernels.lanes, *self._structs())
-        beam, widest, lists = self._layout
-        logits, totals = self._buffers["logits"].ravel(), self._buffers["totals"].reshape(-1, 1)
+        _, beam, widest, lists = self._layout
+        logits, totals = self._buffers["logits"], self._buffers["totals"][:, None]
         shape = len(self._row_of), self._model.words
         all_log_probs = np.full(shape, -np.inf, np.float32)
         if lists is None:

@@ -16,7 +16,7 @@ SOURCES = Sources(
             "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
             "step.c", "attention.c", "output.c", "head.c",
         ),
-        "nmt_cli.inference.native.search": ("top_k.h", "beam_step.c"),
+        "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },
     {
         "nmt_next_rest": (_INTEGER, _INTEGER, _INTEGER, _INTEGER),
@@ -26,10 +26,15 @@ SOURCES = Sources(
         ),
         "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
         "nmt_step": (_INTEGER, _POINTER, _POINTER),
+        "nmt_encode_bytes": (_POINTER, _POINTER),
         "nmt_encode": (_INTEGER, _POINTER, _POINTER),
         "nmt_logits": (_INTEGER, _POINTER, _POINTER),
         "nmt_top_k": (_INTEGER, _POINTER, _POINTER, _POINTER),
-        "nmt_beam_step": (_INTEGER, _POINTER, _POINTER, _POINTER),
+        "nmt_search_bytes": (_POINTER,),
+        "nmt_lay_out_search": (_POINTER, _INTEGER, _POINTER),
+        "nmt_begin_search": (_POINTER, _POINTER, _INTEGER),
+        "nmt_run_search": (_INTEGER, _POINTER, _POINTER, _POINTER, _INTEGER),
+        "nmt_read_finished": (_POINTER, _INTEGER, _POINTER, _POINTER, _POINTER, _POINTER),
     },
 )  # fmt: skip
 

@@ -1,19 +1,29 @@
 """A model for the library of kernels, and its encoder; `decoder.py` has the decoder's steps."""
 
 import ctypes
-import math
-from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.inference.native.chunks import ChunkPool
-from nmt_cli.inference.native.linear import Kernels, PackedRows, rows_of_panels
+from nmt_cli.inference.native.linear import Kernels, Linear, PackedRows, rows_of_panels
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
+from nmt_cli.inference.native.rooms import RoomPool
 from nmt_cli.inference.native.stack import NativeStack
-from nmt_cli.inference.native.structs import StateStruct
-from nmt_cli.machine import kernel_threads
+from nmt_cli.inference.native.structs import Encoding
+
+
+class EncodedSources(NamedTuple):
+    """Keys, (decoder layers, heads, tokens, d_k) float32, and values, (..., d_v), of sources.
+
+    memory: holds both; keys, values: their addresses.
+    """
+
+    memory: np.ndarray
+    keys: int
+    values: int
 
 
 class NativeModel:
@@ -24,7 +34,7 @@ class NativeModel:
         self.config = arrays.config
         self.d_k, self.d_v = arrays.d_k, arrays.d_v
         self.kernels = kernels
-        self.chunks = ChunkPool()
+        self.chunks, self.rooms = ChunkPool(), RoomPool()
         self.encoder_stack = NativeStack(weights, "encoder", kernels)
         self.decoder_stack = NativeStack(weights, "decoder", kernels)
         decoder = self.decoder_stack.model
@@ -39,9 +49,13 @@ class NativeModel:
             side: None if in_panels and arrays.is_output(side) else arrays.embedding(side)
             for side in ("src", "tgt")
         }
-        embedded = self._embedded["tgt"]
-        decoder.embedded_in_panels = embedded is None
-        decoder.embedding = address(self._head.packed if embedded is None else embedded)
+        for side, stack in (("src", self.encoder_stack.model), ("tgt", decoder)):
+            embedded = self._embedded[side]
+            stack.embedded_in_panels = embedded is None
+            stack.embedding = address(self._head.packed if embedded is None else embedded)
+        projections = [each.linear for each in self.decoder_stack.memory]
+        # The struct `linear` of each layer of the decoder.
+        self._memory = (Linear * len(projections))(*projections)
 
     def output_rows(self, words: np.ndarray) -> PackedRows:
         """The weights of the output layer for these words, before they are packed."""
@@ -70,59 +84,28 @@ class NativeModel:
             "gated": gated,
         }
 
-    def encode(self, ids: np.ndarray, lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and values of sources: (decoder layers, heads, tokens, d_k), (..., d_v).
+    def encode(self, ids: np.ndarray, lengths: np.ndarray, threads: int) -> EncodedSources:
+        """Keys and values of sources, which do not depend on each other.
 
-        ids: (tokens,) int64, all sources one after the other; lengths: of each.
+        ids: (tokens,) int64, all sources one after the other; lengths: int64, of each.
         """
-        memory, heads = self.memory(ids, lengths), self.config.heads
-        projections = self.decoder_stack.memory
-        keys, values = (
-            empty((len(projections), heads, len(ids), width)) for width in (self.d_k, self.d_v)
-        )
-        for layer, project in enumerate(projections):
-            joined = project(memory)
-            for heads_of, part in (
-                (keys, joined[:, : heads * self.d_k]), (values, joined[:, heads * self.d_k :])
-            ):  # fmt: skip
-                # (tokens, heads * width) -> (heads, tokens, width)
-                heads_of[layer] = part.reshape(len(ids), heads, -1).swapaxes(0, 1)
-        return keys, values
-
-    def memory(self, ids: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """The output of the encoder, (tokens, d_model); a row depends on its own sentence only."""
-        rows, longest, threads = len(ids), max(lengths), kernel_threads()
-        self.encoder_stack.extend_positions(longest)
-        size = self.kernels.library.nmt_step_bytes(self.encoder_stack.widest, longest, 1)
-        buffers = {name: empty((rows, width)) for name, width in self.row_widths().items()}
-        buffers["scratch"] = empty(threads * size, np.uint8)
-        ends = np.cumsum(lengths, dtype=np.int64)
-        starts = (ends - lengths).repeat(lengths)
-        ends = ends.repeat(lengths)
-        positions = np.arange(rows) - starts
-        embedded = buffers["x" if self.encoder_stack.model.pre_norm else "normed"]
-        self._embed(ids, positions, embedded)
-        state = StateStruct(
-            busy=rows, beam=1, threads=threads, scratch_bytes=size, longest=longest,
-            starts=address(starts), ends=address(ends), positions=address(positions),
-            **{name: address(buffer) for name, buffer in buffers.items()},
+        tokens, longest = len(ids), int(lengths.max())
+        stack, kernels = self.encoder_stack, self.kernels
+        stack.extend_positions(longest)
+        layers, heads = len(self._memory), self.config.heads
+        key_numbers = layers * heads * tokens * self.d_k
+        memory = empty(key_numbers + layers * heads * tokens * self.d_v)
+        keys = int(address(memory) or 0)
+        values = keys + key_numbers * memory.itemsize
+        encoding = Encoding(
+            address(ids), address(lengths), len(lengths), tokens, longest, threads, stack.widest,
+            layers, ctypes.addressof(self._memory), keys, values,
         )  # fmt: skip
-        completed = self.kernels.library.nmt_encode(
-            self.kernels.lanes, ctypes.byref(self.encoder_stack.model), ctypes.byref(state)
-        )
+        arguments = ctypes.byref(stack.model), ctypes.byref(encoding)
+        room = self.rooms.take(kernels.library.nmt_encode_bytes(*arguments))
+        encoding.room = room.address
+        completed = kernels.library.nmt_encode(kernels.lanes, *arguments)
+        self.rooms.give_back(room)
         if not completed:
-            raise RuntimeError(f"no kernels of {self.kernels.lanes} lanes here")
-        return buffers["normed"]
-
-    def _embed(self, ids: np.ndarray, positions: np.ndarray, out: np.ndarray) -> None:
-        """Write the embeddings of section 3.4, with positions."""
-        embedded = self._embedded["src"]
-        if embedded is None:
-            out[...] = rows_of_panels(self._head.packed, ids)
-        else:
-            embedded.take(ids, axis=0, out=out)
-        if self.config.scale_embeddings:
-            out *= np.float32(math.sqrt(self.config.d_model))
-        table = self.encoder_stack.position_table
-        if table is not None:
-            out += table[np.minimum(positions, len(table) - 1)]
+            raise RuntimeError(f"no kernels of {kernels.lanes} lanes here")
+        return EncodedSources(memory, keys, values)

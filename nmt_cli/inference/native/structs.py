@@ -63,6 +63,18 @@ class CrossKeysValues(ctypes.Structure):
     )
 
 
+class Encoding(ctypes.Structure):
+    """The struct `encoding`: sources that are encoded together."""
+
+    _fields_ = (
+        ("ids", _POINTER),
+        ("lengths", _POINTER),
+        *((name, _INTEGER) for name in ("sentences", "tokens", "longest", "threads")),
+        *((name, _INTEGER) for name in ("widest", "layers")),
+        *((name, _POINTER) for name in ("memory", "keys", "values", "room")),
+    )
+
+
 class StateStruct(ctypes.Structure):
     """The struct `state`: what changes from step to step."""
 

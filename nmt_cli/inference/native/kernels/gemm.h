@@ -10,12 +10,13 @@ typedef struct {
     const product_task *task;
     int64_t begin, count, steps, panel_bytes;
     const float *scales;
-    const int32_t *zeros, *interleaved;
+    const int32_t *zeros;
+    const void *rows;
     float *widened;
 } NAME(row_block);
 #define row_block NAME(row_block)
 
-/* Multiply a tile of rows with `panels` panels, one or TILE_PANELS, from `panel` on. The operands that
+/* Multiply a tile of rows with `panels` panels from `panel` on. The operands that
    depend on neither are already in `o`. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     const row_block *b, operands *o, int64_t row, int64_t panel, int panels) {
@@ -24,7 +25,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     const int rows = (int)(b->count - row < TILE_ROWS ? b->count - row : TILE_ROWS);
     const int64_t column = panel * PANEL, columns = l->outputs - column;
     float spare[TILE_ROWS * PANEL], *out = task->out + (b->begin + row) * task->stride + column;
-    o->rows = b->interleaved + row * b->steps;
+    o->rows = (const float *)b->rows + row * b->steps;
     o->row_scales = b->scales + row;
     o->zeros = b->zeros + row;
     o->bias = l->bias ? l->bias + column : 0;
@@ -32,15 +33,19 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     o->totals = l->totals + column;
     o->out = columns < PANEL ? spare : out;
     o->stride = columns < PANEL ? PANEL : task->stride;
-    if (panels > 1) NAME(broad_tile)(o, rows, l->kind);
-    else NAME(tile)(o, rows, l->kind);
+    if (b->count < LARGE_TILE) NAME(narrow_tile)(o, rows, panels, l->kind);
+    else if (panels == 1) NAME(tile)(o, rows, l->kind);
+    else NAME(broad_tile)(o, rows, l->kind);
     for (int r = 0; r < rows && columns < PANEL; r++)
         memcpy(out + r * task->stride, spare + r * PANEL, sizeof(float) * columns);
 }
 
 /* With how many panels rows are multiplied at once. */
 static inline int64_t NAME(find_width)(const row_block *b) {
-    return b->count < LARGE_TILE ? 1 : TILE_PANELS;
+    if (b->count >= LARGE_TILE) return TILE_PANELS;
+    if (b->count == 1) return VECTORS < 4 ? 4 : 2;
+    if (VECTORS == 1) return b->count == 2 ? 4 : 2;
+    return VECTORS == 2 && b->count == 2 ? 2 : 1;
 }
 
 /* The operands of a group of panels, of which the weights of the next group are prefetched. */
@@ -67,8 +72,9 @@ static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_
     const char *weights = o->weights;
     for (int64_t width, p = 0; p < panels; p += width) {
         /* The last panel may be narrower than others. */
-        width = panels - p >= most && (panel + p + most) * PANEL <= b->task->linear->outputs
-                    ? most : 1;
+        const int64_t left = b->task->linear->outputs / PANEL - panel - p;
+        const int64_t whole = panels - p < left ? panels - p : left;
+        for (width = most; width > 1 && width > whole;) width /= 2;
         NAME(multiply_tile)(b, o, row, panel + p, (int)width);
         o->weights += width * o->panel_bytes;
         o->next += o->next_step * b->steps;
@@ -95,13 +101,21 @@ static row_block NAME(lay_out)(const product_task *task, int64_t begin, int64_t 
     const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
     const int64_t whole = (count + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     float *scales = task->scratch;
-    int32_t *zeros = (int32_t *)scales + whole, *interleaved = zeros + whole;
-    for (int64_t row = 0; row < count; row += TILE_ROWS)
-        NAME(interleave)(l, task->x + (begin + row) * l->inputs,
-                         (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS),
-                         interleaved + row * steps, scales + row, zeros + row);
-    return (row_block){task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
-                       scales, zeros, interleaved, (float *)interleaved + whole * steps};
+    int32_t *zeros = (int32_t *)scales + whole, *laid_out = zeros + whole;
+    row_block b = {task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
+                   scales, zeros, laid_out, (float *)laid_out + whole * steps};
+    const float *x = task->x + begin * l->inputs;
+    const int64_t together = count < LARGE_TILE ? 1 : TILE_ROWS;
+    if (count < LARGE_TILE && l->kind != INT8) {
+        /* Floats of a narrow tile are read where they are. */
+        b.rows = x;
+        return b;
+    }
+    for (int64_t row = 0; row < count; row += together)
+        NAME(interleave)(l, x + row * l->inputs,
+                         (int)(count - row < together ? count - row : together),
+                         laid_out + row * steps, scales + row, zeros + row);
+    return b;
 }
 
 /* Multiply the rows of the task with its panels. */

@@ -12,7 +12,7 @@
    that a search needs are computed again. TOGETHER: queries whose attention is computed together.
    CACHE_LINE: in floats. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-enum { LARGE_TILE = 5, AHEAD = 2048, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
+enum { LARGE_TILE = 5, AHEAD = 8192, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
 /* What stands for AVX-512 with AMX among the numbers of lanes. */
 enum { AMX_LANES = 32 };
 enum { FLOAT32, BF16, INT8 };
@@ -104,6 +104,9 @@ typedef struct {
     parallel_region *region;
     int64_t index, workers;
 } worker;
+
+/* A clock that never goes back. */
+int64_t nanoseconds(void);
 
 /* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes);

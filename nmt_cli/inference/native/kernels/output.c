@@ -3,6 +3,9 @@
 
 #include "top_k.h"
 
+/* Numbers that are compared together; compilers make vectors of any instruction set of them. */
+enum { COMPARED = 16 };
+
 /* The logits of a busy row: for how many words, in how many blocks. */
 typedef struct {
     const shortlist *list;
@@ -49,9 +52,21 @@ static float *find_block(const top_k_task *t, const row_logits *r, int64_t block
 }
 
 static float find_maximum(const float *logits) {
-    float maximum = -INFINITY;
-    for (int64_t i = 0; i < BLOCK; i++) maximum = logits[i] > maximum ? logits[i] : maximum;
-    return maximum;
+    float maxima[COMPARED];
+    for (int i = 0; i < COMPARED; i++) maxima[i] = -INFINITY;
+    for (int64_t i = 0; i < BLOCK; i += COMPARED)
+        for (int j = 0; j < COMPARED; j++)
+            maxima[j] = logits[i + j] > maxima[j] ? logits[i + j] : maxima[j];
+    for (int j = 1; j < COMPARED; j++)
+        maxima[0] = maxima[j] > maxima[0] ? maxima[j] : maxima[0];
+    return maxima[0];
+}
+
+/* Whether one of COMPARED numbers is at least as great as `least`. */
+static inline int has_as_great(const float *numbers, float least) {
+    int found = 0;
+    for (int i = 0; i < COMPARED; i++) found |= numbers[i] >= least;
+    return found;
 }
 
 /* Add the biases and save the logits before; with `undo`, restore these in reverse order. */
@@ -102,12 +117,18 @@ static void find_top_k(const top_k_task *t, int64_t busy_row) {
     clear(maxima, blocks, wanted);
     clear(values, ids, t->k);
     for (int64_t b = 0; b < r.blocks; b++) insert(maxima, blocks, wanted, r.maxima[b], b);
+    /* Each of the k blocks has at least its greatest: a lesser number than all of these is not one of the
+       best. */
+    const float least = wanted == t->k ? maxima[wanted - 1] : -INFINITY;
     for (int64_t n = 0; n < wanted && blocks[n] < r.blocks; n++) {
         if (maxima[n] < values[t->k - 1]) break;
         const int64_t first = blocks[n] * BLOCK;
         find_block(t, &r, blocks[n]);
-        for (int64_t index = first; index < first + BLOCK && index < r.words; index++)
-            insert(values, ids, t->k, r.logits[index], index);
+        for (int64_t begin = first; begin < first + BLOCK; begin += COMPARED) {
+            if (!has_as_great(r.logits + begin, least)) continue;
+            for (int64_t index = begin; index < begin + COMPARED && index < r.words; index++)
+                if (r.logits[index] >= least) insert(values, ids, t->k, r.logits[index], index);
+        }
     }
     for (int64_t i = 0; i < t->k; i++) {
         values[i] -= t->totals[busy_row];

@@ -15,6 +15,11 @@ typedef struct {
     const state *state;
 } pass_task;
 
+typedef struct {
+    pass_task pass;
+    const encoding *encoding;
+} encode_task;
+
 static void multiply(const pass_worker *w, const linear *l, const float *x, float *out,
                      int64_t relu) {
     product_task task = {l, x + w->first * l->inputs, w->last - w->first, 0, 0, relu,
@@ -34,23 +39,27 @@ static void look_up(const model *m, int64_t id, float *to) {
     for (int64_t i = 0; i < m->d_model; i++) to[i] = from[i * PANEL];
 }
 
-static void embed(const pass_worker *w) {
+/* The input of the first layer: the embedding of a word at a position of its sentence. */
+static void embed_row(const pass_worker *w, int64_t row, int64_t id, int64_t position) {
     const model *m = w->model;
+    const state *s = w->state;
+    const int64_t last = m->position_rows - 1, place = position < last ? position : last;
+    const float *encoding = m->position_table + place * m->d_model;
+    float *to = (m->pre_norm ? s->x : s->normed) + row * m->d_model;
+    look_up(m, id, to);
+    for (int64_t i = 0; i < m->d_model; i++)
+        to[i] = to[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
+    if (m->pre_norm)
+        w->kernels->normalise(&m->first_norm, to, 0, 0, s->normed + row * m->d_model, m->d_model);
+}
+
+static void embed(const pass_worker *w) {
     const state *s = w->state;
     int64_t first, last;
     find_rows(w, &first, &last);
     for (int64_t row = first; row < last; row++) {
-        const int64_t slot = s->slots[row / s->beam], length = s->lengths[slot];
-        const int64_t id = s->ids[slot * s->beam + row % s->beam];
-        const int64_t position = length < m->position_rows ? length : m->position_rows - 1;
-        const float *encoding = m->position_table + position * m->d_model;
-        float *to = (m->pre_norm ? s->x : s->normed) + row * m->d_model;
-        look_up(m, id, to);
-        for (int64_t i = 0; i < m->d_model; i++)
-            to[i] = to[i] * m->scale + (m->position_table ? encoding[i] : 0.0f);
-        if (m->pre_norm)
-            w->kernels->normalise(&m->first_norm, to, 0, 0, s->normed + row * m->d_model,
-                                  m->d_model);
+        const int64_t slot = s->slots[row / s->beam];
+        embed_row(w, row, s->ids[slot * s->beam + row % s->beam], s->lengths[slot]);
     }
     barrier(&w->worker);
 }
@@ -193,17 +202,38 @@ static void decode(const worker *own, void *argument) {
     compute_head(&w);
 }
 
+/* Keys and values of the encoder's output for a layer of the decoder, by heads. */
+static void keep_memory(const pass_worker *w, const encoding *e, int64_t layer) {
+    const model *m = w->model;
+    const float *joined = w->state->joined;
+    const int64_t key_width = m->heads * m->d_k, width = key_width + m->heads * m->d_v;
+    int64_t first, last;
+    multiply(w, e->memory + layer, w->state->normed, w->state->joined, 0);
+    find_rows(w, &first, &last);
+    for (int64_t head = 0; head < m->heads; head++) {
+        const int64_t begin = (layer * m->heads + head) * e->tokens;
+        for (int64_t row = first; row < last; row++) {
+            const float *key = joined + row * width + head * m->d_k;
+            const float *value = joined + row * width + key_width + head * m->d_v;
+            memcpy(e->keys + (begin + row) * m->d_k, key, sizeof(float) * m->d_k);
+            memcpy(e->values + (begin + row) * m->d_v, value, sizeof(float) * m->d_v);
+        }
+    }
+    barrier(&w->worker);
+}
+
 static void encode(const worker *own, void *argument) {
-    const pass_task *task = argument;
-    const model *m = task->model;
-    const state *s = task->state;
-    const pass_worker w = make_worker(own, task);
+    const encode_task *task = argument;
+    const pass_worker w = make_worker(own, &task->pass);
+    const state *s = w.state;
     int64_t first, last;
     find_rows(&w, &first, &last);
-    for (int64_t i = first * m->d_model; m->pre_norm && i < last * m->d_model; i += m->d_model)
-        w.kernels->normalise(&m->first_norm, s->x + i, 0, 0, s->normed + i, m->d_model);
+    for (int64_t row = first; row < last; row++)
+        embed_row(&w, row, task->encoding->ids[row], s->positions[row]);
     barrier(&w.worker);
-    for (int64_t index = 0; index < m->depth; index++) pass_encoder_layer(&w, index);
+    for (int64_t index = 0; index < w.model->depth; index++) pass_encoder_layer(&w, index);
+    for (int64_t layer = 0; layer < task->encoding->layers; layer++)
+        keep_memory(&w, task->encoding, layer);
 }
 
 static void compute_all_logits(const worker *own, void *argument) {
@@ -255,12 +285,54 @@ int64_t nmt_logits(int64_t lanes, const model *m, const state *s) {
     return 1;
 }
 
-/* Run the encoder; its output is in `normed`. Embeddings are read from `x` with pre-norm, else from
-   `normed`. Returns 0 where the processor has no kernels of so many lanes. */
-int64_t nmt_encode(int64_t lanes, const model *m, const state *s) {
-    pass_task task = {find_kernels((int)lanes), m, s};
-    if (!task.kernels) return 0;
-    const int64_t useful_threads = s->busy * m->d_model * m->depth * m->d_ff / MIN_WORK_PER_THREAD;
-    run_parallel(s->threads < useful_threads ? s->threads : useful_threads, encode, &task);
+/* The next `size` numbers of 4 bytes of the room, from a cache line on. */
+static void *take(char **room, int64_t size) {
+    char *from = *room;
+    *room += (4 * size + 63) / 64 * 64;
+    return from;
+}
+
+/* Lay out the room of an encoding, from a cache line on; returns its end. */
+static char *lay_out_encoding(const model *m, const encoding *e, char *room, state *s) {
+    const int64_t rows = e->tokens, inner = m->d_ff * (m->gated ? 2 : 1);
+    s->x = take(&room, rows * m->d_model);
+    s->normed = take(&room, rows * m->d_model);
+    s->sublayer_output = take(&room, rows * m->d_model);
+    s->joined = take(&room, rows * m->heads * (2 * m->d_k + m->d_v));
+    s->attended = take(&room, rows * m->heads * m->d_v);
+    s->inner = take(&room, rows * inner);
+    s->gated = take(&room, m->gated ? rows * m->d_ff : 0);
+    s->starts = take(&room, 2 * rows);
+    s->ends = take(&room, 2 * rows);
+    s->positions = take(&room, 2 * rows);
+    s->scratch_bytes = nmt_step_bytes(e->widest, e->longest, 1);
+    s->scratch = room;
+    return room + e->threads * s->scratch_bytes;
+}
+
+/* Bytes of the room that `nmt_encode` needs. */
+int64_t nmt_encode_bytes(const model *m, const encoding *e) {
+    state s;
+    char *begin = (char *)64;
+    return lay_out_encoding(m, e, begin, &s) - begin;
+}
+
+/* Run the encoder, and project its output to the keys and values of each layer of the decoder.
+   Returns 0 where the processor has no kernels of so many lanes. */
+int64_t nmt_encode(int64_t lanes, const model *m, const encoding *e) {
+    state s = {.busy = e->tokens, .beam = 1, .threads = e->threads, .longest = e->longest};
+    encode_task task = {{find_kernels((int)lanes), m, &s}, e};
+    if (!task.pass.kernels) return 0;
+    lay_out_encoding(m, e, e->room, &s);
+    int64_t *starts = (int64_t *)s.starts, *ends = (int64_t *)s.ends, row = 0;
+    int64_t *positions = (int64_t *)s.positions;
+    for (int64_t i = 0; i < e->sentences; i++)
+        for (int64_t start = row, t = 0; t < e->lengths[i]; t++, row++) {
+            starts[row] = start;
+            ends[row] = start + e->lengths[i];
+            positions[row] = t;
+        }
+    const int64_t useful_threads = s.busy * m->d_model * m->depth * m->d_ff / MIN_WORK_PER_THREAD;
+    run_parallel(s.threads < useful_threads ? s.threads : useful_threads, encode, &task);
     return 1;
 }

@@ -53,6 +53,18 @@ typedef struct {
     uint8_t *written;
 } state;
 
+/* Sources that are encoded together. ids: of all `tokens`, one sentence after the other; lengths: of
+   each sentence. memory: of each of the decoder's `layers`, the projection of the encoder's output
+   to keys and values, which are written as in `source`. widest: the inputs of the widest product;
+   longest: the longest sentence. room: see `nmt_encode_bytes`. */
+typedef struct {
+    const int64_t *ids, *lengths;
+    int64_t sentences, tokens, longest, threads, widest, layers;
+    const linear *memory;
+    float *keys, *values;
+    void *room;
+} encoding;
+
 /* The keys and values that a row attends to: those of its first head, and how far from them those of
    the next head are. */
 typedef struct {

@@ -29,7 +29,7 @@ static void set_and_notify(parallel_region *r, int64_t *variable, int64_t value)
     pthread_mutex_unlock(&r->lock);
 }
 
-static int64_t now(void) {
+int64_t nanoseconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1000000000LL + time.tv_nsec;
@@ -44,12 +44,12 @@ static int64_t wait_for_change(parallel_region *r, const int64_t *variable, int6
         __builtin_ia32_pause();
 #endif
     }
-    const int64_t begin = now();
+    const int64_t begin = nanoseconds();
     pthread_mutex_lock(&r->lock);
     while (__atomic_load_n(variable, __ATOMIC_ACQUIRE) == before)
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
-    return now() - begin;
+    return nanoseconds() - begin;
 }
 
 void barrier(const worker *own) {
@@ -161,13 +161,13 @@ void run_parallel(int64_t threads, void (*work)(const worker *, void *), void *t
     if (rests) __atomic_sub_fetch(&resting, 1, __ATOMIC_RELAXED);
     /* While another caller uses the pool the cores are busy, and this thread works alone. */
     const int has_pool = threads > 1 && !rests && !pthread_mutex_trylock(&pool_in_use);
-    const int64_t workers = has_pool ? start_workers(&region, threads) : 1, begin = now();
+    const int64_t workers = has_pool ? start_workers(&region, threads) : 1, begin = nanoseconds();
     set_and_notify(&region, &region.workers, workers);
     run_worker(&own);
     for (int64_t i = 1; i < workers; i++)
         region.lost += wait_for_change(&idle_workers, &pool[i].busy, 1);
     if (has_pool) {
-        rest = nmt_next_rest(rest, workers, now() - begin, region.lost);
+        rest = nmt_next_rest(rest, workers, nanoseconds() - begin, region.lost);
         __atomic_store_n(&resting, rest, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&pool_in_use);
     }

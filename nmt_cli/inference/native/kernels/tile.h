@@ -2,7 +2,7 @@
    each instruction set.
 
    Rows are interleaved: the numbers (or the quads of integers) of all rows at one place are side by
-   side. Each sum is computed in the order of the inputs, whatever the tile. */
+   side. Those of a narrow tile, which has fewer rows than LARGE_TILE, lie one after the other. Each sum is computed in the order of the inputs, whatever the tile. */
 
 /* rows: interleaved; steps: inputs or quads. weights: of the first panel; panel_bytes: from one panel
    to the next; wide: whether bf16 weights have been converted. next: the weights that larger tiles
@@ -45,9 +45,17 @@ static inline __attribute__((always_inline)) void NAME(finish)(const operands *o
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(float_tile)(const operands *o, int rows,
-                                                                   int panels, int is_bf16) {
-    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+/* How far a small tile prefetches in each of its panels at step k: AHEAD bytes in all, at the end of
+   the panels into the next ones. */
+static inline __attribute__((always_inline)) int64_t NAME(find_ahead)(const operands *o, int panels,
+                                                                      int64_t k, int64_t bytes) {
+    const int64_t own = AHEAD / panels;
+    return k * bytes + own < o->panel_bytes ? own : own + (panels - 1) * o->panel_bytes;
+}
+
+static inline __attribute__((always_inline)) void NAME(float_tile)(
+    const operands *o, int rows, int panels, int is_bf16, int small, int narrow) {
+    const int width = panels * VECTORS;
     const float *x = o->rows;
     const char *weights = o->weights;
     const int64_t bytes = PANEL * (is_bf16 ? 2 : 4);
@@ -56,14 +64,16 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(const operand
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (floats){0};
     const char *next = o->next;
-    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += bytes, next += o->next_step) {
+    for (int64_t k = 0; k < o->steps;
+         k++, x += narrow ? 1 : rows, weights += bytes, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+        const int64_t ahead = NAME(find_ahead)(o, panels, k, bytes);
         floats w[4 * VECTORS];
 #pragma GCC unroll 4
         for (int p = 0; p < panels; p++) {
             const char *from = weights + p * o->panel_bytes;
-            if (small) __builtin_prefetch(from + AHEAD);
+            if (small) __builtin_prefetch(from + ahead);
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++)
                 w[p * VECTORS + v] = is_bf16 ? NAME(load_bf16)((const uint16_t *)from + v * LANES)
@@ -74,50 +84,60 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(const operand
 #pragma GCC unroll 16
             for (int i = 0; i < width; i++)
                 own[r * width + i] =
-                    FMA(w[i], NAME(all)(x[r]), own[r * width + i]);
+                    FMA(w[i], NAME(all)(x[narrow ? r * o->steps : r]), own[r * width + i]);
     }
     NAME(finish)(o, rows, width, 0, own, 0);
 }
 
 /* int8 weights, uint8 inputs and exact int32 sums. */
-static inline __attribute__((always_inline)) void NAME(int8_tile)(const operands *o, int rows,
-                                                                  int panels) {
-    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+static inline __attribute__((always_inline)) void NAME(int8_tile)(
+    const operands *o, int rows, int panels, int small, int narrow) {
+    const int width = panels * VECTORS;
     const int32_t *x = o->rows;
     const char *weights = o->weights;
     ints own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (ints){0};
     const char *next = o->next;
-    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += 4 * PANEL, next += o->next_step) {
+    for (int64_t k = 0; k < o->steps;
+         k++, x += narrow ? 1 : rows, weights += 4 * PANEL, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+        const int64_t ahead = NAME(find_ahead)(o, panels, k, 4 * PANEL);
 #pragma GCC unroll 4
         for (int p = 0; p < panels; p++)
-            if (small) __builtin_prefetch(weights + p * o->panel_bytes + AHEAD);
+            if (small) __builtin_prefetch(weights + p * o->panel_bytes + ahead);
 #pragma GCC unroll 12
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
+            const int32_t quad = x[narrow ? r * o->steps : r];
 #pragma GCC unroll 16
             for (int i = 0; i < width; i++) {
                 const char *w = weights + i / VECTORS * o->panel_bytes + i % VECTORS * 4 * LANES;
                 ints *sum = own + r * width + i;
 #ifdef MULTIPLY_QUADS
-                *sum = (ints)MULTIPLY_QUADS(*sum, w, x[r]);
+                *sum = (ints)MULTIPLY_QUADS(*sum, w, quad);
 #else
                 for (int c = 0; c < 4 * LANES; c++)
                     (*sum)[c / 4] +=
-                        (int8_t)w[c] * (int32_t)((uint32_t)x[r] >> 8 * (c % 4) & 255);
+                        (int8_t)w[c] * (int32_t)((uint32_t)quad >> 8 * (c % 4) & 255);
 #endif
             }
+        }
     }
     NAME(finish)(o, rows, width, 1, 0, own);
 }
 
-#define TILE(n)                                                                \
-    case n:                                                                    \
-        if (kind == INT8) NAME(int8_tile)(o, n, panels);                       \
-        else if (kind == BF16 && !o->wide) NAME(float_tile)(o, n, panels, 1);  \
-        else NAME(float_tile)(o, n, panels, 0);                                \
+static inline __attribute__((always_inline)) void NAME(any_tile)(const operands *o, int rows,
+                                                                 int panels, int64_t kind,
+                                                                 int small, int narrow) {
+    if (kind == INT8) NAME(int8_tile)(o, rows, panels, small, narrow);
+    else if (kind == BF16 && !o->wide) NAME(float_tile)(o, rows, panels, 1, small, narrow);
+    else NAME(float_tile)(o, rows, panels, 0, small, narrow);
+}
+
+#define TILE(n)                                                                          \
+    case n:                                                                              \
+        NAME(any_tile)(o, n, panels, kind, panels == 1 && n < LARGE_TILE, 0);            \
         break;
 
 static inline __attribute__((always_inline)) void NAME(choose_tile)(const operands *o, int rows,
@@ -146,3 +166,23 @@ static __attribute__((noinline)) void NAME(broad_tile)(const operands *o, int ro
 #define avx2_broad_tile avx2_tile
 #define plain_broad_tile plain_tile
 #endif
+
+/* Tiles of fewer rows than LARGE_TILE: one row with one panel would wait for each of its additions. */
+#define TILE(n, panels)                                                                  \
+    case 16 * n + panels:                                                                \
+        NAME(any_tile)(o, n, panels, kind, 1, 1);                                        \
+        break;
+
+static __attribute__((noinline)) void NAME(narrow_tile)(const operands *o, int rows, int panels,
+                                                        int64_t kind) {
+    switch (16 * rows + panels) {
+        TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(1, 2)
+#if VECTORS < 4
+        TILE(4, 1) TILE(1, 4) TILE(2, 2)
+#endif
+#if VECTORS < 2
+        TILE(2, 4) TILE(3, 2) TILE(4, 2)
+#endif
+    }
+}
+#undef TILE

@@ -1,4 +1,4 @@
-"""The step of beam search in C: equal to the one with arrays, to the bit."""
+"""Plain beam search in C: equal to the one with arrays, to the bit."""
 
 import random
 from collections.abc import Sequence
@@ -11,13 +11,14 @@ from engine_cases import EOS, random_sources
 from native_cases import native_model
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.native.decoder import NativeDecoder
+from nmt_cli.inference.native.decoder import GROWTH, NativeDecoder
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.beam import Searcher
 from nmt_cli.search.decoder import Decoder, Hypothesis, Source, Step
-from nmt_cli.search.fused_step import FusedDecoder
+from nmt_cli.search.fused_search import is_fused
 
+Found = list[tuple[int, list[Hypothesis]]]
 WORDS = 30
 UNK, FREQUENT = 1, 4
 
@@ -56,18 +57,9 @@ def model(kernels, make_model, request: pytest.FixtureRequest) -> NativeModel:
     return native_model(made, kernels)
 
 
-def found(decoder: Decoder, sources: Sequence[Source], config: SearchConfig) -> list[object]:
-    """The finished hypotheses of each source, and after how many steps they were found."""
-    steps = 0
-
-    def count() -> None:
-        nonlocal steps
-        steps += 1
-
-    results: list[tuple[int, int, list[Hypothesis]]] = []
-    for index, hypotheses in Searcher(decoder, config).run(iter(sources), count):
-        results.append((index, steps, hypotheses))
-    return sorted(results, key=lambda result: result[0])
+def found(decoder: Decoder, sources: Sequence[Source], config: SearchConfig) -> Found:
+    """The finished hypotheses of each source, in the order in which the sources were done."""
+    return list(Searcher(decoder, config).run(iter(sources)))
 
 
 def assert_equal(
@@ -75,8 +67,8 @@ def assert_equal(
 ) -> None:
     fused = NativeDecoder(model, slots, config.rows)
     plain = StepsOnly(NativeDecoder(model, slots, config.rows))
-    assert isinstance(fused, FusedDecoder)
-    assert not isinstance(plain, FusedDecoder)
+    assert is_fused(fused)
+    assert not is_fused(plain)
     assert found(fused, sources, config) == found(plain, sources, config)
 
 
@@ -94,7 +86,7 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_hypotheses_and_steps_are_bitwise_equal(model, settings) -> None:
+def test_hypotheses_are_bitwise_equal_and_found_in_the_same_order(model, settings) -> None:
     config = SearchConfig(**{"max_extra_length": 8, **settings})
     assert_equal(model, random_sources(13, words=WORDS), config)
 
@@ -139,3 +131,20 @@ def test_an_id_may_be_produced_where_it_is_not_banned(model) -> None:
         )
         results.append(sorted(searcher.run(iter(random_sources(6, words=WORDS)))))
     assert results[0] == results[1]
+
+
+def test_a_long_sentence_returns_to_its_caller_many_times(model) -> None:
+    """So that it can be interrupted, and others be admitted."""
+    config = SearchConfig(beam=1, max_extra_length=200)
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    prefix = tuple(FREQUENT + step % 5 for step in range(160))
+    source = replace(random_sources(1, words=WORDS)[0], prefix=prefix)
+    decoder = NativeDecoder(model, 1, 1)
+    ((_, (found, *_)),) = Searcher(decoder, config).run(iter([source]), count)
+    assert len(found.ids) > len(prefix)
+    assert calls >= len(prefix) // GROWTH
