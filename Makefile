@@ -9,7 +9,7 @@ WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init 
   extras/test_demo_grammar faults/text/test_misalignment scoring/test_scoring storage/test_files \
   storage/test_manifest terminal/test_console test_errors test_machine))
 
-.PHONY: install demo test test-all test-peers test-without-torch wheel runtime-wheel check fix docs
+.PHONY: install demo test test-all test-peers test-without-torch wheel runtime-wheel dist check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -35,6 +35,10 @@ wheel:  ## build the wheel of nmt-cli with the compiled CPU kernels into dist/
 
 runtime-wheel:  ## build nmt-cli-runtime, which translates, scores and serves without torch
 	$(PYTHON) wheels/build.py --runtime
+
+dist: wheel runtime-wheel  ## build both wheels and the sdist, checked with auditwheel; needs '.[dev]'
+	$(PYTHON) -m build --sdist
+	$(PYTHON) wheels/check.py dist/*.whl
 
 check:  ## check style, types and import layers
 	$(PYTHON) -m ruff check $(SOURCES)

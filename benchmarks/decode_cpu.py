@@ -3,9 +3,11 @@
     python benchmarks/decode_cpu.py --out decode_cpu.json
     python benchmarks/decode_cpu.py --precision int8 --threads 2 --peers ctranslate2
     python benchmarks/decode_cpu.py --model nmt-demo/model --test nmt-demo/test.en
+    python benchmarks/decode_cpu.py --beside-load --threads 2 --out decode_cpu-load.json
 
 Rates are output tokens a CPU second, with several threads a second of the wall; every translator is
-a process of its own, and they take turns.
+a process of its own, and they take turns. With --beside-load, rates are those of the wall, and the
+peer of a translator is itself without the load: a ratio of 0.5 is a fair share.
 """
 
 import argparse
@@ -15,10 +17,12 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
+from lib.load import busy_cores
 from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
 from lib.workers import Worker
 
@@ -76,8 +80,8 @@ def start_worker(kind: str, folder: Path, settings: Json) -> Worker:
     return Worker("decode_worker", kind, folder, settings, settings["threads"], ISA.get(kind))
 
 
-def compare(folder: Path, precision: str, order: Json, options: argparse.Namespace) -> Json:
-    """Rounds of ours and of the peers in turns: of each kind the answers."""
+def start_workers(folder: Path, precision: str, options: argparse.Namespace) -> dict[str, Worker]:
+    """Ours and those of the peers that have this precision."""
     settings = {
         "precision": precision, "threads": options.threads, "kernels": not options.no_kernels,
         "cache": str(options.cache or folder / "cache"),
@@ -91,6 +95,12 @@ def compare(folder: Path, precision: str, order: Json, options: argparse.Namespa
             workers[kind] = start_worker(kind, folder, settings)
         except RuntimeError as error:
             say(f"{kind} has no {precision} here: {error}")
+    return workers
+
+
+def compare(folder: Path, precision: str, order: Json, options: argparse.Namespace) -> Json:
+    """Rounds of ours and of the peers in turns: of each kind the answers."""
+    workers = start_workers(folder, precision, options)
     rounds: dict[str, list[Json]] = {kind: [] for kind in workers}
     try:
         for worker in workers.values():
@@ -104,6 +114,44 @@ def compare(folder: Path, precision: str, order: Json, options: argparse.Namespa
         for worker in workers.values():
             worker.end()
     return rounds
+
+
+def compare_loads(
+    folder: Path, precision: str, order: Json, options: argparse.Namespace
+) -> dict[str, dict[str, list[Json]]]:
+    """The same alone and beside an equal load in turns: of each kind the answers of both."""
+    workers = start_workers(folder, precision, options)
+    rounds: dict[str, dict[str, list[Json]]] = {kind: {} for kind in workers}
+    try:
+        for worker in workers.values():
+            worker.ask({**order, "sentences": [0]})
+        for _ in range(options.rounds):
+            for kind, worker in workers.items():
+                for state, load in (("alone", nullcontext), ("beside a load", busy_cores)):
+                    with load():
+                        rounds[kind].setdefault(state, []).append(worker.ask(order))
+    finally:
+        for worker in workers.values():
+            worker.end()
+    return rounds
+
+
+def cases_of_loads(name: str, rounds: Json, settings: Json) -> list[Json]:
+    """For each translator the rate beside a load against that alone."""
+    cases = []
+    for kind, answers in rounds.items():
+        beside, alone = (
+            spread([answer["tokens"] / answer["wall"] for answer in answers[state]])
+            for state in ("beside a load", "alone")
+        )
+        cases.append(
+            make_case(
+                f"{name}, {kind} beside a load", "tokens / s", beside["median"], alone["median"],
+                better="higher", settings={**settings, "peer": f"{kind} alone"},
+                ours_spread=beside, peer_spread=alone,
+            )
+        )  # fmt: skip
+    return cases
 
 
 def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
@@ -155,10 +203,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     sentences = len(json.loads((folder / "sources.json").read_text()))
                     count = min(sentences, 64 if batch > 1 else options.singles)
                     order = {"beam": beam, "batch": batch, "sentences": list(range(count))}
-                    rounds = compare(folder, precision, order, options)
                     settings = {**model, **measured_with(options), "precision": precision, **order}
                     settings["sentences"] = count
-                    results.cases += cases_of(title, rounds, settings)
+                    if options.beside_load:
+                        loads = compare_loads(folder, precision, order, options)
+                        results.cases += cases_of_loads(title, loads, settings)
+                    else:
+                        rounds = compare(folder, precision, order, options)
+                        results.cases += cases_of(title, rounds, settings)
                     results.save()
     return results.finish(as_json=options.json)
 
@@ -182,6 +234,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--rounds", type=int, default=3, help="turns of each")
     add("--singles", type=int, default=10, help="sentences of a turn, one at a time")
     add("--cache", type=Path, metavar="DIR", help="compiled kernels; else compiled anew")
+    add("--beside-load", action="store_true", help="alone and beside one busy process a core")
     add("--no-kernels", action="store_true", help="torch alone")
     add("--out", type=Path, metavar="FILE", help="write the JSON here")
     add("--json", action="store_true", help="print the JSON instead of a table")

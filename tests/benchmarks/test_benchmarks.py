@@ -82,6 +82,29 @@ def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
+def test_decode_cpu_benchmark_beside_a_load(tmp_path: Path, kernel_cache: Path) -> None:
+    document = run(
+        "decode_cpu.py", "--cache", str(kernel_cache), "--peers", "--beside-load",
+        "--precision", "float32", out=tmp_path / "out.json",
+    )  # fmt: skip
+    names = [case["name"] for case in document["cases"]]
+    assert names == [f"beam 2, {count} at once, float32, ours beside a load" for count in (64, 1)]
+    assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
+
+
+def test_busy_cores_have_a_process_each_until_the_end() -> None:
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    before = set(children.read_text().split())
+    cores = os.sched_getaffinity(0)
+    with module("lib.load").busy_cores():
+        busy = set(children.read_text().split()) - before
+        assert sorted(map(os.sched_getaffinity, map(int, busy)), key=min) == [
+            {core} for core in sorted(cores)
+        ]
+    assert set(children.read_text().split()) == before
+
+
+@pytest.mark.slow
 def test_decode_cpu_benchmark_of_a_trained_model(tmp_path: Path, kernel_cache: Path) -> None:
     pytest.importorskip("ctranslate2")
     (tmp_path / "test.en").write_text("a b c\nb c\n")

@@ -11,7 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import urllib.request
+import venv
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -21,19 +23,24 @@ import pytest
 
 from nmt_cli.inference.native.library import SOURCES
 from nmt_cli.kernels import library
-from nmt_cli.kernels.library import Sources
+from nmt_cli.kernels.library import Sources, carried_library
+from nmt_cli.kernels.training import SOURCES as TRAINING
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
 MODEL = ROOT / "tests" / "golden" / "model-v1"
 
 
-@pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_wheels", ROOT / "wheels" / "build.py")
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"wheels_{name}", ROOT / "wheels" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    return script("build")
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +181,95 @@ def test_a_carried_library_of_another_system_is_compiled_instead(
     loaded, reason = library.load_library(compiled.parent, SOURCES)
     assert reason == ""
     assert Path(loaded._name) == compiled
+
+
+@pytest.fixture(scope="module")
+def environment(builder: ModuleType, tmp_path_factory) -> Path:
+    """A new environment with the wheel of nmt-cli, and the other packages of the tests."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("environment")
+    wheel = builder.build(folder, runtime=False)
+    venv.create(folder / "env", with_pip=True)
+    packages = next((folder / "env").glob("lib/python*/site-packages"))
+    install = ["install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", wheel]
+    python = folder / "env" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", *install], check=True, cwd=folder)
+    # Other packages; the editable nmt-cli of the tests is not found this way.
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib"))
+    return folder / "env"
+
+
+def run_in(environment: Path, cache: Path, *command: str, **variables: str) -> list[str]:
+    """What a command of the environment prints, and logs, where there is no compiler."""
+    binaries = environment / "bin"
+    assert shutil.which("cc", path=str(binaries)) is None
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env = {**kept, "PATH": str(binaries), "XDG_CACHE_HOME": str(cache), **variables}
+    done = subprocess.run(
+        [str(binaries / command[0]), *command[1:]], input="Hello\n", capture_output=True,
+        text=True, env=env, cwd=cache, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [done.stdout, done.stderr]
+
+
+@pytest.mark.slow
+def test_nmt_cli_from_its_wheel_uses_the_libraries_in_it(environment: Path, tmp_path: Path) -> None:
+    code = (
+        "import pathlib, nmt_cli\n"
+        "from nmt_cli.inference.native.library import SOURCES\n"
+        "from nmt_cli.kernels.library import load_library\n"
+        "from nmt_cli.kernels.training import SOURCES as TRAINING\n"
+        "print(nmt_cli.__file__)\n"
+        "for sources in (SOURCES, TRAINING):\n"
+        "    print(load_library(pathlib.Path('cache'), sources)[0]._name)"
+    )
+    said, _ = run_in(environment, tmp_path, "python", "-c", code)
+    package, *loaded = map(Path, said.split())
+    assert package.is_relative_to(environment)
+    # The names hold the hash of the sources: those of the tests.
+    assert [path.name for path in loaded] == [
+        carried_library(sources).name for sources in (SOURCES, TRAINING)
+    ]
+    assert all(path.parent == package.parent / "kernels" / "compiled" for path in loaded)
+    assert not list(tmp_path.rglob("*.so"))
+
+
+@pytest.mark.slow
+def test_nmt_cli_from_its_wheel_translates_without_a_compiler(
+    environment: Path, tmp_path: Path
+) -> None:
+    command = ("nmt", "translate", "--stats", "--model", str(MODEL))
+    best, told = run_in(environment, tmp_path, *command)
+    assert best.strip()
+    assert re.search(r"32-bit weights, \w+ kernels", told)
+    other, told = run_in(environment, tmp_path, *command, NMT_CPU_ISA="portable")
+    assert other == best
+    assert "32-bit weights, portable kernels" in told
+    assert not list(tmp_path.rglob("*.so"))
+
+
+KEPT = {
+    "overall_tag": "manylinux_2_34_x86_64", "external_libs": {}, "unsupported_isa": False,
+    "versioned_symbols": {"libc.so.6": ["GLIBC_2.2.5", "GLIBC_2.34"], "libm.so.6": ["GLIBC_2.27"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "told"),
+    [
+        ("manylinux_2_34_x86_64", {}, []),
+        ("manylinux_2_17_x86_64", {}, ["GLIBC_2.34 of libc.so.6", "GLIBC_2.27 of libm.so.6"]),
+        ("manylinux_2_34_aarch64", {}, ["for manylinux_2_34_x86_64"]),
+        ("linux_x86_64", {}, ["no manylinux tag"]),
+        ("manylinux_2_34_x86_64", {"overall_tag": "linux_x86_64"}, ["those of linux_x86_64"]),
+        ("manylinux_2_34_x86_64", {"external_libs": {"libgomp.so.1": ""}}, ["libgomp.so.1"]),
+        ("manylinux_2_34_x86_64", {"unsupported_isa": True}, ["instructions"]),
+    ],
+)  # fmt: skip
+def test_a_tag_that_promises_too_much_is_found(name: str, changes: dict, told: list[str]) -> None:
+    found = script("check").faults(f"nmt_cli-1-py3-none-{name}.whl", {**KEPT, **changes})
+    assert len(found) == len(told)
+    for fault, word in zip(found, told, strict=True):
+        assert word in fault

@@ -153,14 +153,31 @@ def test_more_threads_than_cores_are_not_used(kernels, make_model, threads, monk
     assert decoder._state.threads == 2
 
 
-def test_threads_that_wait_for_each_other_make_a_caller_work_alone(kernels) -> None:
-    """Of two threads in 10 ms, one slept all the time, then for a tenth of it."""
-    next_rest = kernels.library.nmt_next_rest
-    rests = [0]
-    for _ in range(8):
-        rests.append(next_rest(rests[-1], 2, 10_000_000, 10_000_000))
-    assert rests == [0, 8, 16, 32, 64, 128, 256, 256, 256]
-    assert next_rest(256, 2, 10_000_000, 1_000_000) == 0
+def paces(kernels, together: int, alone: int, lost: int, count: int) -> list[int]:
+    """Whether each of `count` tasks is run alone, if one takes so many nanoseconds by two threads
+    that sleep for `lost` of them, or by one.
+    """
+    state, modes = np.zeros(4, np.int64), [0]
+    for _ in range(count - 1):
+        duration, workers = (alone, 1) if modes[-1] else (together, 2)
+        modes.append(
+            kernels.library.nmt_next_alone(
+                state.ctypes.data, workers, duration, lost * workers // 2
+            )
+        )
+    return modes
+
+
+def test_threads_that_wait_for_each_other_are_tried_against_one(kernels) -> None:
+    trial = [*[1] * 32, *[0] * 32]
+    slower = paces(kernels, together=10_000, alone=6_000, lost=9_000, count=1 + 2 * (64 + 512))
+    assert slower == [0, *trial, *[1] * 512, *trial, *[1] * 512]
+    faster = paces(kernels, together=10_000, alone=12_000, lost=9_000, count=1 + 2 * (64 + 513))
+    assert faster == [0, *trial, *[0] * 513, *trial, *[0] * 513]
+
+
+def test_threads_that_seldom_wait_stay_together(kernels) -> None:
+    assert not any(paces(kernels, together=10_000, alone=1, lost=7_000, count=2000))
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])

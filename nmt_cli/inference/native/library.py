@@ -19,7 +19,7 @@ SOURCES = Sources(
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },
     {
-        "nmt_next_rest": (_INTEGER, _INTEGER, _INTEGER, _INTEGER),
+        "nmt_next_alone": (_POINTER, _INTEGER, _INTEGER, _INTEGER),
         "nmt_product_bytes": (_INTEGER,),
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nmt_cli.kernels.training import TrainingKernels
 from nmt_cli.machine import cache_folder
-from nmt_cli.model.native.rows import add_bias_, bias_gradient_, row_kernels
+from nmt_cli.model.native.rows import accumulate_, add_bias_, bias_gradient_, row_kernels
 
 # Tokens that go through both layers before the next ones: their inner values stay in the caches.
 PART = 512
@@ -77,16 +77,23 @@ class _NativeFeedForward(torch.autograd.Function):
         x, inner, outer, hidden = ctx.saved_tensors
         gradient = gradient.contiguous()
         to_x = torch.empty_like(x)
-        sums = [torch.zeros(tensor.shape) for tensor in (inner, inner[:, 0], outer, outer[:, 0])]
+        biases = [torch.zeros(len(weight)) for weight in (inner, outer)]
+        weights = [torch.zeros(weight.shape) for weight in (inner, outer)]
+        to_hidden = x.new_empty(min(PART, len(x)), len(inner))
         for part in _parts(len(x)):
             own, own_hidden = gradient[part], hidden[part]
-            to_hidden = own @ outer
-            outer_bias = bias_gradient_(ctx.kernels, own, None)
-            outer_gradient = own.T @ own_hidden
-            inner_bias = bias_gradient_(ctx.kernels, to_hidden, own_hidden)
-            torch.mm(to_hidden, inner, out=to_x[part])
-            inner_gradient = to_hidden.T @ x[part]
-            added = inner_gradient, inner_bias, outer_gradient, outer_bias
-            for total, more in zip(sums, added, strict=True):
-                total += more
-        return None, None, to_x.to(ctx.dtype), *sums
+            own_to_hidden = torch.mm(own, outer, out=to_hidden[: len(own)])
+            biases[1] += bias_gradient_(ctx.kernels, own, None)
+            _add_product(ctx.kernels, weights[1], own.T, own_hidden)
+            biases[0] += bias_gradient_(ctx.kernels, own_to_hidden, own_hidden)
+            torch.mm(own_to_hidden, inner, out=to_x[part])
+            _add_product(ctx.kernels, weights[0], own_to_hidden.T, x[part])
+        return None, None, to_x.to(ctx.dtype), weights[0], biases[0], weights[1], biases[1]
+
+
+def _add_product(kernels: TrainingKernels, total: Tensor, left: Tensor, right: Tensor) -> None:
+    """total += left @ right, without a pass of its own where the product is float32."""
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        accumulate_(kernels, total, left @ right)

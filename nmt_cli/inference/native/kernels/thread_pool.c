@@ -5,9 +5,9 @@
 
 #include "kernels.h"
 
-enum { MAX_THREADS = 64, MAX_SPINS = 4000 };
-/* For how many tasks a caller works alone after its threads have waited too long for each other. */
-enum { SHORTEST_REST = 8, LONGEST_REST = 256 };
+enum { MAX_THREADS = 64, SPIN_NANOSECONDS = 1000000 };
+/* Tasks of each trial, and those until the next one. */
+enum { TRIAL = 32, TASKS_BETWEEN_TRIALS = 512 };
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
 static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
 
@@ -35,16 +35,21 @@ int64_t nanoseconds(void) {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* Wait until a variable differs from `before`: first spinning for some microseconds, then sleeping,
-   because the thread that changes it may need this core. Returns for how many nanoseconds it slept. */
+/* Wait until a variable differs from `before`: first spinning, then sleeping, because the thread that
+   changes it may need this core. Returns for how many nanoseconds it slept. Threads that spin for less
+   time lose more to other programs: the system does not run all of them at once again. */
 static int64_t wait_for_change(parallel_region *r, const int64_t *variable, int64_t before) {
-    for (int64_t spins = 0; spins < MAX_SPINS; spins++) {
+    int64_t begin = 0;
+    for (int64_t spins = 1;; spins++) {
         if (__atomic_load_n(variable, __ATOMIC_ACQUIRE) != before) return 0;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
+        if (spins % 64) continue;
+        if (!begin) begin = nanoseconds();
+        if (nanoseconds() - begin > SPIN_NANOSECONDS) break;
     }
-    const int64_t begin = nanoseconds();
+    begin = nanoseconds();
     pthread_mutex_lock(&r->lock);
     while (__atomic_load_n(variable, __ATOMIC_ACQUIRE) == before)
         pthread_cond_wait(&r->changed, &r->lock);
@@ -89,9 +94,16 @@ static parallel_region idle_workers = {
 /* Held by the caller whose task the pool runs. */
 static pthread_mutex_t pool_in_use = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handler_installed = PTHREAD_ONCE_INIT;
-/* The tasks that callers still run alone, and for how many they did so the last time. Other callers
-   may change them meanwhile: that changes no result. */
-static int64_t resting, rest;
+
+/* Who runs the next tasks: all threads, or the caller alone. Where others need the cores, a thread that
+   does not run stops all of them. Whether one alone is faster is tried out. */
+enum { ALL, TRY_ALONE, TRY_ALL, ALONE, STAY_ALL };
+/* left: the tasks until the phase ends; spent: the nanoseconds of the tasks of both trials. */
+typedef struct {
+    int64_t phase, left, spent[2];
+} pace;
+/* Changed only by the caller that holds the pool. */
+static pace pool_pace;
 
 static void *run_pool_thread(void *argument) {
     pool_thread *own = argument;
@@ -126,13 +138,25 @@ static int start_pool_thread(pool_thread *own) {
     return !failed;
 }
 
-/* For how many tasks to work alone after one that took `duration` nanoseconds, of which its workers
-   have lost `lost`: where others need the cores, a worker that does not run stops all of them, and
-   they do less together than one alone. before: the last such number, or 0. */
-int64_t nmt_next_rest(int64_t before, int64_t workers, int64_t duration, int64_t lost) {
-    if (5 * (workers * duration - lost) > 6 * duration) return 0;
-    if (2 * before > LONGEST_REST) return LONGEST_REST;
-    return before ? 2 * before : SHORTEST_REST;
+/* After a task that took `duration` nanoseconds, for `lost` of which its workers have slept at barriers,
+   together: whether the next is run alone. A trial begins when threads have done less than 1.2 times
+   the work of one. */
+int64_t nmt_next_alone(pace *p, int64_t workers, int64_t duration, int64_t lost) {
+    if (p->phase == ALL) {
+        if (5 * (workers * duration - lost) <= 6 * duration) *p = (pace){TRY_ALONE, TRIAL, {0, 0}};
+    } else {
+        if (p->phase <= TRY_ALL) p->spent[p->phase == TRY_ALL] += duration;
+        if (--p->left == 0) {
+            if (p->phase == TRY_ALONE)
+                p->phase = TRY_ALL, p->left = TRIAL;
+            else if (p->phase == TRY_ALL)
+                p->phase = p->spent[0] < p->spent[1] ? ALONE : STAY_ALL,
+                p->left = TASKS_BETWEEN_TRIALS;
+            else
+                *p = (pace){p->phase == ALONE ? TRY_ALONE : ALL, TRIAL, {0, 0}};
+        }
+    }
+    return p->phase == TRY_ALONE || p->phase == ALONE;
 }
 
 /* Give the task of a region to threads of the pool; the number of workers with the caller. */
@@ -157,18 +181,16 @@ void run_parallel(int64_t threads, void (*work)(const worker *, void *), void *t
     };
     worker own = {&region, 0, 0};
     pthread_once(&fork_handler_installed, install_fork_handler);
-    const int rests = threads > 1 && __atomic_load_n(&resting, __ATOMIC_RELAXED) > 0;
-    if (rests) __atomic_sub_fetch(&resting, 1, __ATOMIC_RELAXED);
     /* While another caller uses the pool the cores are busy, and this thread works alone. */
-    const int has_pool = threads > 1 && !rests && !pthread_mutex_trylock(&pool_in_use);
-    const int64_t workers = has_pool ? start_workers(&region, threads) : 1, begin = nanoseconds();
+    const int has_pool = threads > 1 && !pthread_mutex_trylock(&pool_in_use);
+    const int together = has_pool && pool_pace.phase != TRY_ALONE && pool_pace.phase != ALONE;
+    const int64_t workers = together ? start_workers(&region, threads) : 1, begin = nanoseconds();
     set_and_notify(&region, &region.workers, workers);
     run_worker(&own);
     for (int64_t i = 1; i < workers; i++)
         region.lost += wait_for_change(&idle_workers, &pool[i].busy, 1);
     if (has_pool) {
-        rest = nmt_next_rest(rest, workers, nanoseconds() - begin, region.lost);
-        __atomic_store_n(&resting, rest, __ATOMIC_RELAXED);
+        nmt_next_alone(&pool_pace, workers, nanoseconds() - begin, region.lost);
         pthread_mutex_unlock(&pool_in_use);
     }
     pthread_cond_destroy(&region.changed);
