@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # Hexadecimal digits of a SHA-256 that fit into a signed integer of 64 bits.
 DIGITS = 15
+# Entries that an imported model never generates have a bias of -1e9. Label smoothing would add a
+# multiple of it to the loss; this one excludes them as well.
+LOWEST_BIAS = -100.0
 
 
 def published_digest(model: Path) -> str:
@@ -54,6 +57,8 @@ def load_starting_weights(
 ) -> None:
     """Copy the weights of the model directory `train.init_from` into `model`.
 
+    Biases below `LOWEST_BIAS` are raised to it.
+
     agree: the largest value that any rank passes to it; all ranks must read the same weights.
     Raises the errors of `read_model`, DataError if the weights do not fit, and TryAgainError if
     they are not those of `train.init_sha256`.
@@ -74,3 +79,6 @@ def load_starting_weights(
             "wait until no training writes to it, and use another --out for a new run",
         )
     copy_weights(model, {name: torch.from_numpy(array) for name, array in stored.weights.items()})
+    if model.output_bias is not None:
+        with torch.no_grad():
+            model.output_bias.clamp_(min=LOWEST_BIAS)
