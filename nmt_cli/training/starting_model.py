@@ -47,8 +47,8 @@ def require_same_subwords(corpus: Path, model: Path) -> None:
         raise ConfigError(
             f"`{corpus}` was prepared with another vocabulary than that of `{model}`, so training "
             "on it cannot begin with the weights of this model",
-            f"prepare the text with the vocabulary of the model: `nmt prepare --subwords-from "
-            f"{model}`, and with --out for another corpus or --force to replace this one",
+            f"prepare the text with that one: `nmt prepare --subwords-from {model} --out NEW`, and "
+            "train with --corpus NEW",
         )
 
 

@@ -59,7 +59,7 @@ def test_other_vocabulary_is_refused_with_the_command_that_prepares_it(folder):
     prepare([pair], out="bytes", settings=other, workers=1)
     with pytest.raises(ConfigError, match="another vocabulary") as caught:
         settings(corpus="bytes")
-    assert "`nmt prepare --subwords-from general`" in caught.value.hint
+    assert "`nmt prepare --subwords-from general --out NEW`" in caught.value.hint
     prepare([pair], out="again", subwords_from="general", workers=1)
     settings(corpus="again")
 

@@ -129,7 +129,7 @@ def command(
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
-    console.next(_train_command(flags["paths.corpus"], model))
+    console.next(_train_command(config, flags["paths.corpus"], model))
 
 
 def _prepared(
@@ -144,9 +144,17 @@ def _prepared(
         )  # fmt: skip
 
 
-def _train_command(corpus: object, model: Path | None) -> str:
+def _train_command(config: "Config", corpus: object, model: Path | None) -> str:
     """The command that trains on the corpus; corpus, model: None for those of the settings."""
-    options = [("--corpus", corpus), ("--out", model)]
+    from nmt_cli.data.corpus.users import free_name
+    from nmt_cli.storage.model_check import is_model_directory
+
+    source, out = config.data.subwords_from, Path(config.paths.model)
+    start = source if source and is_model_directory(Path(source)) else None
+    if start is not None and out.exists():
+        # Fine-tuning does not write into the model that it begins with.
+        model = free_name(out)
+    options = [("--init-from", start), ("--corpus", corpus), ("--out", model)]
     given = [str(word) for option in options if option[1] is not None for word in option]
     return shlex.join(["nmt", "train", *given])
 
