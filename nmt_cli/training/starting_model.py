@@ -12,7 +12,7 @@ from nmt_cli.data.corpus.layout import SUBWORDS as CORPUS_SUBWORDS
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, NoInputError, TryAgainError
 from nmt_cli.model_dir import WEIGHTS, load_subwords, read_model
-from nmt_cli.storage import manifest
+from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import require_model_directory
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def published_digest(model: Path) -> str:
             f"`{model}` holds no weights yet, with which training could begin",
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
+    if "next" in entries[WEIGHTS]:
+        # A training is replacing them, or was killed while it did.
+        return files.sha256_of(model / WEIGHTS)
     return str(entries[WEIGHTS]["sha256"])
 
 
@@ -58,7 +61,6 @@ def load_starting_weights(
     """Copy the weights of the model directory `train.init_from` into `model`.
 
     Biases below `LOWEST_BIAS` are raised to it.
-
     agree: the largest value that any rank passes to it; all ranks must read the same weights.
     Raises the errors of `read_model`, DataError if the weights do not fit, and TryAgainError if
     they are not those of `train.init_sha256`.

@@ -227,6 +227,17 @@ def test_weights_replaced_since_the_run_began_are_refused(project, tmp_path):
     go(tuned, corpus, tmp_path / "tuned")
 
 
+def test_hash_is_that_of_the_weights_also_after_a_replacement_was_killed(project, tmp_path):
+    config, corpus, model = project
+    shutil.copytree(model, tmp_path / "model")
+    listed = json.loads((tmp_path / "model/manifest.json").read_text())
+    entry = listed["files"][WEIGHTS]
+    listed["files"][WEIGHTS] = {**entry, "sha256": "0" * 64, "next": dict(entry)}
+    (tmp_path / "model/manifest.json").write_text(json.dumps(listed))
+    assert published_digest(tmp_path / "model") == entry["sha256"]
+    make_run(begun_with(config, tmp_path / "model"), corpus, tmp_path / "tuned")
+
+
 def test_ranks_that_read_different_weights_all_end(project, tmp_path):
     config, corpus, model = project
     shutil.copytree(model, tmp_path / "other")
