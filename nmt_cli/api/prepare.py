@@ -17,15 +17,15 @@ from nmt_cli.api.arguments import (
 )
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import Config
+    from nmt_cli.config.schema import Config, ResolvedConfig
     from nmt_cli.data.cleaning.clean import Progress
     from nmt_cli.data.preparation.passes import PreparedCorpus
 
 _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
 _PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
 _OPTIONS = (
-    "train", "valid", "valid_split", "test_split", "vocab_size", "workers", "force", "out",
-    "dropped",
+    "train", "valid", "valid_split", "test_split", "vocab_size", "subwords_from", "workers",
+    "force", "out", "dropped",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def prepare(
     train: Sequence[tuple[PathLike, PathLike]] = (),
     valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
     valid_split: int | None = None, test_split: int | None = None,
-    src_lang: str | None = None, tgt_lang: str | None = None,
+    src_lang: str | None = None, tgt_lang: str | None = None, subwords_from: PathLike | None = None,
     out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
     settings: Mapping[str, object] | None = None, config: PathLike | None = None,
     dropped: PathLike | None = None, workers: int = 0, force: bool = False,
@@ -55,6 +55,7 @@ def prepare(
         out: the directory to write; "corpus" by default.
         preset: the preset of the model, which sets the vocabulary size; "base" by default.
         vocab_size: the number of subwords, or "auto" to choose it from the number of words.
+        subwords_from: a model directory or corpus whose vocabulary is used, not a new one.
         settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
         config: a project file (nmt.toml), whose values the other arguments override. Without it,
             no project file and no environment variable is read.
@@ -69,8 +70,7 @@ def prepare(
     Raises:
         TypeError: an argument is of a wrong type.
         NmtError: NoInputError where a file is missing, CannotCreateError where `out` exists and
-            was prepared from something else, DataError for unusable text, ConfigError for a wrong
-            setting.
+            has other content, DataError for unusable text, ConfigError for a wrong setting.
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
@@ -81,20 +81,24 @@ def prepare(
         values = {
             **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
             "data.valid_split": valid_split, "data.test_split": test_split,
-            "data.vocab_size": vocab_size, "languages.src": src_lang,
-            "languages.tgt": tgt_lang,
+            "data.vocab_size": vocab_size, "languages.src": src_lang, "languages.tgt": tgt_lang,
+            "data.subwords_from": optional_path("subwords_from", subwords_from),
         }  # fmt: skip
         resolved = resolve_arguments("prepare", values, settings, config)
         return _prepare(
-            resolved.config, force=force, workers=_worker_count(workers),
+            resolved, force=force, workers=_worker_count(workers),
             dropped=optional_path("dropped", dropped), progress=on_progress,
         )  # fmt: skip
 
 
 def _prepare(
-    config: Config, *, force: bool, workers: int, dropped: str | None, progress: Progress | None
-) -> PreparedCorpus:
+    resolved: ResolvedConfig, *, force: bool, workers: int, dropped: str | None,
+    progress: Progress | None,
+) -> PreparedCorpus:  # fmt: skip
     """Prepare a corpus, with all warnings of the command among the notes of the result."""
+    from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
+
+    config = with_existing_subwords(resolved)
     notes: list[str] = []
     prepared = prepare_corpus(
         config, force=force, workers=workers, dropped=None if dropped is None else Path(dropped),

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from nmt_cli.training.state import TrainState
 
 _OPTIONS = (
-    "corpus", "out", "preset", "max_steps", "max_epochs", "max_hours", "patience", "seed", "device",
+    "corpus", "out", "preset", "init_from", "max_steps", "max_epochs", "max_hours", "patience",
+    "seed", "device",
 )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ class TrainingResult:
     perplexity: its scores, None where they were not measured; weights: which weights are published:
     current (of one step), mean (of checkpoints), ema (their moving average), or None as long as
     there are none; averaged_steps: the steps of these weights; seconds: training time, of earlier
-    calls too; notes: what else happened, such as warnings.
+    calls too; notes: what else happened, such as warnings; bleu_before, perplexity_before: scores
+    of the model that training began with (`init_from`), else None.
     """
 
     path: Path
@@ -62,14 +64,17 @@ class TrainingResult:
     averaged_steps: tuple[int, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    bleu_before: float | None = None
+    perplexity_before: float | None = None
 
 
 def train(
     corpus: PathLike | None = None, out: PathLike | None = None, *, preset: str | None = None,
-    max_steps: int | None = None, max_epochs: int | None = None, max_hours: float | None = None,
-    patience: int | None = None, seed: int | None = None, deterministic: bool | None = None,
-    device: str | None = None, settings: Mapping[str, object] | None = None,
-    config: PathLike | None = None, on_report: Callable[[Report], None] | None = None,
+    init_from: PathLike | None = None, max_steps: int | None = None,
+    max_epochs: int | None = None, max_hours: float | None = None, patience: int | None = None,
+    seed: int | None = None, deterministic: bool | None = None, device: str | None = None,
+    settings: Mapping[str, object] | None = None, config: PathLike | None = None,
+    on_report: Callable[[Report], None] | None = None,
     on_step: Callable[[StepDone], None] | None = None, stop: Callable[[], bool] | None = None,
 ) -> TrainingResult:  # fmt: skip
     """Train a model on a prepared corpus; call it again with the same arguments to resume.
@@ -87,6 +92,7 @@ def train(
         out: the model directory to write or to resume; "model" by default.
         preset: the size of the model and the settings of its training; "base" by default. A run
             that is resumed keeps its own.
+        init_from: the model directory whose weights training begins with, instead of random ones.
         max_steps: stop after this many steps; by default as the preset says.
         max_epochs: stop after this many epochs.
         max_hours: stop after this many hours.
@@ -99,8 +105,7 @@ def train(
             no project file and no environment variable is read.
         on_report: called with each record of log.jsonl, which includes validations, and with notes.
         on_step: called after each step, for a progress bar; it should be quick.
-        stop: called after each step and during validations; if it returns True, training saves
-            and ends.
+        stop: called after each step and during validations; True lets training save and end.
 
     Returns:
         How training ended, and what the model directory holds.
@@ -115,14 +120,14 @@ def train(
     with python_errors(_OPTIONS):
         values = train_settings(
             corpus=optional_path("corpus", corpus), out=optional_path("out", out), preset=preset,
-            max_steps=max_steps, max_epochs=max_epochs, max_hours=max_hours, patience=patience,
-            seed=seed, deterministic=deterministic,
+            init_from=optional_path("init_from", init_from), max_steps=max_steps,
+            max_epochs=max_epochs, max_hours=max_hours, patience=patience, seed=seed,
+            deterministic=deterministic,
         )  # fmt: skip
         resolved = resolve_training(
             values, lambda given: resolve_arguments("train", given, settings, config)
         )
-        request = StopRequest(stop)
-        return _train(resolved.config, _only_rank(device), request, on_report, on_step)
+        return _train(resolved.config, _only_rank(device), StopRequest(stop), on_report, on_step)
 
 
 def _only_rank(device: str | None) -> Ranks:
@@ -193,6 +198,7 @@ def _train(
 
 def _result(out: Path, state: TrainState, notes: list[str]) -> TrainingResult:
     published = state.published
+    bleu_before, perplexity_before = published.get("before") or (None, None)
     return TrainingResult(
         path=out,
         step=state.step,
@@ -206,4 +212,6 @@ def _result(out: Path, state: TrainState, notes: list[str]) -> TrainingResult:
         averaged_steps=tuple(published.get("steps", ())),
         seconds=state.elapsed,
         notes=tuple(notes),
+        bleu_before=bleu_before,
+        perplexity_before=perplexity_before,
     )

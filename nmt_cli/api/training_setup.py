@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import read_layer
+from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
 from nmt_cli.errors import NmtError, NoInputError
+from nmt_cli.storage import manifest
 from nmt_cli.storage.files import require_creatable
-from nmt_cli.storage.model_check import CONFIG
+from nmt_cli.storage.model_check import CONFIG, is_model_directory
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import Config, ResolvedConfig
+    from nmt_cli.config.schema import Config
 
 
 def train_settings(
@@ -23,6 +25,7 @@ def train_settings(
     corpus: str | None,
     out: str | None,
     preset: str | None,
+    init_from: str | None,
     max_steps: int | None,
     max_epochs: int | None,
     max_hours: float | None,
@@ -35,6 +38,7 @@ def train_settings(
         "paths.corpus": corpus,
         "paths.model": out,
         "train.preset": preset,
+        "train.init_from": init_from,
         "train.max_steps": max_steps,
         "train.max_epochs": max_epochs,
         "train.max_hours": max_hours,
@@ -49,18 +53,66 @@ def resolve_training(
 ) -> ResolvedConfig:
     """The settings of a training, whose paths are checked before torch is loaded.
 
-    values: of `train_settings`; resolve: completes them. A run that is resumed keeps its preset
-    unless another one is chosen. Raises NoInputError if there is no corpus, CannotCreateError if
-    the model directory cannot be written.
+    values: of `train_settings`; resolve: completes them. A run that is resumed keeps its preset,
+    and the model that it began with, unless others are chosen. Raises NoInputError if there is no
+    corpus, CannotCreateError if the model directory cannot be written, ConfigError if training
+    cannot begin with the weights of `train.init_from`.
     """
     resolved = resolve(values)
-    if resolved.origins["train.preset"] == "default":
-        preset = preset_of_run(Path(resolved.config.paths.model))
-        resolved = resolve({**values, "train.preset": preset})
-    config = resolved.config
-    require_corpus(Path(config.paths.corpus))
-    require_creatable(Path(config.paths.model) / "log.jsonl")
+    out = Path(resolved.config.paths.model)
+    begun = _begun_with(out)
+    if resolved.config.train.init_from or begun is not None:
+        resolved = _fine_tuning(resolved, values, resolve, begun)
+    elif resolved.origins["train.preset"] == "default":
+        resolved = resolve({**values, "train.preset": preset_of_run(out)})
+    require_corpus(Path(resolved.config.paths.corpus))
+    require_creatable(out / "log.jsonl")
     return resolved
+
+
+def _begun_with(out: Path) -> Config | None:
+    """The settings of the run in `out` if it began with the weights of a model; None if not.
+
+    A file that cannot be read is reported later, with the reason.
+    """
+    with contextlib.suppress(NmtError):
+        if is_model_directory(out):
+            config = load(out / CONFIG)
+            return config if config.train.init_from else None
+    return None
+
+
+def _fine_tuning(
+    resolved: ResolvedConfig,
+    values: Mapping[str, object],
+    resolve: Callable[[Mapping[str, object]], ResolvedConfig],
+    begun: Config | None,
+) -> ResolvedConfig:
+    """The settings of a training that begins, or has begun, with the weights of a model.
+
+    begun: the settings of the run that is resumed, whose model need not be there any more; None
+    for a new run.
+    """
+    from nmt_cli.model_dir import load_config
+    from nmt_cli.training.starting_model import published_digest, require_same_subwords
+
+    given, recorded = resolved.config.train.init_from, begun.train.init_from if begun else ""
+    name = given or recorded
+    source, corpus = Path(name), Path(resolved.config.paths.corpus)
+    if name != recorded:
+        manifest.require_apart(Path(resolved.config.paths.model), source)
+    if begun is not None and name == recorded and not (given and is_model_directory(source)):
+        digest, model = begun.train.init_sha256, begun
+    else:
+        digest, model = published_digest(source), load_config(source)
+    require_corpus(corpus)
+    if begun is None:
+        require_same_subwords(corpus, source)
+    if resolved.origins["train.preset"] == "default":
+        resolved = resolve({**values, "train.preset": model.train.preset})
+    completed = fine_tuning_settings(resolved, model, name)
+    start = {"train.init_from": name, "train.init_sha256": digest}
+    return completed._replace(config=with_values(completed.config, start))
 
 
 def preset_of_run(out: Path) -> str | None:

@@ -6,6 +6,7 @@ from nmt_cli.config.schema import SETTINGS, SettingsLayer, read_layer
 
 PATHS = ("paths.corpus", "paths.model")
 TEXT_FILES = ("data.train", "data.valid", "data.test")
+MODELS = ("data.subwords_from", "train.init_from")
 
 
 def project_layer(path: Path) -> SettingsLayer:
@@ -19,16 +20,16 @@ def project_layer(path: Path) -> SettingsLayer:
         return layer
     values = {**{key: SETTINGS[key].default for key in PATHS}, **layer.values}
     moved = {
-        key: _under(path.parent, value) if key in (*PATHS, *TEXT_FILES) else value
+        key: _under(path.parent, value) if key in (*PATHS, *TEXT_FILES, *MODELS) else value
         for key, value in values.items()
     }
     return SettingsLayer(layer.origin, moved)
 
 
 def _under(folder: Path, value: object) -> object:
-    """Paths, in lists or not, seen from the parent of `folder`."""
+    """Paths, in lists or not, seen from the parent of `folder`; an empty text is no path."""
     if isinstance(value, str):
-        return str(folder / value)
+        return str(folder / value) if value else value
     if isinstance(value, list):
         return [_under(folder, item) for item in value]
     return value

@@ -76,6 +76,11 @@ class DataConfig:
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "subword method"
     )
+    subwords_from: str = setting(
+        "",
+        "model directory or corpus whose vocabulary is used, instead of learning one",
+        metavar="MODEL",
+    )
     vocab_size: int | Auto = setting(
         37_000,
         "vocabulary size",

@@ -27,6 +27,10 @@ COMMANDS = {
     "tokenize": "prepare",
     "binarize": "prepare",
     "build-vocab": "prepare",
+    "finetune": "nmt train --init-from MODEL",
+    "fine-tune": "nmt train --init-from MODEL",
+    "adapt": "nmt train --init-from MODEL",
+    "continue": "nmt train --init-from MODEL",
     "completion": "nmt --install-completion",
     "completions": "nmt --install-completion",
 }
@@ -38,7 +42,28 @@ _OUT = ("--out", "--output")
 _RATE = ("--set train.learning_rate=X",)
 _STEPS = ("--max-steps", "--set train.max_steps=N")
 _EPOCHS = ("--max-epochs", "--set train.max_epochs=N")
+_START = ("--init-from",)
+_VOCABULARY = ("--subwords-from",)
 OPTIONS = {
+    "--finetune-from-model": _START,
+    "--finetune-from": _START,
+    "--train-from": _START,
+    "--load-model": _START,
+    "--pretrained-model": _START,
+    "--pretrained": _START,
+    "--checkpoint": _START,
+    "--restore-file": _START,
+    "--params": _START,
+    "--from": (*_START, *_VOCABULARY),
+    "--update-vocab": _VOCABULARY,
+    "--source-vocab": _VOCABULARY,
+    "--target-vocab": _VOCABULARY,
+    "--src-vocab": _VOCABULARY,
+    "--tgt-vocab": _VOCABULARY,
+    "--srcdict": _VOCABULARY,
+    "--tgtdict": _VOCABULARY,
+    "--vocab": _VOCABULARY,
+    "--vocabs": _VOCABULARY,
     "--lr": _RATE,
     "--step": _STEPS,
     "--batch": _BATCH,

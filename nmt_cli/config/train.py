@@ -17,6 +17,14 @@ class TrainConfig:
     preset: str = setting(
         "base", f"preset, a named group of settings: {PRESET_NAMES}", metavar="NAME"
     )
+    init_from: str = setting(
+        "",
+        "model directory whose published weights training begins with, instead of random ones",
+        metavar="MODEL",
+    )
+    init_sha256: str = setting(
+        "", "SHA-256 of the weights that train.init_from had when the run began; set by training"
+    )
     batch_tokens: int = setting(
         25_000, "tokens per step on each side, over all GPUs together", 1, 2**31
     )

@@ -35,6 +35,7 @@ def model_info(directory: Path) -> dict[str, object]:
         "tgt_vocab_size": subwords.tgt_size,
         "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
         "averaged": loaded.metadata.get("averaged"),
+        "init_from": config.train.init_from or None,
         "imported_from": loaded.metadata.get("imported_from"),
         "validation": {"bleu": float(score), "signature": signature} if signature else None,
         "weights": {name: list(weight.shape) for name, weight in loaded.weights.items()},

@@ -73,6 +73,17 @@ def require_free(path: Path, *, force: bool) -> None:
         )
 
 
+def require_apart(out: Path, source: Path) -> None:
+    """Raise CannotCreateError if `out` is the directory `source`, which is only read, or within."""
+    if out.resolve() == source.resolve():
+        problem = f"`{source}` is only read here, and cannot be the output too"
+    elif out.resolve().is_relative_to(source.resolve()):
+        problem = f"`{out}` is within `{source}`, which is only read here"
+    else:
+        return
+    raise CannotCreateError(problem, "choose another --out")
+
+
 def is_own(directory: Path) -> bool:
     """Whether `directory` has a manifest as written by any version of nmt."""
     try:

@@ -31,6 +31,7 @@ from nmt_cli.training.setup import (
     prepare_directory,
     refuse_foreign,
     require_space,
+    require_start,
 )
 from nmt_cli.training.state import TrainState
 
@@ -67,6 +68,7 @@ def train(
 
         def claim() -> None:
             refuse_foreign(out, corpus)
+            require_start(config, corpus, out)
             require_space(config, out)
             files.make_directory(out)
             stack.enter_context(files.locked(out))
@@ -141,6 +143,11 @@ def _steps(
     run: Run, stop: Callable[[], bool], every: Intervals, monitor: Monitor
 ) -> Iterator[Report | None]:
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
+    if run.begins_with_model:
+        # Nothing can be saved yet, so `stop` is not called.
+        start = _timed(run.validate, lambda: False, monitor)
+        if start is not None:
+            yield _note(run, validation=start)
     meter = Meter(**run.state.unreported)  # type: ignore[arg-type]
     validation = None
     if run.state.step and run.is_due(every.validate):
@@ -220,7 +227,7 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
 def _closing(run: Run, note: str, validation: Validation | None = None) -> Report:
     """The last report of a run, which says what its model directory holds."""
     saved = run.state.published
-    published = Published(**{**saved, "steps": tuple(saved["steps"])}) if saved else None
+    published = Published.from_json(saved) if saved else None
     return replace(_note(run, note, validation), published=published)
 
 

@@ -34,6 +34,7 @@ from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, load_optimizer
+from nmt_cli.training.starting_model import load_starting_weights
 from nmt_cli.training.state import TrainState
 from nmt_cli.training.step import StepResult, make_gradient_sync, start_id, take_step
 
@@ -113,11 +114,16 @@ class Run:
             self.notes.append(f"continues after step {self.state.step:,}")
 
     def load_or_initialise(self, checkpoint: Checkpoint | None) -> None:
-        """Take state, weights, optimiser and average from `checkpoint`, or initialise them."""
+        """Take state, weights, optimiser and average from `checkpoint`, or initialise them.
+
+        Weights are initialised at random, or with those of `train.init_from`.
+        """
         if checkpoint is None:
             self.state = self.state.as_new()
             # On the CPU, where the same seed always gives the same numbers.
             initialise(self.model.to("cpu"), self.config.train.seed)
+            if self.config.train.init_from:
+                load_starting_weights(self.model, self.config.train, self.ranks.all_reduce_max)
             set_zero_start(self.model)
         else:
             self.state = checkpoint.state()
@@ -148,6 +154,12 @@ class Run:
         self.checkpoints.flush()
         self.log.sync()
         self.write_failures.require_none()
+
+    @property
+    def begins_with_model(self) -> bool:
+        """Whether the next step is the first one, on the weights of a model, not yet validated."""
+        is_new = not self.state.step and not self.state.scores
+        return bool(self.config.train.init_from) and is_new and self.corpus.valid is not None
 
     @property
     def position(self) -> Position:

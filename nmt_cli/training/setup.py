@@ -15,11 +15,15 @@ from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
 
-# What may change when a run is continued; everything else makes it another run.
+# What may change when a run is continued; everything else makes it another run. The vocabulary and
+# the weights that a run began with are compared by their hashes, not by their paths.
 MAY_CHANGE = frozenset(
     {
+        "data.subwords_from",
+        "train.init_from",
         "train.preset",
         "train.micro_batch_tokens",
         "train.parallel_shards",
@@ -69,7 +73,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
     for key, size in sizes.items():
         if given[key] not in ("auto", size):
             raise ConfigError(f"{key}={given[key]}, but the corpus has {size}", "leave it at auto")
-    if config.model.tie_embeddings == "all" and not corpus.config.data.joint:
+    if config.model.tie_embeddings == "all" and not corpus.subwords.same_ids:
         raise ConfigError(
             "model.tie_embeddings=all needs one vocabulary, but the corpus has two",
             "`--set model.tie_embeddings=target`, or prepare again with a joint vocabulary",
@@ -91,6 +95,23 @@ def complete(config: Config, corpus: Corpus) -> Config:
     return with_values(config, {**sizes, **data, **languages, **steps})
 
 
+def require_start(config: Config, corpus: Corpus, out: Path) -> None:
+    """Raise an error if a new run in `out` cannot begin with the weights of `train.init_from`.
+
+    A run that has begun with them needs the model no more. Raises CannotCreateError if `out` is the
+    model, or within it, and ConfigError if the corpus has another vocabulary.
+    """
+    model = Path(config.train.init_from)
+    if not config.train.init_from or _begun_with(out, config.train.init_sha256):
+        return
+    manifest.require_apart(out, model)
+    require_same_subwords(corpus.path, model)
+
+
+def _begun_with(out: Path, sha256: str) -> bool:
+    return is_model_directory(out) and sha256 == load(out / CONFIG).train.init_sha256 != ""
+
+
 def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     """Create the model directory of a new run; for a resumed one, check that it is the same run.
 
@@ -108,7 +129,11 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
         if key.startswith(RUN_PREFIXES) and key not in MAY_CHANGE and earlier[key] != now[key]
     ]
     if differing:
-        shown = [f"{key} was {earlier[key]!r}, now {now[key]!r}" for key in differing]
+        shown = [
+            _other_start(config, was_random=not earlier[key]) if key == "train.init_sha256"
+            else f"{key} was {earlier[key]!r}, now {now[key]!r}"
+            for key in differing
+        ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
             _way_back({key: earlier[key] for key in differing}),
@@ -129,11 +154,22 @@ def changed_schedule(config: Config, out: Path) -> str:
     return f"the learning rate now ends at step {now:,} instead of {before:,}"
 
 
+def _other_start(config: Config, *, was_random: bool) -> str:
+    """How the weights that a run began with differ from those of `train.init_from`."""
+    source = config.train.init_from
+    if not source:
+        return "it began with the weights of a model, now train.init_from is not set"
+    began = "random weights, not with those" if was_random else "other weights than those"
+    return f"it began with {began} that `{source}` has now"
+
+
 def _way_back(earlier: Mapping[str, object]) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
 
     Settings of the corpus are restored with `nmt prepare`, not with `nmt train`.
     """
+    if "train.init_sha256" in earlier:
+        return "leave out --init-from to resume the run, or use another --out for a new one"
     of_corpus = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
     values = [earlier[key] for key in of_corpus]
     if not of_corpus or any(isinstance(value, tuple) for value in values):

@@ -63,8 +63,12 @@ class TrainState:
         return [int(step) for step in ranked[:count]]
 
     def as_new(self) -> "TrainState":
-        """The state of the same run before its first step."""
-        return TrainState(digest=self.digest, shards=self.shards, packed=self.packed)
+        """The state of the same run before its first step.
+
+        It keeps the validation before the first step, which only fine-tuning has.
+        """
+        scores = {step: score for step, score in self.scores.items() if step == "0"}
+        return TrainState(digest=self.digest, shards=self.shards, packed=self.packed, scores=scores)
 
     def count_step(self, position: Position, batches: int, *, skipped: bool) -> None:
         """Count the step on the batch at `position`, in an epoch of this many batches."""

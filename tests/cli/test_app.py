@@ -138,6 +138,13 @@ class TestUsage:
             (["translate", "--src", "a"], "`nmt translate` has no", "nmt translate FILE"),
             (["translate", "--out", "x"], "`nmt translate` has", "did you mean `--output`?"),
             (["translate", "--temp", "1"], "`nmt translate` has", "did you mean `--temperature`?"),
+            (["train", "--finetune-from-model", "x"], "`nmt train` has", "`--init-from`?"),
+            (["train", "--init", "m"], "`nmt train` has", "`--init-from`?"),
+            (["train", "--pretrained", "m"], "`nmt train` has", "`--init-from`?"),
+            (["train", "--from", "m"], "`nmt train` has", "`--init-from`?"),
+            (["train", "--checkpoint", "x"], "`nmt train` has", "`--init-from`?"),
+            (["prepare", "--source-vocab", "x"], "`nmt prepare` has", "`--subwords-from`?"),
+            (["finetune", "x"], "there is no command", "`nmt train --init-from MODEL`?"),
             (["train", "--task", "x"], "`nmt train` has no", "did you mean `--preset`?"),
             (["prepare", "--joined-dictionary"], "`nmt prepare` has", "did you mean `--joint`?"),
             (["info", "--model", "x"], "`nmt info` has no", "nmt info MODEL"),
@@ -172,7 +179,7 @@ class TestUsage:
 
     @pytest.mark.parametrize(
         "arguments",
-        [["train", "--init", "m"], ["train", "--pretrained", "m"], ["train", "--from", "m"],
+        [["train", "--teacher", "m"], ["score", "--pretrained", "m"], ["score", "--from", "m"],
          ["export"]],
     )  # fmt: skip
     def test_unknown_command_or_option_gets_no_far_fetched_suggestion(

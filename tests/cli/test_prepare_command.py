@@ -331,3 +331,23 @@ def test_unknown_language_codes_are_noted_once(folder, capsys, command):
     again = ("--force", "--src-lang", "deu", "--tgt-lang", "cy")
     assert main([command, *TRAIN, *again, *more]) == 0
     assert "that nmt knows" not in capsys.readouterr().err
+
+
+def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
+    assert main(["prepare", *TRAIN, *SMALL, "--quiet"]) == 0
+    options = ["--set", "model.d_model=16", "--set", "model.d_ff=16", "--set", "model.layers=1"]
+    steps = ["--max-steps", "1", "--set", "train.batch_tokens=100", "--preset", "tiny", "--quiet"]
+    assert main(["train", *options, *steps]) == 0
+    more = ["--train", "more.en", "more.de", "--workers", "1", "--subwords-from"]
+    capsys.readouterr()
+    assert main(["prepare", *more, "model", "--out", "new"]) == 0
+    err = capsys.readouterr().err
+    assert err.endswith("next: nmt train --init-from model --corpus new --out model-2\n")
+    assert "no nmt.toml was found" not in err
+    assert (
+        main(["train", "--init-from", "model", "--corpus", "new", "--out", "model-2", *steps]) == 0
+    )
+    assert main(["prepare", *more, "corpus", "--out", "from-corpus"]) == 0
+    assert capsys.readouterr().err.endswith("next: nmt train --corpus from-corpus\n")
+    assert main(["prepare", *more, "model", "--out", "other", "--vocab-size", "70"]) == 78
+    assert "data.vocab_size is 70 (command line), but 60 in `model`" in capsys.readouterr().err

@@ -225,6 +225,11 @@ def test_validation_line_shows_sample_with_reference_and_best_mark() -> None:
     assert "(moving average); loss" in shown(replace(REPORT, validation=worse))[2]
 
 
+def test_validation_before_the_first_step_is_one_line() -> None:
+    before = replace(REPORT, step=0, validation=FOUND)
+    assert shown(before)[2:] == ["before training: BLEU 96.30, perplexity 1.04"]
+
+
 def test_early_sample_shows_its_reference() -> None:
     assert shown(Sample(7, "a b", "c d", "e f"))[2:] == [
         "step 7, a sample before the first validation:",
@@ -249,6 +254,21 @@ def test_early_sample_shows_its_reference() -> None:
         (
             Published(90, "ema", (90,)),
             ["model: the moving average of the weights at step 90"],
+        ),
+        (
+            Published(90, "current", (90,), 20.5, 7.5, before=(14.99, 32.97)),
+            [
+                "before training: BLEU 14.99, perplexity 32.97",
+                "best validation at step 90: BLEU 20.50, perplexity 7.50",
+                "model: the weights of step 90",
+            ],
+        ),
+        (
+            Published(0, "current", (0,), None, 32.97, before=(None, 32.97)),
+            [
+                "no validation was better than the one before training: perplexity 32.97",
+                "model: the weights that training began with",
+            ],
         ),
         (None, []),
     ],

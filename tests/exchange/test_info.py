@@ -8,6 +8,8 @@ from exported import random_model
 from marian_recipe import DATA
 
 from nmt_cli.cli import main
+from nmt_cli.config.schema import with_values
+from nmt_cli.exchange.formats.huggingface.model_card import model_card
 from nmt_cli.exchange.targets import MODULES
 from nmt_cli.model.encoder_decoder import parameter_count
 from nmt_cli.model_dir import load_model, save_model
@@ -19,7 +21,7 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
     loaded = load_model(letters_model)
     assert info["parameters"] == parameter_count(loaded.model)
     assert info["step"] == 120
-    assert info["imported_from"] is None
+    assert info["imported_from"] is info["init_from"] is None
     assert info["validation"]["signature"].startswith("nrefs:1")
     assert info["weights"]["embedding.shared"] == [loaded.subwords.src_size, 32]
     marian = info["export"].pop("marian")
@@ -59,3 +61,19 @@ def test_info_names_the_format_that_a_model_was_imported_from(
     assert "imported from marian" in " ".join(capsys.readouterr().out.split())
     assert main(["info", model, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["imported_from"] == "marian"
+
+
+def test_info_and_model_card_name_the_model_that_training_began_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = random_model({})
+    start = {"train.init_from": "models/general", "train.init_sha256": "ab" * 32}
+    config = with_values(loaded.config, start)
+    save_model(tmp_path / "m", loaded.model.state_dict(), config, loaded.subwords, {})
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert "fine-tuned from models/general" in " ".join(capsys.readouterr().out.split())
+    assert main(["info", str(tmp_path / "m"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["init_from"] == "models/general"
+    named = f"beginning with the weights of `general` (SHA-256 {'ab' * 32})"
+    assert named in model_card(load_model(tmp_path / "m"), "float32")
+    assert "fine-tuned" not in model_card(loaded, "float32")

@@ -1,9 +1,7 @@
 """Before the first step: settings are completed, and the directory is that of the same run."""
 
-import dataclasses
-
 import pytest
-from corpora import reversal_corpus
+from corpora import reversal_corpus, word_corpus
 
 from nmt_cli.config.schema import Config, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
@@ -44,15 +42,15 @@ def test_complete_takes_vocabularies_and_languages_from_the_corpus(setting):
     assert complete(found, corpus) == found
 
 
-def test_complete_refuses_vocabularies_that_differ_from_the_corpus(setting):
+def test_complete_refuses_vocabularies_that_differ_from_the_corpus(setting, tmp_path):
     config, corpus = setting
     for side in ("src", "tgt"):
         wrong = with_values(config, {f"model.{side}_vocab_size": 999})
         with pytest.raises(ConfigError, match=rf"{side}_vocab_size=999, but the corpus has \d+"):
             complete(wrong, corpus)
-    two = dataclasses.replace(corpus, config=with_values(corpus.config, {"data.joint": False}))
+    config, corpus = word_corpus(tmp_path)
     with pytest.raises(ConfigError, match="tie_embeddings=all needs one vocabulary"):
-        complete(with_values(config, {"model.tie_embeddings": "all"}), two)
+        complete(with_values(config, {"model.tie_embeddings": "all"}), corpus)
 
 
 def test_settings_that_do_not_affect_the_weights_may_change(setting, tmp_path):

@@ -64,6 +64,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "vocabulary", f"{info['src_vocab_size']:,} source, {info['tgt_vocab_size']:,} target"
     if info["step"] is not None:
         yield "trained", f"{info['step']:,} steps"
+    if info["init_from"]:
+        yield "fine-tuned from", info["init_from"]
     if info["imported_from"]:
         yield "imported from", info["imported_from"]
     if info["averaged"]:

@@ -43,6 +43,7 @@ EXAMPLES = """
 nmt prepare    the text files of nmt.toml
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
+nmt prepare --subwords-from model --out my-corpus    text to fine-tune that model
 nmt prepare --clean --dropped dropped.tsv    list the dropped pairs
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
@@ -74,7 +75,10 @@ Workers = Annotated[
             "languages.tgt", "data.strict",
         ),
         "Cleaning": ("data.normalize", "clean", "dropped"),
-        "Vocabulary": ("data.subwords", "data.vocab_size", "data.joint"),
+        "Vocabulary": (
+            "data.subwords", "data.vocab_size", "data.joint",
+            SettingOption("data.subwords_from", default="learn a vocabulary"),
+        ),
         "Output": (SettingOption("paths.corpus", "--out"), "force", "as_json", "quiet"),
         "Hardware": ("workers",),
     }
@@ -106,6 +110,7 @@ def command(
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
     from nmt_cli.data.corpus.users import new_model
+    from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
     from nmt_cli.installation import has_torch
 
     others = {
@@ -113,9 +118,10 @@ def command(
         "data.clean": None if clean is None else "strict" if clean else "off",
     }
     resolved = resolve_settings({**flags, **others}, sets, config_file)
-    config = resolved.config
+    config = with_existing_subwords(resolved)
     console = make_console(quiet=quiet)
-    if config.data.train and config.data.subwords not in ("bytes", "chars"):
+    learns = config.data.subwords not in ("bytes", "chars") and not config.data.subwords_from
+    if config.data.train and learns:
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
     model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
@@ -125,7 +131,7 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     if has_torch():
-        console.next(_train_command(flags["paths.corpus"], model))
+        console.next(_train_command(config, flags["paths.corpus"], model))
     else:
         console.note(
             f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
@@ -145,9 +151,17 @@ def _prepared(
         )  # fmt: skip
 
 
-def _train_command(corpus: object, model: Path | None) -> str:
+def _train_command(config: "Config", corpus: object, model: Path | None) -> str:
     """The command that trains on the corpus; corpus, model: None for those of the settings."""
-    options = [("--corpus", corpus), ("--out", model)]
+    from nmt_cli.data.corpus.users import free_name
+    from nmt_cli.storage.model_check import is_model_directory
+
+    source, out = config.data.subwords_from, Path(config.paths.model)
+    start = source if source and is_model_directory(Path(source)) else None
+    if start is not None and out.exists():
+        # Fine-tuning does not write into the model that it begins with.
+        model = free_name(out)
+    options = [("--init-from", start), ("--corpus", corpus), ("--out", model)]
     given = [str(word) for option in options if option[1] is not None for word in option]
     return shlex.join(["nmt", "train", *given])
 

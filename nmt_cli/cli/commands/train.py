@@ -25,6 +25,7 @@ EXAMPLES = """
 nmt train    with the settings of nmt.toml, on all GPUs
 nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
+nmt train --init-from general --corpus legal-corpus --out legal    fine-tune the model `general`
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
     -m nmt_cli train
 """
@@ -62,7 +63,7 @@ Track = Annotated[
         "": (
             SettingOption("paths.corpus", "--corpus"),
             SettingOption("train.preset", default="that of the run in MODEL, else base"),
-            "sets", "config_file",
+            SettingOption("train.init_from", default="random weights"), "sets", "config_file",
         ),
         "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),
         "Reproducibility": ("train.seed", "train.deterministic"),

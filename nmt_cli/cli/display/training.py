@@ -142,7 +142,11 @@ class TrainDisplay:
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
-        if report.validation is not None:
+        if report.validation is not None and not report.step:
+            self._console.note(
+                f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
+            )
+        elif report.validation is not None:
             self._console.note(validation_line(report, report.validation, self._rates(report)))
             for source, reference, output in report.validation.samples[:1]:
                 self._console.note(pair_lines(source, output, reference, self._console.columns))
@@ -341,15 +345,23 @@ def _ends(note: str) -> bool:
     return note.startswith("finished")
 
 
+def scores(bleu: float | None, perplexity: float) -> str:
+    """BLEU, where it was measured, and perplexity."""
+    return f"{'' if bleu is None else f'BLEU {bleu:.2f}, '}perplexity {perplexity:.2f}"
+
+
 def best_line(published: "Published") -> list[str]:
     """The validation that selected the weights; nothing if there is no validation text."""
     if published.perplexity is None:
         return []
-    bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "
-    scores = f"{bleu}perplexity {published.perplexity:.2f}"
+    shown = scores(published.bleu, published.perplexity)
+    if not published.step:
+        return [f"no validation was better than the one before training: {shown}"]
+    before = [f"before training: {scores(*published.before)}"] if published.before else []
     if published.comparison:
-        return [f"published at the end, step {published.step:,}: {scores}", published.comparison]
-    return [f"best validation at step {published.step:,}: {scores}"]
+        at = f"published at the end, step {published.step:,}"
+        return [*before, f"{at}: {shown}", published.comparison]
+    return [*before, f"best validation at step {published.step:,}: {shown}"]
 
 
 def published_weights(published: "Published") -> str:
@@ -359,4 +371,6 @@ def published_weights(published: "Published") -> str:
         return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"
     if published.weights == "ema":
         return f"the moving average of the weights at step {published.step:,}"
+    if not published.step:
+        return "the weights that training began with"
     return f"the weights of step {published.step:,}"

@@ -63,6 +63,8 @@ def _metrics(_typed: str) -> Iterable[str]:
 
 BY_OPTION: dict[str, Completer] = {
     "--model": models,
+    "--init-from": models,
+    "--subwords-from": models,
     "--preset": _presets,
     "--set": _settings,
     "--metric": _metrics,

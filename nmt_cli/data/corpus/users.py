@@ -36,8 +36,11 @@ def new_model(corpus: Path, model: Path) -> Path | None:
 
     Once the corpus is replaced, the training of `model` cannot go on.
     """
-    if not _names(model, corpus):
-        return None
+    return free_name(model) if _names(model, corpus) else None
+
+
+def free_name(model: Path) -> Path:
+    """A name for another directory beside `model`, such as `model-2`, that is not taken."""
     names = (model.with_name(f"{model.name}-{number}") for number in count(2))
     return next(name for name in names if not name.exists())
 

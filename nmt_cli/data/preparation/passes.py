@@ -48,6 +48,7 @@ from nmt_cli.data.preparation.encode import (
     encode_jobs,
     encoded_side,
 )
+from nmt_cli.data.preparation.existing_subwords import ExistingSubwords, fit_notes
 from nmt_cli.data.preparation.measure import measure_text
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
@@ -172,6 +173,7 @@ class PreparationRun:
                 *_empty_sides({"validation": valid, "test": test}),
                 *_header_notes(data, self._codes, valid, test),
                 *_rare_entries(data, train, subwords),
+                *fit_notes(self.config, train.src, train.tgt),
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
@@ -265,7 +267,12 @@ class PreparationRun:
         return long <= data.max_length // 2 and long <= max(4, data.max_ratio / 2 * short)
 
     def _learn(self, text: CleanText, keep: np.ndarray) -> Subwords:
+        """Learn the subwords, or copy those of `data.subwords_from`."""
         data = self.config.data
+        if data.subwords_from:
+            existing = ExistingSubwords.read(Path(data.subwords_from)).subwords
+            existing.save(make_directory(self.directory / SUBWORDS))
+            return existing
         sample = choose_sample(keep, data.sample_lines, data.seed)
         words = count_all_words(text, sample, data, self.pool, self.progress)
         self.progress("learn subwords", 0, None)
@@ -323,7 +330,7 @@ def _read_pairs_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str,
 
 def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:
     """Return a warning for each vocabulary whose average entry is too rare to be learnt."""
-    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars"):
+    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars") or data.subwords_from:
         return []
     vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
     if not data.joint:

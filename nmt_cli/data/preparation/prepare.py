@@ -14,6 +14,7 @@ from nmt_cli.data.corpus.layout import (
     CONFIG,
     DESCRIPTION,
     FORMAT,
+    SUBWORDS,
     check_corpus_files,
     read_description,
 )
@@ -21,10 +22,12 @@ from nmt_cli.data.corpus.users import refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
+from nmt_cli.data.preparation.existing_subwords import ExistingSubwords
 from nmt_cli.data.preparation.length_check import require_equal_lengths
 from nmt_cli.data.preparation.passes import PreparationRun
 from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
 from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import (
     CannotCreateError,
@@ -37,7 +40,7 @@ from nmt_cli.errors import (
 from nmt_cli.plurals import counted
 from nmt_cli.storage import files
 from nmt_cli.storage.files import require_file, sha256_of, write_text
-from nmt_cli.storage.manifest import new_directory
+from nmt_cli.storage.manifest import new_directory, require_apart
 
 OLDER_VERSION_NOTE = (
     "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
@@ -101,6 +104,8 @@ class _BeforeWork:
         self.existing: PreparedCorpus | None = None
         self.inputs: dict[str, str] | None = None
         self.notes: list[str] = []
+        # Those of `data.subwords_from`.
+        self.subwords: Subwords | None = None
 
     def check(self) -> None:
         """Raise an error that names everything that must be mended before the work can start."""
@@ -109,7 +114,7 @@ class _BeforeWork:
         problems = refusals([lambda: require_codes(languages.src, languages.tgt)])
         problems += _wrong_inputs(config)
         has_inputs = not problems
-        problems += refusals([self._check_dropped])
+        problems += refusals([self._check_dropped, self._check_subwords])
         if has_inputs:
             problems += refusals([self._find_existing])
         if self.existing is None and config.data.train:
@@ -121,12 +126,18 @@ class _BeforeWork:
         if self.dropped is not None:
             check_dropped_path(self.dropped, _input_files(self.config), force=self.force)
 
+    def _check_subwords(self) -> None:
+        if self.config.data.subwords_from:
+            source = Path(self.config.data.subwords_from)
+            require_apart(self.out, source)
+            self.subwords = ExistingSubwords.read(source).subwords
+
     def _find_existing(self) -> None:
         if self.force or not os.path.lexists(self.out):
             files.require_creatable(self.out)
         self.inputs = fingerprint(self.config)
         if self.out.exists() and not self.force:
-            self.existing = _existing_corpus(self.config, self.inputs, self.out)
+            self.existing = _existing_corpus(self.config, self.inputs, self.out, self.subwords)
 
     def _check_encoding(self) -> None:
         if not self.config.data.strict:
@@ -209,8 +220,14 @@ def fingerprint(config: Config) -> dict[str, str] | None:
     return {path: sha256_of(Path(path)) for path in paths}
 
 
-def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -> PreparedCorpus:
-    """Return the existing corpus if it is complete and the same; raises CannotCreateError."""
+def _existing_corpus(
+    config: Config, inputs: dict[str, str] | None, out: Path, subwords: Subwords | None
+) -> PreparedCorpus:
+    """Return the existing corpus if it is complete and the same; raises CannotCreateError.
+
+    subwords: those of `data.subwords_from`, which may be in another place than before; None where
+    they are learnt.
+    """
     try:
         description = read_description(out)
         check_corpus_files(out)
@@ -225,6 +242,9 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
     # The paths depend on the directory in which the command runs.
     is_same_text = _is_same_text(description.get("inputs"), inputs, before.data, config.data)
     moved = {"data.train", "data.valid", "data.test"} if is_same_text else set()
+    other_subwords = subwords is not None and not _has_subwords(out, subwords)
+    if subwords is not None and before.data.subwords_from:
+        moved.add("data.subwords_from")
     # Older versions did not record the cleaning level; they cleaned little.
     unknown = {"data.clean"} - set(stored.values) if config.data.clean != "strict" else set()
     changed = [
@@ -234,6 +254,8 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
         )
         if old != new and key.startswith(("data.", "languages.")) and key not in unknown | moved
     ]
+    if other_subwords:
+        changed.append(f"the vocabulary of `{config.data.subwords_from}` is another one")
     if inputs is None:
         changed.append("the text comes from a pipe")
     elif not is_same_text:
@@ -246,6 +268,10 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
     if unknown and config.data.clean == "safe":
         return replace(prepared, notes=(*prepared.notes, OLDER_VERSION_NOTE))
     return prepared
+
+
+def _has_subwords(corpus: Path, subwords: Subwords) -> bool:
+    return dict(Subwords.load(corpus / SUBWORDS).contents()) == dict(subwords.contents())
 
 
 def _is_same_text(

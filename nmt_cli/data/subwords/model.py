@@ -170,6 +170,11 @@ class Subwords:
         text = json.dumps(document, ensure_ascii=False, indent=0)
         yield VOCABULARY, text.encode() + b"\n"
 
+    @property
+    def same_ids(self) -> bool:
+        """Whether an id means the same entry on both sides, so that embeddings can be shared."""
+        return self._source.vocabulary == self._target.vocabulary
+
     @classmethod
     def load(cls, directory: Path, read: Read = read_bytes) -> "Subwords":
         """Load what `save` wrote, reading files with `read`; raises NoInputError or DataError."""

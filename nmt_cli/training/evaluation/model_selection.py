@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -208,10 +208,22 @@ class ModelSelector:
         steps = chosen.steps or (state.step,)
         published = Published(state.step, chosen.kind, steps, comparison=comparison)
         if validation is not None:
-            published = replace(published, bleu=validation.bleu, perplexity=validation.perplexity)
+            published = replace(
+                published, bleu=validation.bleu, perplexity=validation.perplexity,
+                before=self._before_training(state, validation),
+            )  # fmt: skip
         with self._checkpoints.write_failures.tolerate(MODEL, size):
             refresh_weights(self._out, chosen.weights, metadata)
-            state.set_published(asdict(published), validation.score if validation else None)
+            state.set_published(published.as_json(), validation.score if validation else None)
+
+    def _before_training(
+        self, state: TrainState, validation: Validation
+    ) -> tuple[float | None, float] | None:
+        """BLEU and perplexity of the model that training began with; None without such a model."""
+        if state.step or not self._config.train.init_from:
+            before: tuple[float | None, float] | None = state.published.get("before")
+            return before
+        return validation.bleu, validation.perplexity
 
 
 def _is_published(candidate: WeightsCandidate, state: TrainState) -> bool:

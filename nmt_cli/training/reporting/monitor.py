@@ -191,7 +191,8 @@ class Monitor:
     def show_sample(self) -> None:
         """Translate a sentence if one is due; validations have samples of their own."""
         run = self._run
-        if run.state.validated or not (run.ranks.is_first and self._samples.is_due):
+        is_validated = run.state.validated or run.state.scores
+        if is_validated or not (run.ranks.is_first and self._samples.is_due):
             return
         with outside_heap():
             sample = self._samples.take(run.model, run.config, run.state.step)

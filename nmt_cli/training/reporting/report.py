@@ -40,7 +40,8 @@ class Published:
 
     step: of the validation that selected them; weights: current, mean or ema, as in Validation;
     steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured;
-    comparison: how they did on more validation pairs, if that is why they were chosen.
+    comparison: how they did on more validation pairs, if that is why they were chosen; before: BLEU
+    and perplexity of the weights that training began with, if they are those of a model.
     """
 
     step: int
@@ -49,6 +50,21 @@ class Published:
     bleu: float | None = None
     perplexity: float | None = None
     comparison: str = ""
+    before: tuple[float | None, float] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, without `before` if it is None."""
+        values = asdict(self)
+        if self.before is None:
+            del values["before"]
+        return values
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Published":
+        """Restore what `as_json` returned."""
+        before = values.get("before")
+        lists = {"steps": tuple(values["steps"]), "before": before and tuple(before)}
+        return cls(**{**values, **lists})
 
 
 @dataclass(frozen=True)
@@ -97,4 +113,6 @@ class Report:
             for key, value in asdict(self).items()
             if value not in (None, "") and key not in absent
         }
+        if self.published is not None:
+            record["published"] = self.published.as_json()
         return {"schema": 1, **record}

@@ -55,7 +55,9 @@ class TrainLog:
         for line in files.read_bytes(self._path).decode("utf-8", "replace").split("\n"):
             try:
                 record = json.loads(line)
-                if record["step"] > state.step:
+                # A run that is not yet saved validates again before its first step.
+                is_again = not state.step and not state.scores and "validation" in record
+                if record["step"] > state.step or is_again:
                     continue
                 kept.append(line)
                 if record["step"] == state.step and (

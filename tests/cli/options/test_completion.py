@@ -71,6 +71,8 @@ def test_models_are_completed_in_each_shell(shell) -> None:
     [
         (["translate", "--model", ""], MODELS),
         (["score", "--model", "mo"], ["model"]),
+        (["train", "--init-from", "mo"], ["model"]),
+        (["prepare", "--subwords-from", "mo"], ["model"]),
         (["bench", "table2", "--model", "runs/b"], ["runs/big/model"]),
         (["average", ""], MODELS),
         (["average", "model", "runs/a"], ["runs/a"]),

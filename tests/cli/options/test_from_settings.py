@@ -30,6 +30,8 @@ OWN_DEFAULTS = {
     ("nmt init", "languages.src"): "guessed from the names of the text files",
     ("nmt init", "languages.tgt"): "guessed from the names of the text files",
     ("nmt train", "train.preset"): "that of the run in MODEL, else base",
+    ("nmt train", "train.init_from"): "random weights",
+    ("nmt prepare", "data.subwords_from"): "learn a vocabulary",
     ("nmt score", "languages.tgt"): "that of nmt.toml",
     ("nmt init", "data.valid_split"): "none",
     ("nmt init", "data.test_split"): "none",
@@ -189,7 +191,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
             "train",
             ["Stopping", "Reproducibility", "Output", "Hardware"],
             {
-                "Options": ["--corpus", "--preset", "--set", "--config", "--help"],
+                "Options": ["--corpus", "--preset", "--init-from", "--set", "--config", "--help"],
                 "Stopping": ["--max-steps", "--max-epochs", "--max-hours", "--patience"],
                 "Output": ["--out", "--track", "--json", "--quiet"],
             },
@@ -199,7 +201,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
             ["Text", "Cleaning", "Vocabulary", "Output", "Hardware"],
             {
                 "Options": ["--preset", "--set", "--config", "--help"],
-                "Vocabulary": ["--subwords", "--vocab-size", "--joint"],
+                "Vocabulary": ["--subwords", "--vocab-size", "--joint", "--subwords-from"],
             },
         ),
     ],

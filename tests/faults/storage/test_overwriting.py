@@ -84,6 +84,14 @@ TABLE: dict[str, list[Try]] = {
         *refused("--out nmt-demo --force", "--out . --force", "--out manifests --force"),
         # A corpus of nmt, into which somebody has put a file.
         *refused("--out filled --force"),
+        # What the vocabulary is taken from.
+        *refused(
+            *(
+                f"--subwords-from {source} --out {source}{place} --force"
+                for source in ("own", "text")
+                for place in ("", "/new")
+            )
+        ),
     ],
     "nmt train": [
         *refused(
@@ -101,6 +109,13 @@ TABLE: dict[str, list[Try]] = {
             )
         ),
         Try(f"{TRAIN} --corpus corpus --out new", 65),
+        # The model whose weights training begins with.
+        *refused(
+            *(
+                f"--corpus text {TRAIN} --init-from own --out {out}"
+                for out in ("own", "own/new", "own-link", "own-link/new", "own/../own")
+            )
+        ),
     ],
     "nmt runs": [
         *refused(". --out figure.svg", ". --out own/new.svg --force", ". --out layers.svg"),

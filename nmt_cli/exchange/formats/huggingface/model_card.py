@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from nmt_cli import __version__
+from nmt_cli.config.schema import TrainConfig
 from nmt_cli.data.corpus.layout import SUBWORDS, read_description
 from nmt_cli.errors import NmtError
 from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
@@ -25,6 +26,8 @@ def model_card(loaded: LoadedModel, precision: str) -> str:
     ]
     if "step" in metadata:
         facts.append(f"- trained for {int(metadata['step']):,} steps")
+    if config.train.init_from:
+        facts.append(f"- fine-tuned, beginning with the weights of {_origin(config.train)}")
     if signature:
         facts.append(f"- validation BLEU {float(bleu):.2f} ({signature})")
     return f"""---
@@ -55,6 +58,11 @@ print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True)
 
 Add the licence of the model here and as `license:` above, and name the training data.
 {_data_table(loaded)}"""
+
+
+def _origin(train: TrainConfig) -> str:
+    """The name of the model that training began with, and the hash of its weights."""
+    return f"`{Path(train.init_from).name}` (SHA-256 {train.init_sha256})"
 
 
 def data_hashes(loaded: LoadedModel) -> dict[str, str]:

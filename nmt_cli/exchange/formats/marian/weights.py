@@ -25,6 +25,8 @@ EMBEDDINGS = {
 }
 # The bias of a word that a model cannot produce: its probability is 0 in float32.
 IMPOSSIBLE = -1e9
+# With a bias below this one an entry is never produced; that of a fine-tuned model is about -100.
+NEVER_PRODUCED = -50.0
 
 
 def foreign_names(name: str) -> tuple[str, ...]:
@@ -120,6 +122,6 @@ def added_rows(state: Mapping[str, Tensor]) -> int:
     if bias is None:
         return 0
     names = [name for name in ("embedding.shared", "embedding.tgt") if name in state]
-    empty = (state[names[0]] == 0).all(dim=1) & (bias <= IMPOSSIBLE)
+    empty = (state[names[0]] == 0).all(dim=1) & (bias <= NEVER_PRODUCED)
     filled = torch.nonzero(~empty)
     return len(bias) - (int(filled[-1]) + 1 if len(filled) else 0)

@@ -1,0 +1,110 @@
+"""Vocabularies that a corpus takes from a model or another corpus (data.subwords_from)."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.config.schema import (
+    MAX_BYTES,
+    Config,
+    ResolvedConfig,
+    flatten,
+    parse_layer,
+    resolve,
+    with_values,
+)
+from nmt_cli.data.corpus.layout import CONFIG, SUBWORDS, read_description
+from nmt_cli.data.preparation.encode import Tally
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.errors import ConfigError
+from nmt_cli.storage import manifest
+from nmt_cli.storage.model_check import CORPUS, require_model_directory
+
+# Settings that the vocabulary, or the text that it was learnt from, depends on.
+VOCABULARY_SETTINGS = (
+    "data.subwords", "data.vocab_size", "data.joint", "data.tgt_vocab_size", "data.byte_fallback",
+    "data.normalize",
+)  # fmt: skip
+# A smaller share of unknown tokens is only in the table of `nmt prepare`.
+LEAST_SHARE = 0.0005
+LANGUAGES = ("languages.src", "languages.tgt")
+
+
+class ExistingSubwords(NamedTuple):
+    """The vocabulary of a model directory or of a prepared corpus, with its settings."""
+
+    config: Config
+    subwords: Subwords
+
+    @classmethod
+    def read(cls, directory: Path) -> "ExistingSubwords":
+        """Read and check them; raises NoInputError, DataError or ConfigError."""
+        if (directory / CORPUS).is_file():
+            read_description(directory)
+        else:
+            require_model_directory(directory)
+
+        def read(path: Path, _: str, max_bytes: int) -> bytes:
+            return manifest.read_checked(directory, f"{SUBWORDS}/{path.name}", max_bytes)
+
+        settings = manifest.read_checked(directory, CONFIG, MAX_BYTES)
+        return cls(
+            resolve([parse_layer(settings, directory / CONFIG)]).config,
+            Subwords.load(directory / SUBWORDS, read),
+        )
+
+
+def with_existing_subwords(resolved: ResolvedConfig) -> Config:
+    """The settings with those of the vocabulary of `data.subwords_from`, if it is set.
+
+    The languages are those of the same directory unless they are given. Raises ConfigError, naming
+    them all, for other settings of a vocabulary, and the errors of `ExistingSubwords.read`.
+    """
+    config, origins = resolved
+    name = config.data.subwords_from
+    if not name:
+        return config
+    now, before = flatten(config), flatten(ExistingSubwords.read(Path(name)).config)
+    differing = [
+        f"{key} is {_text(now[key])} ({origins[key]}), but {_text(before[key])} in `{name}`"
+        for key in VOCABULARY_SETTINGS
+        if _is_given(origins[key]) and now[key] != before[key]
+    ]
+    if differing:
+        raise ConfigError(
+            f"the vocabulary is that of `{name}`: {'; '.join(differing)}",
+            "leave out the settings of the vocabulary, or --subwords-from to learn another one",
+        )
+    languages = [key for key in LANGUAGES if not _is_given(origins[key])]
+    return with_values(config, {key: before[key] for key in (*VOCABULARY_SETTINGS, *languages)})
+
+
+def _is_given(origin: str) -> bool:
+    return not origin.startswith(("default", "preset "))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def fit_notes(config: Config, src: Tally, tgt: Tally) -> list[str]:
+    """Warnings about text that an existing vocabulary does not fit; none for one learnt from it.
+
+    src, tgt: counts of the training text.
+    """
+    if not config.data.subwords_from:
+        return []
+    name = config.data.subwords_from
+    languages = ExistingSubwords.read(Path(name)).config.languages
+    notes = [
+        f"unknown to the vocabulary of `{name}`: {tally.unknowns:,} of {tally.tokens:,} tokens of "
+        f"the {side} text ({tally.unknown_share:.2%}); a model cannot learn "
+        "characters that its vocabulary lacks"
+        for side, tally in (("source", src), ("target", tgt))
+        if tally.unknown_share >= LEAST_SHARE
+    ]
+    if languages != config.languages:
+        notes.append(
+            f"the text is {config.languages.src}-{config.languages.tgt}, but `{name}` is "
+            f"{languages.src}-{languages.tgt}"
+        )
+    return notes

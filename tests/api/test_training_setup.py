@@ -1,0 +1,115 @@
+"""Before torch is loaded: how a training that begins with a model finds its settings."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from api_calls import TINY, digests, write_texts
+from runs import assert_same_run
+
+from nmt_cli import prepare, train
+from nmt_cli.api.arguments import resolve_arguments
+from nmt_cli.api.training_setup import resolve_training, train_settings
+from nmt_cli.config.schema import Config, load
+from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError
+from nmt_cli.model_dir import CONFIG, read_model, refresh_weights
+
+CHOSEN = {key: value for key, value in TINY.items() if not key.startswith("model.")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current directory, with text, a corpus and the model `general`."""
+    write_texts(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    files = ("train.src", "train.tgt"), ("valid.src", "valid.tgt")
+    prepare([files[0]], files[1], out="corpus", settings=TINY, workers=1)
+    train("corpus", "general", preset="tiny", settings=TINY, max_steps=5, device="cpu")
+    return tmp_path
+
+
+def settings(
+    init_from: str | None = "general", out: str = "tuned", corpus: str = "corpus", **given: object
+) -> Config:
+    values = train_settings(
+        corpus=corpus, out=out, preset=None, init_from=init_from, max_steps=9, max_epochs=None,
+        max_hours=None, patience=None, seed=None, deterministic=None,
+    )  # fmt: skip
+    chosen = {**CHOSEN, **given}
+    resolved = resolve_training(values, lambda now: resolve_arguments("train", now, chosen, None))
+    return resolved.config
+
+
+def test_run_records_the_model_and_has_its_preset(folder):
+    config = settings()
+    assert config.train.preset == "tiny"
+    assert config.train.init_from == "general"
+    assert config.train.init_sha256 == read_model(folder / "general").digest
+    assert config.model == load(folder / "general" / CONFIG).model
+
+
+def test_missing_model_is_refused(folder):
+    with pytest.raises(NoInputError, match="there is no model directory `gone`"):
+        settings("gone")
+
+
+def test_other_vocabulary_is_refused_with_the_command_that_prepares_it(folder):
+    pair = ("train.src", "train.tgt")
+    other = {"data.subwords": "bytes"}
+    prepare([pair], out="bytes", settings=other, workers=1)
+    with pytest.raises(ConfigError, match="another vocabulary") as caught:
+        settings(corpus="bytes")
+    assert "`nmt prepare --subwords-from general --out NEW`" in caught.value.hint
+    prepare([pair], out="again", subwords_from="general", workers=1)
+    settings(corpus="again")
+
+
+@pytest.mark.parametrize("out", ["general", "./general", "general/tuned", "link"])
+def test_the_model_is_no_output(out, folder):
+    (folder / "link").symlink_to("general")
+    before = digests(folder / "general")
+    with pytest.raises(CannotCreateError, match="only read here"):
+        train("corpus", out, init_from="general", settings=CHOSEN, device="cpu")
+    assert digests(folder / "general") == before
+
+
+def test_run_is_resumed_with_and_without_the_model(folder):
+    begun = {"settings": CHOSEN, "device": "cpu"}
+    before = digests(folder / "general")
+    whole = train("corpus", "whole", init_from="general", max_steps=9, **begun)
+    assert whole.bleu_before is not None
+    for name in ("same", "without", "moved"):
+        train("corpus", name, init_from="general", max_steps=9, stop=_stops_at(6), **begun)
+    train("corpus", "same", init_from="general", max_steps=9, **begun)
+    (folder / "general").rename(folder / "other")
+    train("corpus", "without", max_steps=9, **begun)
+    train("corpus", "moved", init_from="other", max_steps=9, **begun)
+    assert digests(folder / "other") == before
+    for name in ("same", "without", "moved"):
+        assert_same_run(folder / name, folder / "whole")
+    shutil.rmtree(folder / "other")
+    again = train("corpus", "whole", init_from="general", max_steps=9, **begun)
+    assert (again.finished, again.bleu_before) == (True, whole.bleu_before)
+
+
+def _stops_at(step: int):
+    calls = iter(range(1, 1_000))
+    return lambda: next(calls) >= step
+
+
+def test_run_with_other_weights_of_the_model_is_refused(folder):
+    begun = {"settings": CHOSEN, "device": "cpu"}
+    train("corpus", "tuned", init_from="general", max_steps=6, stop=_stops_at(5), **begun)
+    stored = read_model(folder / "general")
+    weights = {name: weight + 1 for name, weight in stored.loaded().model.named_parameters()}
+    refresh_weights(folder / "general", weights, {"step": "7"})
+    with pytest.raises(ConfigError, match="other weights than those that `general` has now"):
+        train("corpus", "tuned", init_from="general", max_steps=6, **begun)
+    assert train("corpus", "tuned", max_steps=6, **begun).step == 6
+
+
+def test_run_that_began_with_random_weights_is_refused(folder):
+    begun = {"settings": CHOSEN, "device": "cpu"}
+    train("corpus", "random", preset="tiny", settings=TINY, max_steps=5, device="cpu")
+    with pytest.raises(ConfigError, match="it began with random weights, not with those"):
+        train("corpus", "random", init_from="general", max_steps=9, **begun)
