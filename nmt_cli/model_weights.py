@@ -18,6 +18,7 @@ from nmt_cli.config.schema import Config, ModelConfig
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.model.shapes import Shapes, transformer_shapes
 from nmt_cli.plurals import counted
+from nmt_cli.storage.tensor_header import with_sorted_header
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,12 +36,11 @@ class ReplacedError(DataError):
 
 
 def weight_bytes(weights: "Mapping[str, Tensor]", metadata: Mapping[str, str]) -> bytes:
-    """The content of the file, with `metadata` in its header."""
+    """The content of the file, with `metadata` in its header; equal input gives equal bytes."""
     arrays = {
         name: weight.detach().cpu().float().contiguous().numpy() for name, weight in weights.items()
     }
-    data: bytes = safetensors.numpy.save(arrays, dict(metadata))
-    return data
+    return with_sorted_header(safetensors.numpy.save(arrays, dict(metadata)))
 
 
 @contextlib.contextmanager

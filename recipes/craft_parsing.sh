@@ -7,9 +7,9 @@
 # folders structural-annotation/treebank/penn and articles/ids of
 # https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), in one directory. Text, corpus, model and
 # scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is
-# small (default: 3 layers, d_model 256), or tiny, which learns nothing but shows within a minute
-# that everything works; STEPS (default 4500) is the number of training steps: two hours. Needs
-# `nmt` on the PATH. The results are in docs/results.md.
+# small (default: 3 layers, d_model 256), or tiny, which learns nothing and parses only the first 20
+# test sentences, but shows within a minute that everything works; STEPS (default 4500) is the
+# number of training steps: two hours. Needs `nmt` on the PATH. The results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/parsing.sh"
@@ -37,7 +37,7 @@ done
 
 steps=${STEPS:-4500}
 interval=$((steps < 30 ? 1 : steps / 30))
-subwords=()
+subwords=() test_limit=''
 case ${SIZE:-small} in
   small)
     # Labels and tags are few: a vocabulary of their own makes the output layer, most of the work
@@ -50,6 +50,7 @@ case ${SIZE:-small} in
       train.checkpoint_every="$interval" train.validate_every="$((interval * 4))" \
       train.validation_sentences=50 ;;
   tiny)
+    test_limit=20
     parse_and_score auto model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
       train.batch_tokens=200 train.max_steps=4 train.warmup_steps=4 train.checkpoint_every=2 \
       train.validation_sentences=0 ;;

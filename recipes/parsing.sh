@@ -2,10 +2,11 @@
 
 # parse_and_score VOCABULARY SETTING...: train a parser on train and score its trees of test by
 # labelled F1. VOCABULARY is the size of the vocabulary, SETTINGs are those of model and training,
-# and the array `subwords` holds more options of `nmt prepare`. Expects train, dev and test in
-# $work/data, as `nmt parse prepare` writes them.
+# the array `subwords` holds more options of `nmt prepare`, and `test_limit` is the number of test
+# sentences that are parsed (empty: all). Expects train, dev and test in $work/data, as
+# `nmt parse prepare` writes them.
 parse_and_score() {
-  local vocabulary=$1 setting
+  local vocabulary=$1 setting suffix test=data/test
   local settings=()
   shift
   for setting in "$@"; do
@@ -20,6 +21,12 @@ parse_and_score() {
   nmt prepare --vocab-size "$vocabulary" "${subwords[@]}" --set data.subwords=wordpiece \
     --set data.max_length=512 --set data.max_ratio=100 --set data.clean=off
   nmt train "${settings[@]}"
-  nmt parse data/test.words -o test.parsed --force
-  nmt parse score test.parsed data/test.trees --by-length
+  if [ -n "$test_limit" ]; then
+    test=data/test-first
+    for suffix in words trees; do
+      head -n "$test_limit" "data/test.$suffix" >"$test.$suffix"
+    done
+  fi
+  nmt parse "$test.words" -o test.parsed --force
+  nmt parse score test.parsed "$test.trees" --by-length
 }

@@ -40,7 +40,7 @@ prepare_sections train 2 21
 prepare_sections dev 22 22
 prepare_sections test 23 23
 steps=${STEPS:-20000}
-subwords=()
+subwords=() test_limit=''
 parse_and_score "${VOCABULARY:-16000}" model.layers=4 model.d_model=1024 model.dropout=0.2 \
   train.batch_tokens=8000 train.max_steps="$steps" train.checkpoint_every="$((steps / 40))" \
   train.validation_sentences=0

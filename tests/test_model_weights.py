@@ -1,14 +1,30 @@
-"""Weights of a file that are read one by one."""
+"""The file of a model's weights: equal for equal models, and read one by one."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from byte_models import byte_config, byte_model
+from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.errors import DataError
+from nmt_cli.model_dir import load_model, refresh_weights, save_model
 from nmt_cli.model_weights import LazyWeights, ReplacedError, open_weights, weight_bytes
+from nmt_cli.storage.model_check import WEIGHTS
+
+METADATA = {"step": "60", "validation": "-5.2", "confidence": "", "averaged": "é, ü", "a": '"\n'}
+# `python -c PROGRAM DIRECTORY METADATA`
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from byte_models import byte_config, byte_model, byte_subwords
+from nmt_cli.model_dir import save_model
+weights = byte_model(byte_config(), 1).state_dict()
+save_model(Path(sys.argv[1]), weights, byte_config(), byte_subwords(), json.loads(sys.argv[2]))
+"""
 
 
 @pytest.fixture
@@ -30,6 +46,36 @@ def test_each_weight_is_that_of_the_file(path: Path) -> None:
     for name, weight in expected.items():
         assert np.array_equal(weights[name], weight.numpy()), name
         assert weights[name] is weights[name]
+
+
+def test_equal_models_are_equal_files(tmp_path: Path, monkeypatch) -> None:
+    """In other processes too, and for every order of the metadata."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "0"), json.dumps(METADATA)]
+    subprocess.run(command, check=True)
+    weights, backwards = byte_model(byte_config(), 1).state_dict(), dict(reversed(METADATA.items()))
+    save_model(tmp_path / "1", weights, byte_config(), byte_subwords(), backwards)
+    save_model(tmp_path / "2", weights, byte_config(), byte_subwords(), {})
+    refresh_weights(tmp_path / "2", weights, METADATA)
+    contents = [(tmp_path / name / WEIGHTS).read_bytes() for name in "012"]
+    assert contents[0] == contents[1] == contents[2]
+    assert load_model(tmp_path / "0").metadata == METADATA
+
+
+def test_weights_of_an_unsorted_file_are_read(path: Path) -> None:
+    """The safetensors library writes headers in any order."""
+    before, data = opened(path), path.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    entries = json.loads(data[8:end])
+    backwards = dict(sorted(entries.items(), reverse=True))
+    header = json.dumps(backwards, separators=(",", ":")).encode().ljust(end - 8)
+    assert header != data[8:end]
+    path.write_bytes(data[:8] + header + data[end:])
+    after = opened(path)
+    assert after.metadata == before.metadata
+    for name, weight in byte_model(byte_config(), 1).state_dict().items():
+        assert np.array_equal(after[name], weight.numpy()), name
 
 
 def test_a_weight_that_was_taken_is_gone(path: Path) -> None:

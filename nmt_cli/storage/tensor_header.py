@@ -2,15 +2,19 @@
 
 import json
 
+ALIGNMENT = 8
+
 
 def with_sorted_header(data: bytes) -> bytes:
-    """Return the same file with a sorted header, because safetensors writes metadata unordered.
-
-    The metadata must be ASCII.
-    """
+    """Return the same file with a sorted header, because safetensors writes metadata unordered."""
     end = _end(data)
-    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":"))
-    return data[:8] + header.encode("ascii").ljust(end - 8) + data[end:]
+    entries = json.loads(data[8:end])
+    text = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    header = text.encode("utf-8")
+    # As in safetensors, spaces at the end of the header align the tensors.
+    header = header.ljust(-(-len(header) // ALIGNMENT) * ALIGNMENT)
+    # A view, since the tensors of a large model take much memory.
+    return b"".join([len(header).to_bytes(8, "little"), header, memoryview(data)[end:]])
 
 
 def read_metadata(data: bytes) -> dict[str, str]:

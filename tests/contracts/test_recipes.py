@@ -170,8 +170,11 @@ def test_table_3_recipe_trains_only_presets(run, tmp_path):
     assert all(call[2:4] == ["--last", "1"] for call in calls if call[0] == "average")
 
 
-def test_scaled_down_table_3_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIZE", "small")
+@pytest.mark.parametrize("size", ["small", "tiny"])
+def test_scaled_down_table_3_changes_what_its_preset_changes(
+    run, data, tmp_path, monkeypatch, size: str
+) -> None:
+    monkeypatch.setenv("SIZE", size)
     done, calls = run(TABLE3, str(data), "work")
     assert done.returncode == 0, done.stderr
     trained = [call for call in calls if call[0] == "train"]
@@ -185,6 +188,7 @@ def test_scaled_down_table_3_changes_what_its_preset_changes(run, data, tmp_path
             (key,) = {key for key in PRESETS[preset] if PRESETS[preset][key] != BASE.get(key)}
             assert unlike == {key}
         assert small.config.train.preset == preset
+        assert size == "small" or small.config.train.max_steps == 2
     assert [settings_of(call)["train.seed"] for call in trained[-2:]] == ["2", "3"]
     (tmp_path / "work" / "rows" / "big" / "bleu.json").unlink()
     _, again = run(TABLE3, str(data), "work")

@@ -152,12 +152,32 @@ def timings(d: int = 8) -> list[Timing]:
 
 def test_crossing_of_two_layers_is_between_two_lengths() -> None:
     # 4 / 8 at 20 and 16 / 12 at 40: at 1 after 0.6 of the way.
-    assert crossing(timings(), "self-attention", "recurrent", 8) == pytest.approx(32)
-    assert crossing(timings(), "self-attention", "convolutional", 8) is None
+    crossed = crossing(timings(), "self-attention", "recurrent", 8)
+    assert crossed.n == pytest.approx(32)
+    assert crossed.longer_at == (40,)
+    assert crossing(timings(), "self-attention", "convolutional", 8).n is None
     assert crossing_lines(timings(16)) == [
-        "d = 16: self-attention takes longer than recurrent from n = 32",
-        "d = 16: self-attention takes longer than convolutional not among these lengths",
+        "d = 16: self-attention takes longer than the restricted layer from n = 10",
+        "d = 16: self-attention takes longer than the recurrent layer from n = 32",
+        "d = 16: self-attention takes longer than the convolutional layer at none of these lengths",
     ]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "where"),
+    [((2, 3, 4), "at all these lengths"), ((1, 1, 1), "at none of these lengths"),
+     ((0.5, 2, 0.5), "only at n = 20"), ((2, 2, 1), "only at n = 10, 20"),
+     ((2, 0, 2), "from n = 30"), ((0, 2, 3), "from n = 15")],
+)  # fmt: skip
+def test_crossing_line_says_where_self_attention_is_slower(milliseconds, where: str) -> None:
+    curves = [
+        Timing(kind, n, 8, milliseconds[index] if kind == "self-attention" else 1, 1, 1)
+        for index, n in enumerate((10, 20, 40))
+        for kind in LAYERS
+    ]
+    assert {line.rpartition(" layer ")[2] for line in crossing_lines(curves)} == {where}
+    (one_length,) = {line.rpartition(" layer ")[2] for line in crossing_lines(curves[:4])}
+    assert one_length == f"at {'all' if milliseconds[0] > 1 else 'none of'} these lengths"
 
 
 def test_layer_bench_picture_has_a_curve_per_layer_and_width() -> None:
@@ -179,10 +199,10 @@ def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     document = json.loads(capsys.readouterr().out)
     assert [timing["n"] for timing in document["timings"]] == [4] * 4 + [8] * 4
     assert len(document["chains"]) == 8
-    assert [crossing["than"] for crossing in document["crossings"]] == [
-        "recurrent",
-        "convolutional",
-    ]
+    assert [crossed["than"] for crossed in document["crossings"]] == [*LAYERS][1:]
+    assert {tuple(crossed) for crossed in document["crossings"]} == {
+        ("than", "d", "n", "longer_at")
+    }
     assert ElementTree.parse("x.svg").getroot().tag.endswith("svg")
     assert main(small) == 0
     out = capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Runs beside Table 3: rows are presets, the layout is the paper's, what is no row is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,10 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
         "BLEU in the paper's order: rank correlation 1.00",
     ]
     assert list(notes(VariationRows(runs[:2], [], []))) == []
+    untrained = [replace(run, bleu=0.0) for run in runs]
+    assert list(notes(VariationRows(untrained, [], []))) == [
+        "BLEU is the same in all rows: no rank correlation with the paper"
+    ]
 
 
 def test_rank_correlation_with_ties() -> None:

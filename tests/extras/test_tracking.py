@@ -201,9 +201,11 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             lines.append({"step": step, "tokens": 1_000 * (index + 1), "nll": 5.0 - index,
                           "tokens_per_second": 500.0 * (index + 1),
                           "seconds": 1_800.0 * (index + 1),
+                          "elapsed_seconds": 1_900.0 * (index + 1),
                           "flops": 1e15 * (index + 1)})  # fmt: skip
             validation = {"nll": 4.0 - index, "perplexity": 50.0 - index, "bleu": bleu}
             lines.append({"step": step, "tokens": 0, "seconds": 1_800.0 * (index + 1),
+                          "elapsed_seconds": 2_400.0 * (index + 1),
                           "flops": 1e15 * (index + 1), "validation": validation})  # fmt: skip
         if name == "runs/a":
             lines.append({**lines[-1], "note": "finished: 300 steps are done; 3e+15 FLOPs counted"})
@@ -222,7 +224,8 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first == {
         "schema": 1, "run": "runs/a", "preset": "small", "step": 300, "best_step": 200,
-        "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 1.5,
+        "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 2.0,
+        "step_hours": 1.5,
         "flops": 3e15, "state": "finished: 300 steps are done",
     }  # fmt: skip
     # Without BLEU, the loss decides.
@@ -233,9 +236,18 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
     assert header[0] == "run"
     cells = [cell.strip() for cell in row if cell.strip()]
     assert cells == [
-        "runs/a", "small", "300", "200", "31.50", "49.00", "1,000", "1.50", "3.0e+15",
+        "runs/a", "small", "300", "200", "31.50", "49.00", "1,000", "2h 00m", "3.0e+15",
         "finished: 300 steps are done",
     ]  # fmt: skip
+
+
+def test_runs_show_seconds_of_short_runs(runs: Path, capsys) -> None:
+    record = {"step": 33, "seconds": 18.6, "elapsed_seconds": 43.6}
+    Path("runs/a/log.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["runs", "runs/a"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert "time" in header.split()
+    assert "44s" in row.split()
 
 
 @pytest.mark.parametrize(

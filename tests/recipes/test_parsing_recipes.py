@@ -18,6 +18,12 @@ NOUNS, VERBS = ("dog", "cat", "gene", "protein"), ("sleeps", "binds", "grows")
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$*" >> "$CALLS"
 [ "$1" != init ] || echo > nmt.toml
+if [ "$1 $2" = "parse prepare" ]; then
+  for out; do :; done
+  mkdir -p "${out%/*}"
+  echo > "$out.words"
+  echo > "$out.trees"
+fi
 """
 
 
@@ -45,11 +51,11 @@ def provide_nmt(folder: Path, script: str) -> None:
 def make_craft(folder: Path) -> Path:
     craft = folder / "craft"
     (craft / "ids").mkdir(parents=True)
-    for name, articles in (("train", (1, 2, 3)), ("dev", (4,)), ("test", (5,))):
+    for name, articles, count in (("train", (1, 2, 3), 3), ("dev", (4,), 3), ("test", (5,), 23)):
         ids = "".join(f"{article}\n" for article in articles)
         (craft / "ids" / f"craft-ids-{name}.txt").write_text(ids)
         for article in articles:
-            trees = "".join(tree(100 * article + index) for index in range(3))
+            trees = "".join(tree(100 * article + index) for index in range(count))
             (craft / f"{article}.tree").write_text(trees)
     return craft
 
@@ -67,8 +73,9 @@ def test_craft_recipe_parses_and_scores(folder: Path, monkeypatch) -> None:
     work = folder / "work"
     gold = (work / "data" / "test.trees").read_text().splitlines()
     parsed = (work / "test.parsed").read_text().splitlines()
-    assert len(gold) == len(parsed) == 3
-    for gold_line, parsed_line in zip(gold, parsed, strict=True):
+    # An untrained model repeats itself up to the length limit, so tiny parses 20 sentences only.
+    assert (len(gold), len(parsed)) == (23, 20)
+    for gold_line, parsed_line in zip(gold[:20], parsed, strict=True):
         trees = (*trees_of(gold_line), *trees_of(parsed_line))
         words = [[leaf.word for leaf in leaves(tree)] for tree in trees]
         assert len(words) == 2

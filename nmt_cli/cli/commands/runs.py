@@ -38,7 +38,7 @@ HEADER = (
     "BLEU",
     "perplexity",
     "tokens/s",
-    "hours",
+    "time",
     "FLOPs",
     "state",
 )
@@ -53,7 +53,9 @@ def command(
 ) -> None:
     """Compare training runs by their logs: a table, and learning curves with --out.
 
-    The scores of a run are those of the validation that chose its published weights.
+    The scores of a run are those of the validation that chose its published weights. Its time is
+    that of the whole run with validations, which `--max-hours` limits; the speed is that of steps
+    alone. `--json` has the time of both, as `hours` and `step_hours`.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.tracking.records import find_runs, read_log, summarise
@@ -75,13 +77,16 @@ def command(
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:
+    from nmt_cli.terminal.progress import duration
+
     def shown(value: float | None, form: str) -> str:
         return "" if value is None else format(value, form)
 
     return (
         summary.run, summary.preset, f"{summary.step:,}", shown(summary.best_step, ","),
         shown(summary.bleu, ".2f"), shown(summary.perplexity, ".2f"),
-        shown(summary.tokens_per_second, ",.0f"), shown(summary.hours, ".2f"),
+        shown(summary.tokens_per_second, ",.0f"),
+        "" if summary.hours is None else duration(3_600 * summary.hours),
         shown(summary.flops, ".1e"), summary.state,
     )  # fmt: skip
 

@@ -108,8 +108,9 @@ def layers(
     """Measure Table 1: self-attention, restricted, recurrent and convolutional layers.
 
     Prints time and memory by sequence length n and width d, sequential operations and path lengths,
-    next to the complexities of the paper: O(n^2 d), O(r n d), O(n d^2) and O(k n d^2). Linear
-    projections are left out, as in the paper.
+    next to the complexities of the paper: O(n^2 d), O(r n d), O(n d^2) and O(k n d^2). The path is
+    the number of operations (steps of the recurrent layer, otherwise layers) between the two
+    positions that are furthest apart. Linear projections are left out, as in the paper.
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))

@@ -55,8 +55,8 @@ def command(
     The BLEU of the paper is computed on tokenised text with German compounds split; that of
     sacreBLEU is lower for the same text, and both are printed. Floating-point operations are
     estimated in two ways: from the equations of the model and, as in the paper, from the GPU time
-    and the peak performance. A second table has the earlier systems of Table 2, with the figures
-    published there.
+    and the peak performance; only the latter is compared with the paper. A second table has the
+    earlier systems of Table 2, with the figures published there.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table2

@@ -155,11 +155,23 @@ def path_length(links: Tensor) -> int:
         reached, steps = further, steps + 1
 
 
-def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> float | None:
-    """The length from which `layer` takes longer than `rival`, between the measured lengths.
+class Crossing(NamedTuple):
+    """Where a layer of width d takes longer than a layer of another kind, the rival.
 
-    None: it takes longer at none of the measured lengths.
+    lengths: all measured lengths; longer_at: those at which it takes longer; n: the length from
+    which it takes longer, between two measured ones; None if there is no such length, since it
+    takes longer at all of them or does not at the last one.
     """
+
+    rival: str
+    d: int
+    lengths: tuple[int, ...]
+    longer_at: tuple[int, ...]
+    n: float | None
+
+
+def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> Crossing:
+    """Where `layer` takes longer than `rival`."""
     curves = [
         {
             timing.n: timing.milliseconds
@@ -170,9 +182,10 @@ def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> float
     ]
     lengths = sorted(curves[0])
     ratios = [curves[0][n] / curves[1][n] for n in lengths]
-    for index in range(len(lengths) - 1, 0, -1):
-        low, high = ratios[index - 1], ratios[index]
-        if low <= 1 < high:
-            share = (1 - low) / (high - low)
-            return lengths[index - 1] + share * (lengths[index] - lengths[index - 1])
-    return None
+    longer_at = tuple(n for n, ratio in zip(lengths, ratios, strict=True) if ratio > 1)
+    last = max((index for index, ratio in enumerate(ratios) if ratio <= 1), default=-1)
+    n = None
+    if 0 <= last < len(lengths) - 1:
+        low, high = ratios[last : last + 2]
+        n = lengths[last] + (1 - low) / (high - low) * (lengths[last + 1] - lengths[last])
+    return Crossing(rival, d, tuple(lengths), longer_at, n)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from nmt_cli.drawing.charts import Axis, Box, Curve, curves
 from nmt_cli.drawing.svg import document, label
 from nmt_cli.extras.layer_bench.kinds import KINDS
-from nmt_cli.extras.layer_bench.measure import Chain, Timing, crossing
+from nmt_cli.extras.layer_bench.measure import Chain, Crossing, Timing, crossing
 
 SCHEMA = 1
 TIMING_HEADER = ("layer", "n", "d", "ms", "multiply-adds", "kept for backward")
 CHAIN_HEADER = ("layer", "per layer", "n", "sequential operations", "paper", "path", "paper")
-RIVALS = ("recurrent", "convolutional")
+RIVALS = ("restricted", "recurrent", "convolutional")
 
 
 def timing_rows(timings: Sequence[Timing]) -> list[tuple[object, ...]]:
@@ -33,23 +33,35 @@ def chain_rows(chains: Sequence[Chain]) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-def crossings(timings: Sequence[Timing]) -> list[tuple[str, int, float | None]]:
-    """(rival, d, length) from which self-attention takes longer than a layer of another kind."""
+def crossings(timings: Sequence[Timing]) -> list[Crossing]:
+    """Where self-attention takes longer than a layer of each other kind, for each width."""
     widths = dict.fromkeys(timing.d for timing in timings)
-    return [
-        (rival, d, crossing(timings, "self-attention", rival, d))
-        for d in widths
-        for rival in RIVALS
-    ]
+    return [crossing(timings, "self-attention", rival, d) for d in widths for rival in RIVALS]
 
 
 def crossing_lines(timings: Sequence[Timing]) -> list[str]:
     """The results of `crossings`, one sentence for each."""
-    lines = []
-    for rival, d, n in crossings(timings):
-        where = "not among these lengths" if n is None else f"from n = {n:,.0f}"
-        lines.append(f"d = {d:,}: self-attention takes longer than {rival} {where}")
-    return lines
+    return [
+        f"d = {crossed.d:,}: self-attention takes longer than the {crossed.rival} layer "
+        f"{_where(crossed)}"
+        for crossed in crossings(timings)
+    ]
+
+
+def _where(crossed: Crossing) -> str:
+    """
+    >>> _where(Crossing("recurrent", 64, (8, 16), (8, 16), None))
+    'at all these lengths'
+    >>> _where(Crossing("recurrent", 64, (8, 16, 32), (8,), None))
+    'only at n = 8'
+    """
+    if crossed.n is not None:
+        return f"from n = {crossed.n:,.0f}"
+    if crossed.longer_at == crossed.lengths:
+        return "at all these lengths"
+    if not crossed.longer_at:
+        return "at none of these lengths"
+    return f"only at n = {', '.join(f'{n:,}' for n in crossed.longer_at)}"
 
 
 def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str, object]:
@@ -59,7 +71,8 @@ def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str,
         "timings": [timing._asdict() for timing in timings],
         "chains": [chain._asdict() for chain in chains],
         "crossings": [
-            {"than": rival, "d": d, "n": n} for rival, d, n in crossings(timings)
+            {"than": crossed.rival, "d": crossed.d, "n": crossed.n, "longer_at": crossed.longer_at}
+            for crossed in crossings(timings)
         ],
     }  # fmt: skip
 

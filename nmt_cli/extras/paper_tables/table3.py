@@ -183,7 +183,11 @@ def notes(rows: VariationRows) -> Iterator[str]:
     if len(runs) > 2:
         ours = [run.bleu for run in runs]
         theirs = [PAPER[run.preset].bleu for run in runs]
-        yield f"BLEU in the paper's order: rank correlation {rank_correlation(ours, theirs):.2f}"
+        correlation = rank_correlation(ours, theirs)
+        if math.isnan(correlation):
+            yield "BLEU is the same in all rows: no rank correlation with the paper"
+        else:
+            yield f"BLEU in the paper's order: rank correlation {correlation:.2f}"
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

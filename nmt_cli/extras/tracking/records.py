@@ -96,8 +96,8 @@ class RunSummary:
     """What the log of a run says; None where it does not say it.
 
     step: the last one; best_step, bleu, perplexity: of the validation that chose the weights;
-    tokens_per_second: the mean of the records; hours: of steps; state: finished with the reason, or
-    `step N`.
+    tokens_per_second: the mean of the records; hours: of the whole run with validations, which
+    `--max-hours` limits; step_hours: of steps alone; state: finished with the reason, or `step N`.
     """
 
     run: str
@@ -108,6 +108,7 @@ class RunSummary:
     perplexity: float | None
     tokens_per_second: float | None
     hours: float | None
+    step_hours: float | None
     flops: float | None
     state: str
 
@@ -135,10 +136,15 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         bleu=validation.get("bleu"),
         perplexity=validation.get("perplexity"),
         tokens_per_second=tokens / seconds if speeds and seconds else None,
-        hours=last["seconds"] / 3_600 if "seconds" in last else None,
+        hours=_hours(last, "elapsed_seconds"),
+        step_hours=_hours(last, "seconds"),
         flops=last.get("flops"),
         state=ended[-1].partition(";")[0] if ended else f"at step {last.get('step', 0):,}",
     )
+
+
+def _hours(record: Mapping[str, Any], key: str) -> float | None:
+    return record[key] / 3_600 if key in record else None
 
 
 def _best(validated: Sequence[Mapping[str, Any]], last: Mapping[str, Any]) -> Mapping[str, Any]:
