@@ -24,8 +24,10 @@ MAX_HEAD = 4_096
 LONGEST_LINE = 10_000
 _FINAL = re.compile(r"[.!?…。！？؟:;♪\])\"»”]['’\"»”)]*$")
 _OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
-# The ends of lines and the dashes at their starts.
-_DASHES = re.compile(r"((?:\A|\\N|[\r\n]+)[ \t]*(?:[-–—‐]\s?)?)")
+# The ends of lines and the dashes at their starts, with the tags before these.
+_DASHES = re.compile(
+    r"((?:\A|\\N|[\r\n]+)[ \t]*(?:(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)?)"
+)
 _SPEAKER_LINE = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\})*\s*[-–—‐]\s?\S")
 
 
@@ -133,10 +135,11 @@ class SubtitleDocument:
             raws = [self._text[cue.begin : cue.end] for cue in group]
             gaps = [self._text[cue.end : following.begin] for cue, following in pairwise(group)]
             self._add_joined(raws, gaps, place)
-        elif self._has_speakers(group[0]):
+            return
+        raw = self._text[group[0].begin : group[0].end]
+        if self._has_speakers(group[0]) or _SPEAKER_LINE.match(raw):
             self._add_lines(group[0], place)
         else:
-            raw = self._text[group[0].begin : group[0].end]
             self._template.add(
                 with_pairs_only(self._pieces(group[0])),
                 place,

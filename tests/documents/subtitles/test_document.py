@@ -134,6 +134,23 @@ def test_speakers_of_one_cue_are_translated_apart() -> None:
     assert document.places == ["cue 1", "cue 1"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<i>- Who is it?</i>", "<i>- Who is it?</i>\n- It is me.",
+        "<i>- Who is it?</i>\n<i>- It is me.</i>", "<font color=\"#ff0\">- Who is it?</font>",
+        "- <i>Who is it?</i>", "<i>- Who is it?\n- It is me.</i>", "{\\i1}- Who is it?{\\i0}",
+    ],
+)  # fmt: skip
+def test_a_dash_behind_a_tag_is_kept(text: str) -> None:
+    document = opened(srt(text), "subtitles")
+    shown = [plain_text(segment).strip() for segment in document.segments]
+    assert shown == (["Who is it?", "It is me."] if "me" in text else ["Who is it?"])
+    written = document.render(each_text(document.segments, str.upper)).decode()
+    expected = text.replace("Who is it", "WHO IS IT").replace("It is me", "IT IS ME")
+    assert f"\n{expected}\n" in written
+
+
 def test_signs_of_other_styles_are_not_joined() -> None:
     head = ASS[: ASS.index("Comment:")]
     line = "Dialogue: 0,0:00:0{0}.00,0:00:0{1}.00,{2},,0,0,0,,{3}\n"
