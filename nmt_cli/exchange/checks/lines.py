@@ -35,14 +35,10 @@ def choose_check_lines(loaded: LoadedModel, file: Path | None) -> tuple[list[str
                 "name a file with lines in the model's source language",
             )
         return lines, f"{counted(len(lines), 'line')} of `{file}`"
-    files = test_text(loaded.config)
-    if files:
-        test = Path(files[0])
-        if test.is_file():
-            try:
-                lines = list(islice(_suitable(loaded, test), LINES))
-            except (DataError, NoInputError):
-                lines = []
+    for name in test_text(loaded.config)[:1]:
+        test = text_of_model(name, loaded.directory)
+        with contextlib.suppress(DataError, NoInputError):
+            lines = list(islice(_suitable(loaded, test), LINES))
             if lines:
                 return lines, f"{counted(len(lines), 'line')} of `{test}`"
     return _made_lines(loaded, LINES), f"{LINES} lines made of the model's subwords"
@@ -56,10 +52,24 @@ def calibration_lines(loaded: LoadedModel) -> list[str]:
     """
     for name in (*loaded.config.data.valid[:1], *test_text(loaded.config)[:1]):
         with contextlib.suppress(DataError, NoInputError):
-            lines = list(islice(_suitable(loaded, Path(name)), CALIBRATION_LINES))
+            text = text_of_model(name, loaded.directory)
+            lines = list(islice(_suitable(loaded, text), CALIBRATION_LINES))
             if lines:
                 return lines
     return _made_lines(loaded, CALIBRATION_LINES)
+
+
+def text_of_model(name: str, model: Path | None) -> Path:
+    """The text file that the settings of a model name, which may have been trained elsewhere.
+
+    A relative path that does not exist here is looked for beside the model directory: its parts are
+    left out from the front until there is such a file.
+    """
+    path = Path(name)
+    if model is None or path.is_file() or path.is_absolute() or ".." in path.parts:
+        return path
+    beside = (model.parent.joinpath(*path.parts[first:]) for first in range(len(path.parts)))
+    return next((candidate for candidate in beside if candidate.is_file()), path)
 
 
 def _suitable(loaded: LoadedModel, file: Path) -> Iterator[str]:
