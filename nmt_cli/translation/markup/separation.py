@@ -18,8 +18,8 @@ def separated(
     placeholder's letters or digits, and a number never other digits. spaced: whether the language
     has spaces between words; without them only placeholders are kept apart.
 
-    >>> separated((), (Placeholder("12"), Placeholder("3"), Text(".")), spaced=True)[1]
-    Text(text=' ')
+    >>> separated((), (Placeholder("12"), Placeholder("3"), Text(".")), spaced=True)[1].text
+    ' '
     """
     allowed = set(_touching(source))
     result: list[MarkedPiece] = []
