@@ -26,6 +26,7 @@ from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.factory import learning_rate, set_learning_rate
 from nmt_cli.training.parallel.deterministic import TreeGradientSync
 from nmt_cli.training.parallel.gradient_sync import (
+    FAILURES,
     BucketedGradientSync,
     GradientSync,
     gradients_of,
@@ -75,18 +76,20 @@ def take_step(
     ranks.begin_step(step, next((shard.ids for shard in shards if len(shard.ids)), ()))
     sync = gradient_sync or make_gradient_sync(config, ranks, model)
     sums = sync.sum_gradients(shards, partial(_backward, config, ranks.device, pairs, plan, tokens))
-    if sums.failures:
+    if sums.too_large is not None or (ranks.world_size > 1 and sums.totals[FAILURES]):
         optimizer.zero_grad()
         raise out_of_memory(step, sums.too_large)
     clear_start_gradient(model)
-    norm = clip(gradients_of(model), config.train.max_gradient_norm)
+    gradients = gradients_of(model)
+    norm, loss, nll, splits, _ = _read(torch.nn.utils.get_total_norm(gradients), sums.totals)
+    clip(gradients, norm, config.train.max_gradient_norm)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
-    finite = bool(np.isfinite([norm, sums.loss]).all())
+    finite = bool(np.isfinite([norm, loss]).all())
     if finite:
         set_learning_rate(optimizer, rate)
         optimizer.step()
     optimizer.zero_grad()
-    return StepResult(sums.loss, sums.nll, tokens, rate, norm, not finite, int(sums.splits))
+    return StepResult(loss, nll, tokens, rate, norm, not finite, int(splits))
 
 
 def make_gradient_sync(
@@ -169,12 +172,16 @@ def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torc
         )
 
 
-def clip(gradients: list[Tensor], max_norm: float) -> float:
-    """Scale gradients down to the joint norm `max_norm`, unless it is 0; the norm before that."""
-    norm = float(torch.nn.utils.get_total_norm(gradients))
+def _read(norm: Tensor, totals: Tensor) -> list[float]:
+    """The numbers of both tensors; on a single GPU, the CPU waits for it only here in a step."""
+    numbers = torch.cat([norm.reshape(1), totals.to(norm.device)]).tolist()
+    return [float(number) for number in numbers]
+
+
+def clip(gradients: list[Tensor], norm: float, max_norm: float) -> None:
+    """Scale gradients of the joint norm `norm` down to `max_norm`, unless that is 0."""
     if 0.0 < max_norm < norm:
         foreach_mul_(gradients, max_norm / norm)
-    return norm
 
 
 def start_id(model: ModelConfig) -> int:

@@ -211,10 +211,29 @@ def test_a_step_with_an_infinite_loss_is_skipped(setting, monkeypatch):
 
 def test_clip_scales_all_gradients_together():
     gradients = [torch.tensor([3.0]), torch.tensor([4.0])]
-    assert clip(gradients, 1.0) == pytest.approx(5.0)
+    clip(gradients, 5.0, 1.0)
     assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
-    assert clip(gradients, 0.0) == pytest.approx(1.0)
-    assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
+    for norm, most in ((1.0, 0.0), (1.0, 2.0)):
+        clip(gradients, norm, most)
+        assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
+
+
+def test_a_step_reads_its_numbers_at_once(setting, monkeypatch):
+    """On a GPU each reading is a time in which it has nothing to do."""
+    _, (expected,) = run_steps(setting, 1)
+    numbers = []
+    real = torch.Tensor.tolist
+    monkeypatch.setattr(
+        torch.Tensor, "tolist", lambda self: numbers.append(len(self)) or real(self)
+    )
+    monkeypatch.setattr(
+        torch.Tensor, "__float__", lambda _: pytest.fail("a number is read by itself")
+    )
+    monkeypatch.setattr(torch.Tensor, "item", lambda _: pytest.fail("a number is read by itself"))
+    _, (found,) = run_steps(setting, 1)
+    assert found == expected
+    # Norm, loss, negative log-likelihood, splits and failures.
+    assert [count for count in numbers if count == 5] == [5]
 
 
 def test_bf16_is_close_to_float32(setting):

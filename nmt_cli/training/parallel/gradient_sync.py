@@ -24,17 +24,19 @@ BUCKET_BYTES = 25 << 20
 STAGES = {"encoder": 1, "encoder_norm": 1, "embedding": 2, "positions": 2, "tgt_positions": 2}
 
 
+# Where the number of failed ranks is in the totals of a step.
+FAILURES = 3
+
+
 class StepSums(NamedTuple):
     """Sums over all ranks in one step.
 
-    loss, nll: over target tokens; splits: shards that were split; failures: ranks on which a single
-    pair did not fit into memory; too_large: that pair, if it was on this rank.
+    totals: (4,), loss and nll over target tokens, how many shards were split, and on how many ranks
+    a single pair did not fit into memory; they are not read before they are needed, because on a
+    GPU the CPU would wait for them. too_large: that pair, if it was on this rank.
     """
 
-    loss: float
-    nll: float
-    splits: float = 0.0
-    failures: float = 0.0
+    totals: Tensor
     too_large: int | None = None
 
 
@@ -116,8 +118,7 @@ class BucketedGradientSync:
         )
         too_large = accumulated.too_large
         flags = accumulated.sums.new_tensor([accumulated.splits, too_large is not None])
-        loss, nll, splits, failures = self.finish(torch.cat([accumulated.sums, flags]))
-        return StepSums(loss, nll, splits, failures, too_large)
+        return StepSums(self.finish(torch.cat([accumulated.sums, flags])), too_large)
 
     @contextmanager
     def last_shard(self) -> Iterator[None]:
@@ -136,19 +137,19 @@ class BucketedGradientSync:
         finally:
             self._sends_when_ready = False
 
-    def finish(self, sums: Tensor) -> list[float]:
+    def finish(self, sums: Tensor) -> Tensor:
         """Replace every gradient by its sum over all ranks; returns those of `sums`, a vector.
 
         Raises LostRankError when another rank does not answer.
         """
         if not self._buckets:
-            return [float(value) for value in sums.tolist()]
+            return sums
         *totals, resends = self._end_round(sums)
         if resends:
             self._end_round(sums)
         for bucket in self._buckets:
             bucket.assign_gradients()
-        return totals
+        return torch.tensor(totals, dtype=sums.dtype)
 
     def _end_round(self, sums: Tensor) -> list[float]:
         """Send the remaining buckets and wait for all; the sums, and how many ranks must resend."""

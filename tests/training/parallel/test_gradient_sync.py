@@ -273,7 +273,7 @@ def test_a_weight_without_a_gradient_delays_no_bucket():
             # The first bucket is of the second layer, which is not used.
             (model[0](torch.full((1, 2), 1.0 + ranks.rank)).sum()).backward()
         sums = gradient_sync.finish(torch.tensor([1.0, float(ranks.rank)]))
-        return sums, [weight.grad.tolist() for weight in model.parameters()]
+        return sums.tolist(), [weight.grad.tolist() for weight in model.parameters()]
 
     for outcome in in_ranks(work):
         assert outcome.result == ([2.0, 1.0], [[[3.0] * 2] * 2, [[0.0] * 2] * 2])
@@ -285,7 +285,7 @@ def test_a_single_rank_keeps_its_gradient_tensors():
     with gradient_sync.last_shard():
         model(torch.ones(1, 2)).sum().backward()
     before = [weight.grad for weight in model.parameters()]
-    assert gradient_sync.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
+    assert gradient_sync.finish(torch.tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
     assert all(
         weight.grad is gradient for weight, gradient in zip(model.parameters(), before, strict=True)
     )
