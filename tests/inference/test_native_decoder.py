@@ -20,7 +20,7 @@ from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
 from nmt_cli.inference.native.linear import PRECISIONS, Kernels
-from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.model import EncodedSources, NativeModel
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.reference import ReferenceDecoder
@@ -276,6 +276,32 @@ def test_narrow_weights_give_nearly_equal_scores(
             assert found[0].score == pytest.approx(expected[0].score, abs=error)
     assert fastest_engine(model, None, precision).notice
     assert not fastest_engine(model, kernel_cache, "int8").notice
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_sentences_are_encoded_in_groups_as_alone(kernels, make_model, threads, count) -> None:
+    """Groups have up to 512 tokens, or one longer sentence."""
+    model = native_model(some_model(make_model), kernels)
+    lengths = np.array([600, 300, 212, 1, 5, 511, 2, 40])
+    ids = np.random.default_rng(3).integers(4, 330, lengths.sum())
+    together = views(model, model.encode(ids, lengths, count), len(ids))
+    begin = 0
+    for length in lengths.tolist():
+        own = np.ascontiguousarray(ids[begin : begin + length])
+        alone = views(model, model.encode(own, np.array([length]), count), length)
+        for found, expected in zip(together, alone, strict=True):
+            assert np.array_equal(found[:, :, begin : begin + length], expected)
+        begin += length
+
+
+def views(model: NativeModel, sources: EncodedSources, tokens: int) -> list[np.ndarray]:
+    """Keys and values, (decoder layers, heads, tokens, width)."""
+    layers, heads = len(model.decoder_stack.memory), model.config.heads
+    shapes = [(layers, heads, tokens, width) for width in (model.d_k, model.d_v)]
+    parts = np.split(sources.memory, [np.prod(shapes[0])])
+    return [
+        part[: np.prod(shape)].reshape(shape) for part, shape in zip(parts, shapes, strict=True)
+    ]
 
 
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:

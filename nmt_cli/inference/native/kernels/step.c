@@ -15,9 +15,15 @@ typedef struct {
     const state *state;
 } pass_task;
 
+/* Sentences are encoded in groups of so many tokens, or one longer sentence: more do not make the
+   products faster, and would need more room. */
+static const int64_t ENCODED_TOGETHER = 512;
+
+/* begin: the first token of the group. */
 typedef struct {
     pass_task pass;
     const encoding *encoding;
+    int64_t begin;
 } encode_task;
 
 static void multiply(const pass_worker *w, const linear *l, const float *x, float *out,
@@ -203,7 +209,8 @@ static void decode(const worker *own, void *argument) {
 }
 
 /* Keys and values of the encoder's output for a layer of the decoder, by heads. */
-static void keep_memory(const pass_worker *w, const encoding *e, int64_t layer) {
+static void keep_memory(const pass_worker *w, const encode_task *task, int64_t layer) {
+    const encoding *e = task->encoding;
     const model *m = w->model;
     const float *joined = w->state->joined;
     const int64_t key_width = m->heads * m->d_k, width = key_width + m->heads * m->d_v;
@@ -211,7 +218,7 @@ static void keep_memory(const pass_worker *w, const encoding *e, int64_t layer) 
     multiply(w, e->memory + layer, w->state->normed, w->state->joined, 0);
     find_rows(w, &first, &last);
     for (int64_t head = 0; head < m->heads; head++) {
-        const int64_t begin = (layer * m->heads + head) * e->tokens;
+        const int64_t begin = (layer * m->heads + head) * e->tokens + task->begin;
         for (int64_t row = first; row < last; row++) {
             const float *key = joined + row * width + head * m->d_k;
             const float *value = joined + row * width + key_width + head * m->d_v;
@@ -229,11 +236,11 @@ static void encode(const worker *own, void *argument) {
     int64_t first, last;
     find_rows(&w, &first, &last);
     for (int64_t row = first; row < last; row++)
-        embed_row(&w, row, task->encoding->ids[row], s->positions[row]);
+        embed_row(&w, row, task->encoding->ids[task->begin + row], s->positions[row]);
     barrier(&w.worker);
     for (int64_t index = 0; index < w.model->depth; index++) pass_encoder_layer(&w, index);
     for (int64_t layer = 0; layer < task->encoding->layers; layer++)
-        keep_memory(&w, task->encoding, layer);
+        keep_memory(&w, task, layer);
 }
 
 static void compute_all_logits(const worker *own, void *argument) {
@@ -292,9 +299,22 @@ static void *take(char **room, int64_t size) {
     return from;
 }
 
+/* The tokens of the group that begins with this sentence; moves to the next group. */
+static int64_t next_group(const encoding *e, int64_t *sentence) {
+    int64_t tokens = e->lengths[(*sentence)++];
+    while (*sentence < e->sentences && tokens + e->lengths[*sentence] <= ENCODED_TOGETHER)
+        tokens += e->lengths[(*sentence)++];
+    return tokens;
+}
+
 /* Lay out the room of an encoding, from a cache line on; returns its end. */
 static char *lay_out_encoding(const model *m, const encoding *e, char *room, state *s) {
-    const int64_t rows = e->tokens, inner = m->d_ff * (m->gated ? 2 : 1);
+    const int64_t inner = m->d_ff * (m->gated ? 2 : 1);
+    int64_t rows = 0;
+    for (int64_t sentence = 0; sentence < e->sentences;) {
+        const int64_t tokens = next_group(e, &sentence);
+        if (tokens > rows) rows = tokens;
+    }
     s->x = take(&room, rows * m->d_model);
     s->normed = take(&room, rows * m->d_model);
     s->sublayer_output = take(&room, rows * m->d_model);
@@ -317,16 +337,15 @@ int64_t nmt_encode_bytes(const model *m, const encoding *e) {
     return lay_out_encoding(m, e, begin, &s) - begin;
 }
 
-/* Run the encoder, and project its output to the keys and values of each layer of the decoder.
-   Returns 0 where the processor has no kernels of so many lanes. */
-int64_t nmt_encode(int64_t lanes, const model *m, const encoding *e) {
-    state s = {.busy = e->tokens, .beam = 1, .threads = e->threads, .longest = e->longest};
-    encode_task task = {{find_kernels((int)lanes), m, &s}, e};
-    if (!task.pass.kernels) return 0;
+/* Encode the sentences [first, last), which have `tokens` tokens from `begin` on. */
+static void encode_group(const model *m, const encoding *e, const kernels *kernels, int64_t first,
+                         int64_t last, int64_t begin, int64_t tokens) {
+    state s = {.busy = tokens, .beam = 1, .threads = e->threads, .longest = e->longest};
+    encode_task task = {{kernels, m, &s}, e, begin};
     lay_out_encoding(m, e, e->room, &s);
     int64_t *starts = (int64_t *)s.starts, *ends = (int64_t *)s.ends, row = 0;
     int64_t *positions = (int64_t *)s.positions;
-    for (int64_t i = 0; i < e->sentences; i++)
+    for (int64_t i = first; i < last; i++)
         for (int64_t start = row, t = 0; t < e->lengths[i]; t++, row++) {
             starts[row] = start;
             ends[row] = start + e->lengths[i];
@@ -334,5 +353,17 @@ int64_t nmt_encode(int64_t lanes, const model *m, const encoding *e) {
         }
     const int64_t useful_threads = s.busy * m->d_model * m->depth * m->d_ff / MIN_WORK_PER_THREAD;
     run_parallel(s.threads < useful_threads ? s.threads : useful_threads, encode, &task);
+}
+
+/* Run the encoder, and project its output to the keys and values of each layer of the decoder.
+   Returns 0 where the processor has no kernels of so many lanes. */
+int64_t nmt_encode(int64_t lanes, const model *m, const encoding *e) {
+    const kernels *kernels = find_kernels((int)lanes);
+    if (!kernels) return 0;
+    for (int64_t first = 0, last = 0, begin = 0; first < e->sentences; first = last) {
+        const int64_t tokens = next_group(e, &last);
+        encode_group(m, e, kernels, first, last, begin, tokens);
+        begin += tokens;
+    }
     return 1;
 }
