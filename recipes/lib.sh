@@ -22,7 +22,7 @@ enter_project() {
   test_tgt=$(data_file "$test.$tgt")
   mkdir -p "$work"
   cd "$work"
-  [ -f nmt.toml ] || nmt init --src-lang "$src" --tgt-lang "$tgt" --preset paper-small \
+  [ -f nmt.toml ] || nmt init --quiet --src-lang "$src" --tgt-lang "$tgt" --preset paper-small \
     --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" \
     --test "$test_src" "$test_tgt"
 }

@@ -14,7 +14,7 @@ parse_and_score() {
   done
   mkdir -p "$work"
   cd "$work"
-  [ -f nmt.toml ] || nmt init --src-lang words --tgt-lang brackets --preset base \
+  [ -f nmt.toml ] || nmt init --quiet --src-lang words --tgt-lang brackets --preset base \
     --train data/train.words data/train.brackets --valid data/dev.words data/dev.brackets
   # Word-pieces keep each bracket whole; BPE would cut `(NP` in two. Trees are longer than their
   # sentences, and a word like "Abstract" is a sentence here. Checks of translations do not apply.

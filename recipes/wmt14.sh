@@ -18,7 +18,7 @@ wmt14() {
   trap 'rmdir data "$PWD" 2>/dev/null || true' EXIT
   get_text
   trap - EXIT
-  [ -f nmt.toml ] || nmt init --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
+  [ -f nmt.toml ] || nmt init --quiet --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
     --valid data/newstest2013.en "data/newstest2013.$tgt" \
     --test data/newstest2014.en "data/newstest2014.$tgt"
   nmt prepare --out "$corpus" "${subwords[@]}" --json >prepare.json
