@@ -6,6 +6,7 @@
 
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
 static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
+static const int64_t WEIGHT_BYTES[] = {[FLOAT32] = 4, [BF16] = 2, [INT8] = 1};
 /* With fewer rows a thread waits for memory, since each thread reads all weights. */
 static const int64_t MIN_ROWS_PER_THREAD = 32;
 
@@ -159,18 +160,26 @@ static pass_worker make_worker(const worker *own, const pass_task *task) {
     return w;
 }
 
+/* How many threads have enough work. To read a byte of a weight takes about as long as to multiply it
+   with a row. */
+static int64_t find_useful_threads(int64_t threads, int64_t rows, int64_t weights, int64_t kind) {
+    const int64_t work = weights * (rows > WEIGHT_BYTES[kind] ? rows : WEIGHT_BYTES[kind]);
+    const int64_t useful = work / MIN_WORK_PER_THREAD;
+    return threads < useful ? threads : useful;
+}
+
 /* Whether several threads compute a layer sooner than one: they meet at a barrier after every
    product, which takes microseconds. A product takes as long as its arithmetic, or as reading its
    weights from memory. */
 static int sharing_pays(const layer *l, int64_t rows) {
-    static const double BYTES[] = {4, 2, 1}, NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
+    static const double NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
     static const double BARRIERS = 12, MICROSECONDS_BETWEEN = 50;
     const linear *products[] = {&l->joined, &l->output, &l->query, &l->cross_output, &l->inner,
                                 &l->outer};
     double weights = 0;
     for (int i = 0; i < 6; i++) weights += (double)products[i]->inputs * products[i]->outputs;
     const double computed = weights * rows / NUMBERS_A_MICROSECOND;
-    const double read = weights * BYTES[l->joined.kind] / BYTES_A_MICROSECOND;
+    const double read = weights * (double)WEIGHT_BYTES[l->joined.kind] / BYTES_A_MICROSECOND;
     return (computed > read ? computed : read) > BARRIERS * MICROSECONDS_BETWEEN;
 }
 
@@ -277,9 +286,9 @@ int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     pass_task task = {find_kernels((int)lanes), m, s};
     if (!task.kernels) return 0;
     for (int64_t i = 0; i < s->busy; i++) update_ancestors(s, s->slots[i]);
-    const int64_t size = s->busy * s->beam * m->d_model * (s->widest + m->depth * m->d_ff);
-    const int64_t useful_threads = size / MIN_WORK_PER_THREAD;
-    run_parallel(s->threads < useful_threads ? s->threads : useful_threads, decode, &task);
+    const int64_t weights = m->d_model * (s->widest + m->depth * m->d_ff);
+    run_parallel(find_useful_threads(s->threads, s->busy * s->beam, weights, m->head.kind), decode,
+                 &task);
     for (int64_t i = 0; i < s->busy; i++) s->lengths[s->slots[i]]++;
     return 1;
 }
@@ -351,8 +360,8 @@ static void encode_group(const model *m, const encoding *e, const kernels *kerne
             ends[row] = start + e->lengths[i];
             positions[row] = t;
         }
-    const int64_t useful_threads = s.busy * m->d_model * m->depth * m->d_ff / MIN_WORK_PER_THREAD;
-    run_parallel(s.threads < useful_threads ? s.threads : useful_threads, encode, &task);
+    const int64_t weights = m->d_model * m->depth * m->d_ff;
+    run_parallel(find_useful_threads(s.threads, s.busy, weights, m->head.kind), encode, &task);
 }
 
 /* Run the encoder, and project its output to the keys and values of each layer of the decoder.
