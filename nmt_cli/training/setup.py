@@ -1,5 +1,6 @@
 """Before the first step: complete the settings, and create or check the model directory."""
 
+import json
 import os
 import shlex
 import shutil
@@ -131,7 +132,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     if differing:
         shown = [
             _other_start(config, was_random=not earlier[key]) if key == "train.init_sha256"
-            else f"{key} was {earlier[key]!r}, now {now[key]!r}"
+            else f"{key} was {_shown(earlier[key])}, now {_shown(now[key])}"
             for key in differing
         ]  # fmt: skip
         raise ConfigError(
@@ -139,6 +140,11 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             _way_back({key: earlier[key] for key in differing}),
         )
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def _shown(value: object) -> str:
+    """A value as a project file has it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def changed_schedule(config: Config, out: Path) -> str:

@@ -293,6 +293,21 @@ def test_values_with_another_separator_are_refused_with_the_conversion(
     )
 
 
+def test_json_lines_are_refused_with_the_conversion(folder, capsys):
+    rows = [{"id": n, "src": f"red\t{n}, house", "tgt": f'ROT "é", {n}; HAUS'} for n in range(200)]
+    path = folder / "my pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    assert main(["prepare", "--train-tsv", "my pairs.jsonl", *SMALL]) == 65
+    err = capsys.readouterr().err
+    assert "`my pairs.jsonl` looks like JSON lines; nmt reads tab-separated values" in err
+    command = err.split("with `src` as source and `tgt` as target: ")[1].splitlines()[0]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert (folder / "my pairs.tsv").read_text("utf-8") == "".join(
+        f'red {n}, house\tROT "é", {n}; HAUS\n' for n in range(200)
+    )
+
+
 @pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
 def test_tsv_header_is_dropped_with_a_note(folder, capsys, header):
     path = folder / "pairs.tsv"

@@ -281,6 +281,20 @@ class TestFilesInOtherLanguages:
         assert main(["init", *given, "--src-lang", "xx", "--tgt-lang", "yy"]) == 65
         assert "look like each other's side of the training text" in capsys.readouterr().err
 
+    def test_right_validation_files_are_not_blamed_for_swapped_training_files(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name, repeated in (("a", 4), ("b", 1)):
+            swapped = (GERMAN, ENGLISH) if name == "a" else (ENGLISH, GERMAN)
+            for side, text in zip((1, 2), swapped, strict=True):
+                lines = "".join(f"{text} {n}.\n" for n in range(150))
+                (folder / f"{name}{side}").write_text(lines * repeated)
+        given = ["--train", "a1", "a2", "--valid", "b1", "b2", "--src-lang", "en"]
+        assert main(["init", *given, "--tgt-lang", "de"]) == 65
+        err = capsys.readouterr().err
+        assert "the training text `a1` and `a2` is in de and en\n" in err
+        assert "hint: --train a2 a1\n" in err
+
     def test_one_file_in_another_language_is_a_warning(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -328,3 +342,14 @@ class TestTables:
 def test_option_in_place_of_a_file_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prepare", "--train", "train.en", "--out", "c2"]) == 2
     assert "--train takes two files, the source and its translation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_table_given_as_a_pair_of_files_leads_to_its_own_option(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--train", "pairs.en-de.tsv", "--valid-split", "9"]) == 2
+    assert "hint: a TSV file has both sides: --train-tsv pairs.en-de.tsv" in capsys.readouterr().err
+    # There is no option of this name.
+    assert main(["score", "--pairs", "pairs.tsv", "--each"]) == 2
+    assert "-tsv" not in capsys.readouterr().err

@@ -21,12 +21,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import (
-    SEPARATORS,
-    conversion_to_tsv,
-    separator_of,
-    two_columns_command,
-)
+from nmt_cli.data.text.tables import other_format, two_columns_command
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -301,12 +296,13 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
-        separator = separator_of(self._rows_without_tab, self.src.name)
-        if columns == 1 and separator:
+        found = other_format(self._rows_without_tab, self.src.name) if columns == 1 else None
+        if found:
+            kind, hint = found
             return DataError(
-                f"`{self.src.name}` looks like values separated by {SEPARATORS[separator]}; "
-                "nmt reads tab-separated values: one pair per line, as source, tab, target",
-                f"convert it: {conversion_to_tsv(self.src.name, separator)}",
+                f"`{self.src.name}` looks like {kind}; nmt reads tab-separated values: one pair "
+                "per line, as source, tab, target",
+                hint,
             )
         hint = "each line must be: source, tab, target"
         if columns > 2:

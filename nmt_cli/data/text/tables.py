@@ -1,8 +1,9 @@
 """Recognises tables that are not TSV, and header rows.
 
-Names the command that converts values separated by commas or semicolons to TSV.
+Names the command that converts values separated by commas or semicolons, or JSON lines, to TSV.
 """
 
+import json
 import shlex
 from collections.abc import Sequence
 
@@ -26,6 +27,23 @@ _HEADINGS = {
 }  # fmt: skip
 
 
+def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
+    """Return what a file looks like whose `rows` contain no tab, and a hint that converts it.
+
+    None if it is neither JSON lines nor a table with another separator.
+    """
+    fields = json_fields(rows)
+    if fields:
+        src, tgt = fields
+        command = json_to_tsv(name, fields)
+        return "JSON lines", f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
+    separator = separator_of(rows, name)
+    if separator:
+        kind = f"values separated by {SEPARATORS[separator]}"
+        return kind, f"convert it: {conversion_to_tsv(name, separator)}"
+    return None
+
+
 def separator_of(rows: Sequence[str], name: str) -> str:
     """Return the separator of `rows`, which contain no tab, or "" if it is not known."""
     if len(rows) < MIN_ROWS and not name.lower().endswith(_CSV):
@@ -47,6 +65,37 @@ def conversion_to_tsv(name: str, separator: str) -> str:
     )
     stem = name.removesuffix(".csv")
     return f"python3 -c {shlex.quote(program)} < {shlex.quote(name)} > {shlex.quote(stem + '.tsv')}"
+
+
+def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two fields with texts if `rows` are JSON lines, else None.
+
+    >>> json_fields(['{"id": 1, "en": "A dog.", "de": "Ein Hund."}'])
+    ('en', 'de')
+    >>> json_fields(['{"en": "A dog."}']), json_fields(["A dog."]), json_fields([])
+    (None, None, None)
+    """
+    objects = []
+    for row in rows:
+        try:
+            objects.append(json.loads(row))
+        except (ValueError, RecursionError):
+            return None
+    if not objects or not all(isinstance(fields, dict) for fields in objects):
+        return None
+    names = [name for name, value in objects[0].items() if isinstance(value, str)]
+    return (names[0], names[1]) if len(names) >= 2 else None
+
+
+def json_to_tsv(name: str, fields: tuple[str, str]) -> str:
+    """Return the command that converts two fields of a file of JSON lines to TSV."""
+    program = (
+        'import json, sys; [print(*(" ".join(row[key].split()) for key in sys.argv[1:]), '
+        'sep="\\t") for row in map(json.loads, sys.stdin)]'
+    )
+    stem = name.removesuffix(".jsonl")
+    command = ["python3", "-c", program, *fields]
+    return f"{shlex.join(command)} < {shlex.quote(name)} > {shlex.quote(stem + '.tsv')}"
 
 
 def two_columns_command(name: str) -> str:
