@@ -40,14 +40,17 @@ def make_streams(
 ) -> Streams:
     """Random streams of sentences with these lengths, as that kind of attention gets them."""
     sides = _sides(src, tgt, kind)
-    segments = [Segments.from_lengths(side).to(setup.device) for side in sides]
+    query_segments = Segments.from_lengths(sides[0], other=sides[1]).to(setup.device)
+    key_segments = query_segments
+    if kind == "cross":
+        key_segments = Segments.from_lengths(sides[1], other=sides[0]).to(setup.device)
     query, key = (int(side.sum()) for side in sides)
     sizes = (query, key, key, query)
     streams = [torch.randn(size, heads, d_k, device=setup.device) for size in sizes]
     # Keys and queries of a trained model lie side by side in one product's output.
     narrow = [stream.to(setup.dtype) for stream in streams]
     return Streams(
-        narrow[0], narrow[1], narrow[2], narrow[3], segments[0], segments[1], kind == "decoder"
+        narrow[0], narrow[1], narrow[2], narrow[3], query_segments, key_segments, kind == "decoder"
     )
 
 
@@ -124,15 +127,16 @@ def _tile_time(
     setup: Setup, size: int, warps: int, sides: tuple[np.ndarray, np.ndarray], streams: Streams
 ) -> Json:
     """As `_attention_time`, of tiles of `size` tokens that `warps` warps compute each."""
-    tables = [tile_table(side, int(side.sum()), size).to(setup.device) for side in sides]
+    tables = [
+        tile_table(side, int(side.sum()), size, other)[1].to(setup.device)
+        for side, other in (sides, sides[::-1])
+    ]
     chosen = tiles._constants
 
     def in_tiles(*given: Any, causal: bool) -> Tensor:
-        *inputs, queries, keys = given
         return tiles.tile_attention_function(
-            *inputs, (tables[0], tables[1]), (queries.offsets, keys.offsets), causal=causal,
-            size=size,
-        )  # fmt: skip
+            *given[:3], (tables[0], tables[1]), causal=causal, size=size
+        )
 
     with mock.patch.object(
         tiles, "_constants", lambda *given: {**chosen(*given), "num_warps": warps}
