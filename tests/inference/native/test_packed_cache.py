@@ -13,9 +13,9 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli import model_weights
 from nmt_cli.errors import DataError
-from nmt_cli.inference.native import packed_cache
 from nmt_cli.inference.native.linear import PRECISIONS
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing import packed_cache
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.model_dir import save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import WEIGHTS
