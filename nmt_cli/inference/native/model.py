@@ -116,5 +116,4 @@ class NativeModel:
         self.rooms.give_back(room)
         if not completed:
             raise RuntimeError(f"no kernels of {kernels.lanes} lanes here")
-        self.require_embeddings()
         return EncodedSources(memory, keys, values)
