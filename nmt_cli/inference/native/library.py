@@ -14,7 +14,7 @@ SOURCES = Sources(
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
             "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
-            "step.c", "attention.c", "output.c", "head.c",
+            "step.c", "attention.c", "output.c", "head.c", "pack.c",
         ),
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },
@@ -24,6 +24,8 @@ SOURCES = Sources(
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,
         ),
+        "nmt_pack": (_POINTER,),
+        "nmt_copy_outputs": (_POINTER, _POINTER, _INTEGER, _INTEGER, _INTEGER, _POINTER),
         "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
         "nmt_step": (_INTEGER, _POINTER, _POINTER),
         "nmt_encode_bytes": (_POINTER, _POINTER),

@@ -2,6 +2,9 @@
    thread takes rows of its own; where these would be few, the threads divide the outputs of every
    product, and the rows in the operations between products. */
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "step.h"
 
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
@@ -36,8 +39,28 @@ static void multiply(const pass_worker *w, const linear *l, const float *x, floa
     barrier(&w->worker);
 }
 
+/* Read the embedding of a word from its file. A row that is not there is one of zeros. */
+static void read_row(const model *m, int64_t id, float *to) {
+    const int64_t size = sizeof(float) * m->d_model, begin = m->embedding_begin + id * size;
+    for (int64_t done = 0, count; done < size; done += count) {
+        count = pread((int)m->embedding_file, (char *)to + done, size - done, begin + done);
+        if (count > 0) continue;
+        if (count < 0 && errno == EINTR) {
+            count = 0;
+            continue;
+        }
+        __atomic_store_n(m->unreadable, 1, __ATOMIC_RELAXED);
+        memset(to, 0, size);
+        return;
+    }
+}
+
 /* Copy the embedding of a word. */
 static void look_up(const model *m, int64_t id, float *to) {
+    if (!m->embedding) {
+        read_row(m, id, to);
+        return;
+    }
     if (!m->embedded_in_panels) {
         memcpy(to, m->embedding + id * m->d_model, sizeof(float) * m->d_model);
         return;
