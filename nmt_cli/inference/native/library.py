@@ -46,6 +46,11 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
     return library.load_library(cache, SOURCES)
 
 
+def may_load() -> bool:
+    """Whether there is a library, or a C compiler to make it with."""
+    return library.may_load(SOURCES)
+
+
 def must_compile(cache: Path) -> bool:
     """Whether `load_library` will have to compile, which takes a few seconds."""
     return library.must_compile(cache, SOURCES)

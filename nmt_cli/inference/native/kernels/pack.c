@@ -1,7 +1,5 @@
-/* Rounds weights and lays them out in panels, as `linear` describes. The bytes are the same on
-   every processor.
-
-   One thread does it: it takes less time than to read the weights, and to compare their checksum. */
+/* Rounds weights and lays them out in panels, as `linear` describes. The bytes are the same on every
+   processor. One thread does it: reading the weights takes longer. */
 
 #include "kernels.h"
 
@@ -29,10 +27,10 @@ static uint32_t bits_of(float value) {
 }
 
 /* Round to the nearest bf16, of two the even one. */
-static void round_bf16(const float *from, int64_t count, uint16_t *to) {
+static void round_bf16(const float *from, int64_t count, half *to) {
     for (int64_t i = 0; i < count; i++) {
         const uint32_t bits = bits_of(from[i]);
-        to[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        to[i] = (half)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
     }
 }
 
@@ -72,24 +70,29 @@ static int32_t round_int8(const float *from, int64_t count, float scale, int8_t 
     return total;
 }
 
-/* Write `count` units of each of the rows, which are COLUMNS units long, into the places from `place` on
-   of each line of a panel; and copy a row of `count` units from a place of a panel to another one. */
-#define LAYOUT(unit)                                                                              \
-    static void lay_out_##unit##s(const unit *rows, int64_t count, int64_t place, int64_t places,    \
-                               unit *to) {                                                        \
+/* lay_out: write `count` units of each of the rows, which are COLUMNS units long, into the places
+   from `place` on of each line of a panel. copy: fill a panel of `count` lines with these outputs. */
+#define LAYOUT(unit, lay_out, copy)                                                               \
+    static void lay_out(const unit *rows, int64_t count, int64_t place, int64_t places,           \
+                        unit *to) {                                                               \
         if (places == PANEL) {                                                                    \
             for (int64_t i = 0; i < count; i++)                                                   \
                 for (int64_t r = 0; r < PANEL; r++) to[i * PANEL + r] = rows[r * COLUMNS + i];    \
             return;                                                                               \
         }                                                                                         \
         for (int64_t r = 0; r < places; r++)                                                      \
-            for (int64_t i = 0; i < count; i++) to[i * PANEL + place + r] = rows[r * COLUMNS + i]; \
+            for (int64_t i = 0; i < count; i++)                                                   \
+                to[i * PANEL + place + r] = rows[r * COLUMNS + i];                                \
     }                                                                                             \
-    static void copy_##unit##s(const unit *from, int64_t count, unit *to) {                          \
-        for (int64_t i = 0; i < count; i++) to[i * PANEL] = from[i * PANEL];                      \
+    static void copy(const unit *packed, const int64_t *outputs, int64_t count, unit *to) {       \
+        const unit *from[PANEL];                                                                  \
+        for (int64_t r = 0; r < PANEL; r++)                                                       \
+            from[r] = packed + outputs[r] / PANEL * count * PANEL + outputs[r] % PANEL;           \
+        for (int64_t i = 0; i < count * PANEL; i += PANEL)                                        \
+            for (int64_t r = 0; r < PANEL; r++) to[i + r] = from[r][i];                           \
     }
-LAYOUT(word)
-LAYOUT(half)
+LAYOUT(word, lay_out_words, copy_words)
+LAYOUT(half, lay_out_halves, copy_halves)
 
 /* Convert `count` weights of a row to units. scale, total: of INT8. */
 static void convert(int64_t kind, const float *from, int64_t count, float scale, int32_t *total,
@@ -119,7 +122,7 @@ static void pack_panel(const packing *p, const float *weight, int64_t output, in
                     (char *)part + r * COLUMNS * bytes);
         char *to = (char *)p->packed + (panel * units + unit) * PANEL * bytes;
         const int64_t lines = (count + together - 1) / together;
-        if (bytes == 2) lay_out_halfs((half *)part, lines, place, rows, (half *)to);
+        if (bytes == 2) lay_out_halves((half *)part, lines, place, rows, (half *)to);
         else lay_out_words((word *)part, lines, place, rows, (word *)to);
     }
     if (!p->scales) return;
@@ -137,17 +140,13 @@ int64_t nmt_pack(const packing *p) {
     return 1;
 }
 
-/* Copy these outputs of packed weights, (panels, units, PANEL) numbers of 2 or 4 bytes, to panels in
-   this order. */
+/* Copy these outputs of packed weights, (panels, units, PANEL) numbers of 2 or 4 bytes, to panels
+   in this order. count: a multiple of PANEL. */
 int64_t nmt_copy_outputs(const void *packed, const int64_t *outputs, int64_t count, int64_t units,
                          int64_t bytes, void *to) {
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t line = units * PANEL, output = outputs[i];
-        const int64_t from_place = output / PANEL * line + output % PANEL;
-        const int64_t to_place = i / PANEL * line + i % PANEL;
-        if (bytes == 2)
-            copy_halfs((const half *)packed + from_place, units, (half *)to + to_place);
-        else copy_words((const word *)packed + from_place, units, (word *)to + to_place);
+    for (int64_t i = 0; i < count; i += PANEL) {
+        if (bytes == 2) copy_halves(packed, outputs + i, units, (half *)to + i * units);
+        else copy_words(packed, outputs + i, units, (word *)to + i * units);
     }
     return 1;
 }

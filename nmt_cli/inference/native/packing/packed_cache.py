@@ -38,6 +38,10 @@ class PackedCache:
         self._path = folder
         self._reading: Future[Content] | None = None
 
+    def has(self, digest: str) -> bool:
+        """Whether there is a file of what was packed from weights with this SHA-256."""
+        return self._path_of(digest).is_file()
+
     def begin(self, digest: str) -> bool:
         """Begin to read what was packed from weights with this SHA-256; False if there is nothing.
 
