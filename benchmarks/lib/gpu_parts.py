@@ -73,8 +73,7 @@ def machine(setup: Setup, facts: Json) -> None:
 
 def _model_products(setup: Setup, preset: str) -> Json:
     """FLOP/s of each product (rows, in, out) of a layer and of the head, and of its two slopes."""
-    config = setup.config(preset)
-    model, rows = config.model, config.train.batch_tokens
+    model, rows = setup.config(preset).model, setup.pass_tokens(preset)
     shapes = {
         "query, key, value": (model.d_model, 3 * model.d_model),
         "attention output": (model.d_model, model.d_model),
@@ -160,9 +159,13 @@ def _attention_time(setup: Setup, backend: Callable[..., Tensor], streams: Strea
 
 
 def loss_head(setup: Setup, facts: Json) -> None:
-    """Milliseconds, forward and backward, of the output layer with its loss in several forms."""
+    """Milliseconds, forward and backward, of the output layer with its loss in several forms.
+
+    For the tokens of one pass, as training computes them.
+    """
     config = setup.config("base")
-    rows, size = config.train.batch_tokens, setup.sizes.vocab_size
+    rows, size = setup.pass_tokens("base"), setup.sizes.vocab_size
+    facts["tokens"] = rows
     hidden = torch.randn(rows, config.model.d_model, device=setup.device)
     weight = torch.randn(size, config.model.d_model, device=setup.device) * 0.05
     targets = torch.randint(size, (rows,), device=setup.device)

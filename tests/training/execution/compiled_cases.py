@@ -17,7 +17,7 @@ from torch import Tensor
 from nmt_cli.batch import Batch, Segments, tile_table
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.packed_plan import PackedPlan
-from nmt_cli.model import attention
+from nmt_cli.model import attention, layers
 from nmt_cli.model.attention import scaled_dot_product_attention
 from nmt_cli.model.backends import dispatch
 from nmt_cli.model.backends.dispatch import use_backend
@@ -207,6 +207,7 @@ def losses_of_a_run(monkeypatch, folder: Path, *, as_on_a_gpu: bool) -> tuple[li
     backend = "tiles" if as_on_a_gpu else "plain"
     monkeypatch.setattr(execution_plan, "_backend", lambda *_: backend)
     monkeypatch.setattr(attention, "joins_projections", lambda _: as_on_a_gpu)
+    monkeypatch.setattr(layers, "fuses_relu", lambda _: as_on_a_gpu)
     monkeypatch.setattr(
         training_run, "compile_hidden", partial(compile_hidden, backend="aot_eager")
     )
@@ -218,8 +219,10 @@ def losses_of_a_run(monkeypatch, folder: Path, *, as_on_a_gpu: bool) -> tuple[li
     return losses, run.model.decoder_layers[0].cross_attention.value.weight.detach()
 
 
+# torch's compiler makes an instance of the class `Function` itself.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_training_path_of_a_gpu_equals_the_plain_one(monkeypatch, tmp_path) -> None:
-    """Tiles (interpreted), joined projections, packed batches and one graph, as a GPU is given."""
+    """Tiles (interpreted), joined projections, fused ReLU, packed batches and one graph."""
     (losses, weight), (expected, expected_weight) = (
         losses_of_a_run(monkeypatch, tmp_path, as_on_a_gpu=yes) for yes in (True, False)
     )
