@@ -20,11 +20,12 @@ from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.boundaries import TargetWords, tokens_with
 from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
 from nmt_cli.translation.markup.placement import Aligned, Placer, merged
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
-from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids, tokens_of
+from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
 # Returns the attention (target ids, source ids) of each pair of source and target ids.
@@ -83,11 +84,11 @@ def locate(text: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]]:
 class Projector:
     """Projects with one model's subwords."""
 
-    def __init__(self, subwords: Subwords, attend: Attend, *, spaced: bool) -> None:
-        """spaced: whether the target language has spaces between words."""
+    def __init__(self, subwords: Subwords, attend: Attend, words: TargetWords) -> None:
+        """words: those of the target language."""
         self._subwords = subwords
         self._attend = attend
-        self._spaced = spaced
+        self._words = words
         self._spellings: tuple[list[bytes], list[bytes]] | None = None
 
     def project(self, jobs: Sequence[Job]) -> list[Projected]:
@@ -107,7 +108,7 @@ class Projector:
         moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
         if moved:
             pieces = at_ends(job.source, words_of(pieces))
-        return Projected(separated(job.source, pieces, spaced=self._spaced), sentences, moved)
+        return Projected(separated(job.source, pieces, spaced=self._words.spaced), sentences, moved)
 
     def _segment(
         self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]
@@ -119,14 +120,14 @@ class Projector:
             return _restored(segment.text, [copy for copy in copies if copy])
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
-        src = _joined_tokens(
+        src = tokens_with(
             source,
             [
                 (begin, begin + len(each.word))
                 for begin, each in zip(begins, stand_ins, strict=True)
             ],
         )
-        tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        tgt = self._words.tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
         matrix = self._matrix(segment, source, src, tgt, attention)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
@@ -179,7 +180,7 @@ class Projector:
         return merged(result)
 
     def _glue(self, piece: Piece) -> str:
-        if not self._spaced:
+        if not self._words.spaced:
             return ""
         return piece.glue or (" " if piece.ends_sentence else "")
 
@@ -253,21 +254,6 @@ def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:
         pieces += [Text(text[end : copy.begin]), Placeholder(copy.raw), Text(copy.ending)]
         end = copy.end
     return merged([*pieces, Text(text[end:])])
-
-
-def _joined_tokens(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
-    """The tokens of a text, where each of these spans is one word."""
-    tokens: list[Token] = []
-    end = 0
-    for begin, after in [*sorted(spans), (len(text), len(text))]:
-        tokens += [
-            Token(end + token.begin, end + token.end, token.is_word)
-            for token in tokens_of(text[end:begin])
-        ]
-        if after > begin:
-            tokens.append(Token(begin, after, is_word=True))
-        end = after
-    return tokens
 
 
 def is_kept(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> bool:

@@ -16,11 +16,11 @@ from nmt_cli.data.markup.inline import (
 )
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
+from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import (
@@ -387,5 +387,5 @@ def markup_translator(
         weights = forcer().cross_attentions(pairs, ALIGNMENT_LAYERS)
         return [arrays_of(of_pair).to_numpy(of_pair).astype(np.float64) for of_pair in weights]
 
-    projector = Projector(subwords, attend, spaced=language not in WITHOUT_SPACES)
+    projector = Projector(subwords, attend, TargetWords(language))
     return MarkupTranslator(projector, StandIns(translate, subwords))
