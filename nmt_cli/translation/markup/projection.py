@@ -35,14 +35,15 @@ Attend = Callable[[Sequence[IdPair]], Sequence[Matrix]]
 class Segment(NamedTuple):
     """A segment of a line with one of its translations.
 
-    begin, end: its characters in the plain text; after: where the segment before it ends, or -1.
+    begin, end: its characters in the plain text; after: where the segment before it ends, or -1;
+    ids: None if the segment is copied.
     """
 
     piece: Piece
     begin: int
     end: int
     after: int
-    ids: IdPair
+    ids: IdPair | None
     text: str
 
 
@@ -96,7 +97,7 @@ class Projector:
         wanted: dict[IdPair, None] = {}
         for job in jobs:
             for segment in job.segments:
-                if segment.text and _needs_alignment(job.carrier, segment):
+                if segment.ids and segment.text and _needs_alignment(job.carrier, segment):
                     wanted[segment.ids] = None
         attention = dict(zip(wanted, self._attend(list(wanted)), strict=True)) if wanted else {}
         return [self._project(job, attention) for job in jobs]
@@ -115,19 +116,16 @@ class Projector:
     ) -> MarkedText:
         """The translation of a segment with its marks."""
         stand_ins = stand_ins_of(carrier, segment)
-        copies = find_copies(segment.text, stand_ins)
+        copies = copies_in(carrier, segment)
         if not _needs_alignment(carrier, segment):
             return _restored(segment.text, [copy for copy in copies if copy])
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
-        src = tokens_with(
-            source,
-            [
-                (begin, begin + len(each.word))
-                for begin, each in zip(begins, stand_ins, strict=True)
-            ],
-        )
         tgt = self._words.tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        spans = [
+            (begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins, strict=True)
+        ]
+        src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
@@ -156,6 +154,8 @@ class Projector:
         tgt: Sequence[Token],
         attention: dict[IdPair, Matrix],
     ) -> Matrix:
+        if segment.ids is None:
+            return np.eye(len(tgt), len(src))
         if self._spellings is None:
             self._spellings = source_spellings(self._subwords), target_spellings(self._subwords)
         counts = len(src), len(tgt)
@@ -201,9 +201,7 @@ class Projector:
 
 def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:
     """Whether a segment has marks whose places the stand-ins do not tell."""
-    stand_ins = stand_ins_of(carrier, segment)
-    lost = None in find_copies(segment.text, stand_ins)
-    return lost or bool(_nodes_of(carrier, segment))
+    return None in copies_in(carrier, segment) or bool(_nodes_of(carrier, segment))
 
 
 def _spaces(text: str, begin: int, end: int) -> tuple[bool, bool]:
@@ -235,6 +233,15 @@ def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:
 def stand_ins_of(carrier: Carrier, segment: Segment) -> list[StandIn]:
     """The stand-ins of a segment."""
     return [each for each in carrier.stand_ins if segment.begin <= each.begin < segment.end]
+
+
+def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
+    """Where the stand-ins of a segment are in its translation."""
+    stand_ins = stand_ins_of(carrier, segment)
+    if segment.ids is None:
+        first = segment.begin
+        return [Copied(each.begin - first, each.end - first, each.raw) for each in stand_ins]
+    return find_copies(segment.text, stand_ins)
 
 
 def _source_text(carrier: Carrier, segment: Segment) -> str:
