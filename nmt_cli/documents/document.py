@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nmt_cli.data.markup.marked_text import MarkedText, Text
+from nmt_cli.data.text.letters import has_letters
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
@@ -52,4 +53,4 @@ def has_words(pieces: MarkedText) -> bool:
     >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),))
     (False, True)
     """
-    return any(any(map(str.isalpha, piece.text)) for piece in pieces if isinstance(piece, Text))
+    return any(has_letters(piece.text) for piece in pieces if isinstance(piece, Text))
