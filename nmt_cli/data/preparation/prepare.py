@@ -26,6 +26,7 @@ from nmt_cli.data.preparation.existing_subwords import ExistingSubwords
 from nmt_cli.data.preparation.length_check import require_equal_lengths
 from nmt_cli.data.preparation.passes import PreparationRun
 from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
+from nmt_cli.data.preparation.split import changed_test_notes
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.streams import STDIN
@@ -82,7 +83,10 @@ def prepare(
             "inputs": inputs, "prepared": prepared.to_json(),
         }  # fmt: skip
         write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
-    return prepared
+        # Not stored: the next call, which keeps this corpus, replaces nothing.
+        test_files = [directory / Path(name).name for name in prepared.test_files]
+        replaced = changed_test_notes(out, test_files)
+    return replace(prepared, notes=(*replaced, *prepared.notes))
 
 
 def _no_progress(stage: str, done: int, total: int | None) -> None:
