@@ -315,7 +315,7 @@ class _Reader:
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                     f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
-                    f"if the whole file is in Latin-1: {conversion(lines.name)}"
+                    f"if the whole file is in Windows-1252: {conversion(lines.name)}"
                 )
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]
