@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.config.held_out_text import COMMAND_LINE
 from nmt_cli.config.project import PATHS, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
-COMMAND_LINE = "command line"
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 

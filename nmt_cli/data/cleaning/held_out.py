@@ -143,9 +143,16 @@ class SplitSizes(NamedTuple):
             are = "are" if self.valid and self.test else "is"
             raise DataError(
                 f"{sets} of {counted(self.total, 'pair')} {are} too large for "
-                f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
+                f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them "
+                f"({self.settings})",
                 f"{self.at_most(int(LARGEST_SPLIT * pairs))}, or more text",
             )
+
+    @property
+    def settings(self) -> str:
+        """The settings that ask for the pairs, with their values."""
+        sizes = (("data.valid_split", self.valid), ("data.test_split", self.test))
+        return ", ".join(f"{key}: {size:,}" for key, size in sizes if size)
 
     def at_most(self, pairs: int) -> str:
         """The hint that no more than so many `pairs` can be set apart."""

@@ -47,7 +47,7 @@ def set_apart(text: CleanText, keep: np.ndarray, data: DataConfig) -> Split:
     if chosen < sizes.total:
         raise DataError(
             f"only {counted(chosen, 'training pair')} can become {sizes.name} pairs, "
-            f"{sizes.total:,} were requested: the others are too long",
+            f"{sizes.total:,} were requested ({sizes.settings}): the others are too long",
             sizes.at_most(chosen),
         )
     indices = np.array([*valid, *test], np.int64)
@@ -93,7 +93,8 @@ def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.
     if len(unique) < sizes.total:
         raise DataError(
             f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
-            f"{sizes.total:,} were requested: the other pairs share a side with another pair",
+            f"{sizes.total:,} were requested ({sizes.settings}): the other pairs share a "
+            "side with another pair",
             sizes.at_most(len(unique)),
         )
     return unique

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from itertools import combinations
 
-from nmt_cli.data.languages.names import ENGLISH_NAMES
+from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES
 from nmt_cli.data.languages.words import differing_languages
 from nmt_cli.data.text.shell_commands import copy_command, decompressor
 
@@ -19,15 +19,8 @@ MIN_ROWS = 3
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
-# How languages are called in themselves, in the tables of their speakers.
-_OWN_NAMES = {
-    "dansk", "deutsch", "eesti", "español", "français", "hrvatski", "italiano", "latviešu",
-    "lietuvių", "magyar", "nederlands", "norsk", "polski", "português", "română", "slovenčina",
-    "slovenščina", "suomi", "svenska", "türkçe", "íslenska", "čeština", "ελληνικά", "български",
-    "русский", "српски", "українська", "中文", "日本語", "한국어",
-}  # fmt: skip
 _HEADINGS = {
-    "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *_OWN_NAMES,
+    "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *OWN_NAMES,
 }  # fmt: skip
 
 
