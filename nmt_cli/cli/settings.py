@@ -120,7 +120,7 @@ def note_defaults(
 
 
 def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
-    """Warn if the project names other text or languages now than its corpus was prepared from.
+    """Warn if the project names other text or settings now than its corpus was prepared with.
 
     Not of a corpus that the command line or a variable names: it may well be of other text.
     """
@@ -133,7 +133,12 @@ def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
     if origins["paths.corpus"].startswith("NMT_"):
         return
     corpus = resolved.config.paths.corpus
-    if reasons := outdated_reasons(Path(corpus), resolved.config):
+    given = [
+        key
+        for key, origin in origins.items()
+        if key.startswith("data.") and not origin.startswith(("default", "preset "))
+    ]
+    if reasons := outdated_reasons(Path(corpus), resolved.config, given):
         console.warning(
             f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}; to train with it, "
             "`nmt prepare --force` and then `nmt train` with another --out"

@@ -418,3 +418,33 @@ def test_errors_about_splits_name_where_their_values_come_from(folder, capsys, m
     assert (
         "data.valid of nmt.toml names validation files, and data.valid_split of nmt.toml chooses"
     ) in capsys.readouterr().err
+
+
+def test_options_that_keep_the_corpus_are_offered_beside_force(folder, capsys):
+    assert main(["prepare", *TRAIN, *SMALL, "--clean"]) == 0
+    capsys.readouterr()
+    assert main(["prepare", *TRAIN, *SMALL]) == 73
+    assert capsys.readouterr().err.endswith(
+        'differently: data.clean was "strict", is "safe"\n\nhint: use --force to replace it, or '
+        "another --out; to keep it as it is: --clean, or the same in nmt.toml "
+        '(clean = "strict" under [data])\n'
+    )
+    assert main(["prepare", *TRAIN, *SMALL, "--clean"]) == 0
+    # No option gives a changed text back.
+    with (folder / "train.en").open("a", encoding="utf-8") as en:
+        en.write("one more\n")
+    with (folder / "train.de").open("a", encoding="utf-8") as de:
+        de.write("einer mehr\n")
+    capsys.readouterr()
+    assert main(["prepare", *TRAIN, *SMALL]) == 73
+    assert capsys.readouterr().err.endswith("hint: use --force to replace it, or another --out\n")
+
+
+def test_hint_at_cleaning_names_the_line_of_the_project_file(folder, capsys):
+    with (folder / "train.en").open("a", encoding="utf-8") as en:
+        en.write("in 1989 there was 2 1\n")
+    with (folder / "train.de").open("a", encoding="utf-8") as de:
+        de.write("dort war 1998 eine 2 1\n")
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert 'with clean = "strict" under [data] in nmt.toml, later commands do so too' in said

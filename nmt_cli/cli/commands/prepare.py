@@ -234,7 +234,8 @@ def show(
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
-            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE"
+            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE; with "
+            'clean = "strict" under [data] in nmt.toml, later commands do so too'
         )
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
