@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.schema import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
+from nmt_cli.data.preparation.options import options_for
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
@@ -48,15 +48,8 @@ MAY_CHANGE = frozenset(
 LOG_BYTES = 1_000_000
 # Schedules of the learning rate that depend on train.max_steps.
 ENDING_SCHEDULES = ("linear", "cosine", "wsd")
-# Settings that the corpus determines, and the options of `nmt prepare` that are not spelt
-# `--set KEY=VALUE`.
+# Settings that the corpus determines.
 CORPUS_PREFIXES = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
-PREPARE_OPTIONS = {
-    "data.vocab_size": "--vocab-size ",
-    "data.subwords": "--subwords ",
-    "languages.src": "--src-lang ",
-    "languages.tgt": "--tgt-lang ",
-}
 # Settings that make another run if they change, apart from MAY_CHANGE.
 RUN_PREFIXES = ("model.", "data.", "languages.", "train.")
 
@@ -180,20 +173,12 @@ def _way_back(earlier: Mapping[str, object]) -> str:
     values = [earlier[key] for key in of_corpus]
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
-    words = [
-        f"{PREPARE_OPTIONS.get(key, f'--set {key}=')}{_typed(earlier[key])}"
-        for key in of_corpus
-        if not key.startswith("model.")
-    ]
+    words = options_for({key: earlier[key] for key in of_corpus if not key.startswith("model.")})
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
     return (
         f"to resume it, {others}prepare the corpus as it was: "
         f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
     )
-
-
-def _typed(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
 def refuse_foreign(out: Path, corpus: Corpus) -> None:

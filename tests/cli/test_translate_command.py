@@ -105,7 +105,7 @@ def test_text_in_another_encoding_is_refused_and_a_damaged_line_is_not(nmt) -> N
     result = nmt("latin.fr")
     assert (result.code, result.out) == (65, b"")
     assert "20 of 20 lines are not UTF-8" in result.err
-    assert "iconv -f LATIN1 -t UTF-8 latin.fr" in result.err
+    assert "iconv -f CP1252 -t UTF-8 latin.fr > latin.utf8.fr" in result.err
     Path("damaged.fr").write_bytes(19 * lines)
     result = nmt("damaged.fr", "--beam", "1")
     assert (result.code, len(result.lines)) == (0, 19)

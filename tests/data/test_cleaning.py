@@ -53,12 +53,13 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("ka\ufeffto mi", "tra ble"), ("Tom &amp;amp; sen", "spe &quot;ing&quot;"),
         ("ya <b>ru</b>", "ow ath"), ("<b>ya</b> to", "<b>ow</b> ble"),
         ("fÃ¼r ka", "ow\u200bath ing"), ("ka@@ to mi mi", "tra tra"), ("ka\x07 lo", "spe spe"),
+        ("\x84ka\x93 lo\x85", "spe \x96 spe, 5 \x80"), ("ka\x9d\x8d lo ru", "â\x80\x9eow"),
     ]  # fmt: skip
     result = prepared(folder, [*CLEAN, *dirty])
     assert texts(folder)[300:] == [
         ("kato mi", "tra ble"), ("Tom & sen", 'spe "ing"'), ("ya ru", "ow ath"),
         ("<b>ya</b> to", "<b>ow</b> ble"), ("für ka", "owath ing"), ("kato mi mi", "tra tra"),
-        ("ka lo", "spe spe"),
+        ("ka lo", "spe spe"), ("„ka“ lo…", "spe – spe, 5 €"), ("ka lo ru", "„ow"),
     ]  # fmt: skip
     findings = {
         finding.kind: (finding.pairs, finding.action, finding.lines) for finding in result.findings
@@ -66,7 +67,9 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
     assert findings["HTML entities"] == (1, "repaired", ("302",))
     assert findings["tags on one side only"] == (1, "repaired", ("303",))
     assert findings["marks of subwords (@@)"] == (1, "repaired", ("306",))
-    assert sum(finding.action == "repaired" for finding in result.findings) == 7
+    assert findings["Windows-1252 read as Latin-1"] == (1, "repaired", ("308",))
+    assert findings["control characters"] == (2, "repaired", ("307", "309"))
+    assert sum(finding.action == "repaired" for finding in result.findings) == 8
     prepared(folder, [*CLEAN, *dirty], clean="off")
     assert texts(folder)[301][0] == "Tom &amp;amp; sen"
 
