@@ -38,12 +38,15 @@ class ReadOptions:
 
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
-    for fields in fields. fuzzy: translate fuzzy entries of a catalogue, too.
+    for fields in fields. translation_field, flags_field: the fields that these lines get, which
+    none of them may have. fuzzy: translate fuzzy entries of a catalogue, too.
     """
 
     name: str
     language: str = ""
     field: str = "text"
+    translation_field: str = "translation"
+    flags_field: str = "flags"
     fuzzy: bool = False
 
 
