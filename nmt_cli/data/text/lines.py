@@ -22,16 +22,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-<<<<<<< HEAD
-from nmt_cli.data.text.tables import other_format, two_columns_command
-=======
-from nmt_cli.data.text.tables import (
-    SEPARATORS,
-    columns_hint,
-    conversion_to_tsv,
-    separator_of,
-)
->>>>>>> mend1
+from nmt_cli.data.text.tables import columns_hint, other_format
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -309,16 +300,11 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
-<<<<<<< HEAD
-        found = other_format(self._rows_without_tab, self.src.name) if columns == 1 else None
-        if found:
-            kind, hint = found
-=======
-        without_tab = [row for row in self._sampled_rows if "\t" not in row]
+        without_tab = [row for row in self._sampled_rows if "	" not in row]
         is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
-        separator = separator_of(without_tab, self.src.name) if is_without_tabs else ""
-        if columns == 1 and separator:
->>>>>>> mend1
+        found = other_format(without_tab, self.src.name) if is_without_tabs else None
+        if columns == 1 and found:
+            kind, hint = found
             return DataError(
                 f"`{self.src.name}` looks like {kind}; nmt reads tab-separated values: one pair "
                 "per line, as source, tab, target",

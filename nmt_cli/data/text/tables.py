@@ -77,7 +77,6 @@ def conversion_to_tsv(name: str, separator: str) -> str:
     return f"{read} > {shlex.quote(out)}"
 
 
-<<<<<<< HEAD
 def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
     """Return the first two fields with texts if `rows` are JSON lines, else None.
 
@@ -109,13 +108,9 @@ def json_to_tsv(name: str, fields: tuple[str, str]) -> str:
     return f"{shlex.join(command)} < {shlex.quote(name)} > {shlex.quote(stem + '.tsv')}"
 
 
-def two_columns_command(name: str) -> str:
-    """Return the command that writes the first two columns of a TSV file into another file.
-=======
 def _without_suffixes(name: str) -> str:
     suffix = next((suffix for suffix in reversed(_CSV) if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
->>>>>>> mend1
 
 
 def columns_hint(rows: Sequence[str], name: str) -> str:
