@@ -21,9 +21,12 @@ PANEL = 16
 BLOCK = 64
 # The largest 8-bit weight. AVX2 adds two products in 16 bits, and 2 * 255 * 64 is below 2^15.
 LARGEST_WEIGHT = 64
-# How many inputs of an output have their 8-bit weights side by side, and the largest integer of a
-# quantised row: 254 instead of 255, because both the value and the zero point are rounded.
-QUAD, LARGEST_INPUT = 4, 254
+# The inputs of an output whose weights fill so many bytes are side by side: one of 32 bits, a pair
+# of 16, a quad of 8.
+TOGETHER_BYTES = 4
+# The largest integer of a quantised row: 254 instead of 255, because both the value and the zero
+# point are rounded.
+LARGEST_INPUT = 254
 ROWS = 1_024
 # The precisions of weights, and the numbers that the kernels have for them.
 PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
@@ -101,7 +104,7 @@ class PackedLinear(NamedTuple):
         rows = PackedRows.of(projection.weight, precision)
         outputs, inputs = projection.weight.shape
         more = -outputs % PANEL
-        packed = (arena or Arena()).copy(in_panels(rows.weight, precision))
+        packed = (arena or Arena()).copy(in_panels(rows.weight))
         bias, scales, totals = (
             None if column is None else np.pad(column, (0, more))
             for column in (projection.bias, *rows[1:])
@@ -167,13 +170,16 @@ def bf16_bits(weight: np.ndarray) -> np.ndarray:
     return (rounded >> np.uint32(16)).astype(np.uint16)
 
 
-def in_panels(weight: np.ndarray, precision: str) -> np.ndarray:
-    """Weights in panels of outputs and inputs, as a view; those of 8 bits in quads of inputs."""
+def in_panels(weight: np.ndarray) -> np.ndarray:
+    """Weights in panels of outputs and inputs, as a view; narrow ones in pairs or quads of inputs.
+
+    One layout serves all instruction sets: a panel's pairs and quads are tiles of AMX too.
+    """
     outputs, inputs = weight.shape
-    more = -inputs % QUAD if precision == "int8" else 0
+    more = -inputs % (TOGETHER_BYTES // weight.itemsize)
     if outputs % PANEL or more:
         weight = np.pad(weight, ((0, -outputs % PANEL), (0, more)))
-    if precision == "int8":
-        # Quads are moved as one 32-bit integer.
+    if weight.itemsize < TOGETHER_BYTES:
+        # Pairs and quads are moved as one 32-bit integer.
         weight = np.ascontiguousarray(weight).view(np.int32)
     return weight.reshape(-1, PANEL, weight.shape[1]).transpose(0, 2, 1)

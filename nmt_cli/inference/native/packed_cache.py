@@ -25,7 +25,7 @@ from nmt_cli.kernels.library import untrusted
 from nmt_cli.storage import files
 
 # Counts changes of the file and of the form in which weights are packed.
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"nmt packed weights %d\n" % FORMAT
 SIZES = struct.Struct("<QI")
 ALIGNMENT = 64

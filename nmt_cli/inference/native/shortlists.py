@@ -72,7 +72,7 @@ class Shortlists:
             inside[: len(ids)] = 0.0 if model.bias is None else model.bias[ids]
             first += count
         rows = model.output_rows(joined.flatten())
-        packed = in_panels(rows.weight, model.precision).reshape(sum(blocks), -1)
+        packed = in_panels(rows.weight).reshape(sum(blocks), -1)
         sums = [None if array is None else array.reshape(bias.shape) for array in rows[1:]]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):

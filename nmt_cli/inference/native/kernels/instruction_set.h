@@ -43,7 +43,6 @@ static const kernels NAME(kernels) = {
 #undef floats
 #undef ints
 #undef bytes
-#undef halves
 #undef VECTORS
 #undef TILE_VECTORS
 #undef LANES
