@@ -69,15 +69,13 @@ def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
     from nmt_cli.inference.weights import TransformerArrays
     from nmt_cli.model_weights import LazyWeights, open_weights
 
-    kernels, _ = kernels_of(cache)
+    kernels, _ = kernels_of(cache, precision)
     if kernels is None:
         return fastest_engine(planted(folder), None, precision)
     config = make_config(json.loads((folder / "config.json").read_text()))
     with open_weights(folder / "weights.safetensors") as file:
         weights = LazyWeights(file, config)
-    return native_engine(
-        TransformerArrays(config.model, weights, consumes=True), kernels, precision
-    )
+    return native_engine(TransformerArrays(config.model, weights, consumes=True), kernels)
 
 
 def ours(folder: Path, settings: Json) -> Translate:

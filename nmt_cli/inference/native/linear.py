@@ -2,7 +2,8 @@
 
 An 8-bit weight is an integer times the scale of its output; a row of x is quantised to integers
 from 0 to 255 with a scale and a zero point of its own. Sums of their products are exact, and so
-the same on every processor. 16-bit weights are bf16; the arithmetic with them is float32.
+the same on every processor. 16-bit weights are bf16; the arithmetic with them is float32, but AMX
+rounds the rows to bf16, too. Split weights, for AMX only, are sums of two bf16 numbers.
 """
 
 import ctypes
@@ -29,7 +30,9 @@ TOGETHER_BYTES = 4
 LARGEST_INPUT = 254
 ROWS = 1_024
 # The precisions of weights, and the numbers that the kernels have for them.
-PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
+PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2, "split": 3}
+# The inputs of a tile of split weights.
+TILE_INPUTS = 32
 
 
 class QuantizedMatrix(NamedTuple):
@@ -68,17 +71,23 @@ class Linear(ctypes.Structure):
 class Kernels(NamedTuple):
     """The library and the SIMD lanes of the kernels to use.
 
-    notice: tells users that the instruction set that they asked for is not used, else empty.
+    precision: of the weights that they are for. notice: tells users that the precision or the
+    instruction set that they asked for is not used, else empty.
     """
 
     library: ctypes.CDLL
     lanes: int
+    precision: str = "float32"
     notice: str = ""
 
     @property
     def instruction_set(self) -> str:
         """Its name, one of INSTRUCTION_SETS."""
         return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
+
+    def has_form(self, precision: str) -> bool:
+        """Whether they have a form of their own for such weights, and this machine can run it."""
+        return bool(self.library.nmt_has_form(self.lanes, PRECISIONS[precision]))
 
 
 class PackedLinear(NamedTuple):
@@ -116,6 +125,9 @@ class NativeLinear:
     """x -> x W^T + b in the library, for float32 rows."""
 
     def __init__(self, kernels: Kernels, layer: PackedLinear) -> None:
+        """Raises ValueError where the kernels cannot read such weights."""
+        if layer.kind == PRECISIONS["split"] and not kernels.has_form("split"):
+            raise ValueError(f"the {kernels.instruction_set} kernels do not read split weights")
         self._kernels = kernels
         # `linear` refers to its arrays.
         self._layer = layer
@@ -140,8 +152,8 @@ class NativeLinear:
 class PackedRows(NamedTuple):
     """Weights, (outputs, inputs), before they are packed; 8-bit ones have scales and totals.
 
-    bf16 is kept as its bits. scales: of the integers of each output; totals: the sum of the
-    integers of each output.
+    bf16 is kept as its bits, and split weights as those of their halves, see `halves_of`. scales:
+    of the integers of each output; totals: the sum of the integers of each output.
     """
 
     weight: np.ndarray
@@ -154,6 +166,8 @@ class PackedRows(NamedTuple):
         if precision == "int8":
             integers, scales = QuantizedMatrix.of(weight)
             return cls(integers, scales, integers.sum(axis=1, dtype=np.int32))
+        if precision == "split":
+            return cls(halves_of(weight))
         return cls(bf16_bits(weight) if precision == "bf16" else weight)
 
 
@@ -168,6 +182,22 @@ def bf16_bits(weight: np.ndarray) -> np.ndarray:
     bits = np.ascontiguousarray(weight, np.float32).view(np.uint32)
     rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     return (rounded >> np.uint32(16)).astype(np.uint16)
+
+
+def from_bf16(bits: np.ndarray) -> np.ndarray:
+    """The float32 numbers of these bits."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def halves_of(weight: np.ndarray) -> np.ndarray:
+    """The bits of two bf16 numbers whose sum is about the weight: all high ones, then all low ones.
+
+    Both are filled up with zeros to whole tiles of inputs: (outputs, 2 * filled inputs).
+    """
+    high = bf16_bits(weight)
+    halves = high, bf16_bits(weight - from_bf16(high))
+    more = -weight.shape[1] % TILE_INPUTS
+    return np.concatenate([np.pad(half, ((0, 0), (0, more))) for half in halves], axis=1)
 
 
 def in_panels(weight: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
+from native_cases import VECTOR_PRECISIONS
 
 from nmt_cli import model_weights
 from nmt_cli.errors import DataError
 from nmt_cli.inference.native import packed_cache
-from nmt_cli.inference.native.linear import PRECISIONS
 from nmt_cli.inference.native.packed_weights import PackedWeights
 from nmt_cli.model_dir import save_model
 from nmt_cli.storage import files, manifest
@@ -79,7 +79,7 @@ def other_model(folder: Path, cache: Path) -> tuple[Path, list[tuple[str, float]
     return other, expected
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 @pytest.mark.parametrize(
     "settings",
     [

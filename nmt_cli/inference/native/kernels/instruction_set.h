@@ -1,6 +1,6 @@
 /* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
    of x for this instruction set), FMA(a, b, c), MAXIMUM, MINIMUM and MULTIPLY_QUADS or not,
-   TILE_INSTRUCTIONS if there are those of tiles.h, and the sizes of tiles:
+   TILE_INSTRUCTIONS if there are those of tiles.h, and the sizes of tiles in registers:
    TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
 
 #define VECTORS (PANEL / LANES)
@@ -21,14 +21,16 @@ static const kernels NAME(kernels) = {
 #ifndef NMT_EMULATE_TILES
 #ifdef __clang__
 #pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8"))), \
+    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16"))), \
     apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8")
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16")
 #endif
 #endif
-#include "amx.h"
+#include "tiled_rows.h"
+#include "tiled_products.h"
+#include "tiled_head.h"
 #ifndef NMT_EMULATE_TILES
 #ifdef __clang__
 #pragma clang attribute pop

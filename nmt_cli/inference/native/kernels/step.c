@@ -163,7 +163,7 @@ static pass_worker make_worker(const worker *own, const pass_task *task) {
    product, which takes microseconds. A product takes as long as its arithmetic, or as reading its
    weights from memory. */
 static int sharing_pays(const layer *l, int64_t rows) {
-    static const double BYTES[] = {4, 2, 1}, NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
+    static const double BYTES[] = {4, 2, 1, 4}, NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
     static const double BARRIERS = 12, MICROSECONDS_BETWEEN = 50;
     const linear *products[] = {&l->joined, &l->output, &l->query, &l->cross_output, &l->inner,
                                 &l->outer};
