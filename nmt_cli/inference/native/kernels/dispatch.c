@@ -87,12 +87,23 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
+#ifdef HAS_AMX
+/* Compilers use these of AMX only where they are told to; a second attribute would not be read. */
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16"))), \
+    apply_to = function)
+#else
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vnni,fma"))), \
                              apply_to = function)
+#endif
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
+#ifdef HAS_AMX
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16")
+#else
 #pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
+#endif
 #endif
 #if defined(HAS_AMX) || NMT_EMULATE_TILES == 16
 #define TILE_INSTRUCTIONS

@@ -18,26 +18,9 @@ static const kernels NAME(kernels) = {
 };
 
 #ifdef TILE_INSTRUCTIONS
-#ifndef NMT_EMULATE_TILES
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16"))), \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16")
-#endif
-#endif
 #include "tiled_rows.h"
 #include "tiled_products.h"
 #include "tiled_head.h"
-#ifndef NMT_EMULATE_TILES
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
 #endif
 
 #undef operands
