@@ -142,7 +142,7 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
             ]
             super().admit(slots, [*sources[:1], *wrong])
 
-    def engine(self, stored, cache) -> Engine:
+    def engine(self, stored) -> Engine:
         model = stored.make_model()
         return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
 
