@@ -75,6 +75,7 @@ PURPOSES = {
     "inference/native": "the engine in C for CPUs",
     "inference/native/packing": "packs weights for the kernels; the cache of packed weights",
     "inference/native/kernels": "its C sources: GEMM, attention, thread pool",
+    "inference/native/kernels/amx": "products by AMX tiles",
     "inference/native/search": "a step of beam search in C: its best words, its hypotheses",
     "kernels": "compiles, caches and loads C kernels for CPUs",
     "kernels/sources": "C sources of training: attention and softmax; and vectors",

@@ -72,11 +72,11 @@ def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
     from nmt_cli.model_weights import LazyWeights, open_weights
     from nmt_cli.storage.files import sha256_of
 
-    kernels, _ = kernels_of(cache)
+    kernels, _ = kernels_of(cache, precision)
     if kernels is None or cache is None:
         return fastest_engine(planted(folder), None, precision)
     config = make_config(json.loads((folder / "config.json").read_text()))
-    path, packed = folder / "weights.safetensors", PackedCache(cache, precision)
+    path, packed = folder / "weights.safetensors", PackedCache(cache, kernels.precision)
     digest = sha256_of(path)
     packed.begin(digest)
     weights = packed.weights(config.model)
@@ -84,7 +84,8 @@ def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
         with open_weights(path) as file:
             lazy = LazyWeights(file, config)
         arrays = TransformerArrays(config.model, lazy, consumes=True)
-        weights = packed.keep(digest, PackedWeights.of(arrays, kernels.library, precision))
+        weights = PackedWeights.of(arrays, kernels.library, kernels.precision)
+        weights = packed.keep(digest, weights)
     return packed_weights_engine(weights, kernels, packed.notice)
 
 

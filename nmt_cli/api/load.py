@@ -24,7 +24,7 @@ def load(
     Args:
         model: the model directory.
         device: "cpu", "cuda" or "cuda:1".
-        precision: "float32", "bf16", "int8" (CPU) or "fp16" (GPU).
+        precision: "float32", "bf16", "int8" (CPU), "split" (CPU with AMX) or "fp16" (GPU).
         threads: CPU threads of the process, for torch too; by default those that torch has.
         cache: folder of the compiled CPU kernels; "auto" is the user's cache folder, where the
             first model compiles them in about 10 s. With None torch computes, which is slower.

@@ -94,5 +94,8 @@ def announce_first_start(model: Path, cache: Path, precision: str, console: "Con
             console.note("compiling kernels for this CPU (once, about 10 s)")
         weights = read_manifest(model).get(WEIGHTS, {"bytes": 0, "sha256": ""})
         digest, size = str(weights["sha256"]), int(str(weights["bytes"]))
-        if size > LARGE and may_load() and not PackedCache(cache, precision).has(digest):
+        # Where split weights cannot be used, those of float32 are.
+        used = (precision, "float32") if precision == "split" else (precision,)
+        kept = any(PackedCache(cache, each).has(digest) for each in used)
+        if size > LARGE and may_load() and not kept:
             console.note(f"packing {size / 1e6:,.0f} MB of weights for this CPU (once)")

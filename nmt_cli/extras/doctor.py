@@ -225,12 +225,12 @@ def _kernels(cache: Path | None) -> Check:
     """Check the engine that translates on the CPU; kernels are compiled if they are missing."""
     from nmt_cli.inference.engines import kernels_of
 
-    kernels, reason = kernels_of(cache)
+    # Every instruction set has kernels for int8.
+    kernels, reason = kernels_of(cache, "int8")
     if kernels is not None:
-        summary = f"nmt's own kernels for {kernels.instruction_set}; float32, bf16, int8"
         if kernels.notice:
             return Check("translating on the CPU", "warn", kernels.notice)
-        return Check("translating on the CPU", "ok", summary)
+        return Check("translating on the CPU", "ok", _kernel_summary(cache))
     if not has_torch():
         return Check("translating on the CPU", "warn", f"NumPy, which is slower: {reason}")
     from nmt_cli.inference.packed.linear import packing_works
@@ -238,6 +238,21 @@ def _kernels(cache: Path | None) -> Check:
     packed = "packed weights" if packing_works() else "plain products"
     summary = f"torch with {packed}, float32 only; nmt's own kernels are not available: {reason}"
     return Check("translating on the CPU", "ok", summary)
+
+
+def _kernel_summary(cache: Path | None) -> str:
+    """The precisions that each instruction set translates in, such as float32 for avx512."""
+    from nmt_cli.inference.engines import kernels_of
+    from nmt_cli.inference.native.linear import PRECISIONS
+
+    precisions: dict[str, list[str]] = {}
+    for precision in PRECISIONS:
+        kernels, _ = kernels_of(cache, precision)
+        # Where split cannot be used, the kernels are those of float32.
+        if kernels is not None and kernels.precision == precision:
+            precisions.setdefault(kernels.instruction_set, []).append(precision)
+    parts = (f"{', '.join(names)} for {isa}" for isa, names in precisions.items())
+    return f"nmt's own kernels: {'; '.join(parts)}"
 
 
 def _graphs() -> Check:

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 # Enough sentences at a time to keep one GPU busy.
 CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
-WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
+WEIGHTS = {
+    "float32": "32-bit weights",
+    "bf16": "16-bit weights",
+    "int8": "8-bit weights",
+    "split": "32-bit weights split into bf16",
+}
 
 
 class Engine(NamedTuple):
@@ -60,9 +65,9 @@ def fastest_engine(
 ) -> Engine:
     """The fastest engine for a model in torch whose weights do not change any more.
 
-    cache: the folder of compiled kernels; None: do not use kernels. precision: float32, bf16 or
-    int8, for the weights of a float32 model on the CPU; without kernels the results are about the
-    same.
+    cache: the folder of compiled kernels; None: do not use kernels. precision: float32, bf16,
+    int8 or split, for the weights of a float32 model on the CPU; without kernels the results are
+    about the same.
     """
     import torch
 
@@ -75,16 +80,17 @@ def fastest_engine(
         return cuda_engine(model)
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         return reference_engine(model, f"the reference engine in {weight.dtype} on {weight.device}")
-    kernels, reason = kernels_of(cache)
+    kernels, reason = kernels_of(cache, precision)
     if kernels is not None:
         weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
-        return native_engine(TransformerArrays(model.config, weights), kernels, precision)
+        return native_engine(TransformerArrays(model.config, weights), kernels)
     return packed_engine(model, reason, precision)
 
 
-def native_engine(arrays: TransformerArrays, kernels: Kernels, precision: str) -> Engine:
+def native_engine(arrays: TransformerArrays, kernels: Kernels) -> Engine:
     """The engine in C, which needs no torch; it packs copies of the weights."""
-    return packed_weights_engine(PackedWeights.of(arrays, kernels.library, precision), kernels)
+    weights = PackedWeights.of(arrays, kernels.library, kernels.precision)
+    return packed_weights_engine(weights, kernels)
 
 
 def packed_weights_engine(weights: PackedWeights, kernels: Kernels, notice: str = "") -> Engine:
@@ -108,7 +114,7 @@ def plain_engine(arrays: TransformerArrays, reason: str, precision: str) -> Engi
 
 
 def packed_engine(model: "Transformer", reason: str, precision: str) -> Engine:
-    """The CPU engine in torch; reason: why there are no kernels."""
+    """The CPU engine in torch, in float32 instead of split; reason: why there are no kernels."""
     from nmt_cli.inference.packed.decoder import PackedDecoder
     from nmt_cli.inference.packed.emulation import LINEAR_WITHOUT_KERNELS
     from nmt_cli.inference.packed.linear import packing_works
@@ -119,6 +125,9 @@ def packed_engine(model: "Transformer", reason: str, precision: str) -> Engine:
     def decoder(slots: int, beam: int) -> Decoder:
         return PackedDecoder(packed, slots, beam)
 
+    if precision == "split":
+        notice = f"split needs nmt's own kernels, so float32 is used: {reason}"
+        return Engine("packed", notice, decoder, notice)
     if precision != "float32":
         notice = f"{precision} is no faster than float32 here: {reason}"
         return Engine(precision, notice, decoder, notice)
@@ -160,11 +169,14 @@ def cuda_engine(model: "Transformer") -> Engine:
     )
 
 
-def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
-    """The kernels in the folder `cache`, compiled where they are missing, or None and why."""
+def kernels_of(cache: Path | None, precision: str = "float32") -> tuple[Kernels | None, str]:
+    """The kernels in the folder `cache`, compiled where they are missing, or None and why.
+
+    precision: of the weights; that of the kernels is float32 where split weights need other ones.
+    """
     if cache is None:
         return None, "no folder is given to keep them in"
-    return find_kernels(cache)
+    return find_kernels(cache, precision)
 
 
 def is_cpu(name: "torch.device | str") -> bool:

@@ -8,7 +8,7 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, did_you_mean
 
-PRECISION_NAMES = ("float32", "bf16", "int8", "fp16")
+PRECISION_NAMES = ("float32", "bf16", "int8", "split", "fp16")
 EXPECTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
 
 

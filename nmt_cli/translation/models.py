@@ -82,23 +82,39 @@ class StoredCpuModel:
         Raises as `model_dir.read_model` does.
         """
         self.precision = precision
+        self._cache = cache
         self._packed = None if cache is None else PackedCache(cache, precision)
         if self._packed is None:
             stored = read_model(path)
         else:
-            stored = read_model(path, self._packed.begin, lazily=True)
+            stored = read_model(path, self._begin, lazily=True)
         self.stored = stored.without_weights()
         self._reference: EncoderDecoder | None = None
-        self.engine = self._engine(stored, cache)
+        self.engine = self._engine(stored)
 
-    def _engine(self, stored: StoredModel, cache: Path | None) -> Engine:
+    @cached_property
+    def _kernels(self) -> tuple[Kernels | None, str]:
+        return kernels_of(self._cache, self.precision)
+
+    def _begin(self, digest: str) -> bool:
+        """Begin to read the packed weights; False if there are none."""
+        assert self._cache is not None
+        kernels = self._kernels[0] if self.precision == "split" else None
+        if kernels is not None:
+            # Where split weights cannot be used, those of float32 are.
+            self.precision = kernels.precision
+            self._packed = PackedCache(self._cache, self.precision)
+        assert self._packed is not None
+        return self._packed.begin(digest)
+
+    def _engine(self, stored: StoredModel) -> Engine:
         config = stored.config.model
         if config.kind != "transformer":
             require_torch(f"a model of the kind {config.kind}")
             announce_torch(f"model.kind={config.kind}")
             self._reference = _make_reference(stored if stored.weights else stored.again())
             return fastest_engine(self._reference, None, self.precision)
-        kernels, reason = kernels_of(cache)
+        kernels, reason = self._kernels
         if kernels is not None:
             return self._native_engine(stored, kernels)
         if not stored.weights:

@@ -125,16 +125,17 @@ class Translator(LineTranslator[SearchConfig]):
     ) -> "Translator":
         """Load the model in the directory `path`, or an ensemble of it and `others`.
 
-        device: "cpu", "cuda" or "cuda:1". precision: "float32", "bf16", "int8" (CPU) or "fp16"
-        (GPU). cache: the folder for nmt's compiled CPU kernels; "auto" is the user's cache folder,
-        where compiling takes about 10 s once; with None, torch computes, which is slower. others:
-        model directories with the same vocabularies. Raises NmtError for a missing, damaged or
-        unsuitable model.
+        device: "cpu", "cuda" or "cuda:1". precision: "float32", "bf16", "int8" (CPU), "split"
+        (CPU with AMX) or "fp16" (GPU). cache: the folder for nmt's compiled CPU kernels; "auto" is
+        the user's cache folder, where compiling takes about 10 s once; with None, torch computes,
+        which is slower. others: model directories with the same vocabularies. Raises NmtError for a
+        missing, damaged or unsuitable model.
         """
         require_precision(precision)
         gpu = None if is_cpu(device) else find_device(device)
-        if precision == "int8" and gpu is not None:
-            raise ConfigError("int8 needs a CPU", "use the device cpu, or the precision bf16")
+        if precision in ("int8", "split") and gpu is not None:
+            hint = "use the device cpu, or the precision bf16"
+            raise ConfigError(f"{precision} needs a CPU", hint)
         if precision == "fp16" and gpu is None:
             raise ConfigError("fp16 needs a GPU", "use the device cuda, or the precision bf16")
         if cache == "auto":

@@ -144,7 +144,7 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
             ]
             super().admit(slots, [*sources[:1], *wrong])
 
-    def engine(self, stored, cache) -> Engine:
+    def engine(self, stored) -> Engine:
         model = stored.make_model()
         return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
 
@@ -474,8 +474,13 @@ def test_packing_is_announced_before_large_weights_are_packed(folder, model, mon
     (cache / f"packed-{entry['sha256'][:32]}-int8.bin").touch()
     assert notes(precision="int8") == 1
     assert notes(precision="float32") == 2
+    # Where split weights cannot be used, those of float32 are.
+    assert notes(precision="split") == 3
+    (cache / f"packed-{entry['sha256'][:32]}-float32.bin").touch()
+    assert notes(precision="split") == 3
+    assert notes(precision="bf16") == 4
     monkeypatch.setattr("nmt_cli.inference.native.library.may_load", lambda: False)
-    assert notes(precision="float32") == 2
+    assert notes(precision="bf16") == 4
 
 
 def test_compiling_for_training_is_announced_where_it_is_needed(monkeypatch) -> None:

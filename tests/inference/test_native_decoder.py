@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import EOS, translations
-from native_cases import TorchStep, TorchSteps, native_model
+from native_cases import VECTOR_PRECISIONS, TorchStep, TorchSteps, native_model
 from torch import Tensor
 
 from nmt_cli import machine
@@ -19,7 +19,7 @@ from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
-from nmt_cli.inference.native.linear import PRECISIONS, Kernels
+from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.native.model import EncodedSources, NativeModel
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.head import block_step
@@ -249,7 +249,7 @@ def run_engine(engine: Engine, sources, slots: int, tokens: int = 10_000) -> lis
     return translations(engine.decoder(slots, 3), sources, config)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 def test_steps_are_bitwise_equal_in_any_batch(
     kernels, kernel_cache, make_model, precision: str
 ) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import DTypeLike
 from torch import Tensor
 
-from nmt_cli.inference.native.linear import Kernels, NativeLinear
+from nmt_cli.inference.native.linear import PRECISIONS, Kernels, NativeLinear
+from nmt_cli.inference.native.memory import empty
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.inference.native.packing.packer import Packer
@@ -16,6 +18,20 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Decoder, Edits, Source, Step
+
+# Those of weights that all kernels read; split ones are for AMX only.
+VECTOR_PRECISIONS = tuple(precision for precision in PRECISIONS if precision != "split")
+
+
+def filled_with(byte: int) -> Callable[..., np.ndarray]:
+    """In place of `memory.empty`: an array whose bytes are all this one."""
+
+    def make(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
+        array = empty(shape, dtype)
+        array.view(np.uint8)[...] = byte
+        return array
+
+    return make
 
 
 def arrays_of_model(model: Transformer) -> TransformerArrays:

@@ -13,19 +13,23 @@ SOURCES = Sources(
         "nmt_cli.kernels.sources": ("vectors.h",),
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
-            "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
-            "step.c", "attention.c", "output.c", "head.c", "pack.c",
+            "gemm.h", "head.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
+            "output.c", "head.c", "pack.c",
+        ),
+        "nmt_cli.inference.native.kernels.amx": (
+            "tiles.h", "tiled_rows.h", "tiled_products.h", "tiled_head.h",
         ),
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },
     {
+        "nmt_has_form": (_INTEGER, _INTEGER),
         "nmt_next_alone": (_POINTER, _INTEGER, _INTEGER, _INTEGER),
         "nmt_product_bytes": (_INTEGER,),
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,
         ),
         "nmt_pack": (_POINTER,),
-        "nmt_copy_outputs": (_POINTER, _POINTER, _INTEGER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_copy_outputs": (_POINTER, _POINTER, _INTEGER, _INTEGER, _POINTER),
         "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
         "nmt_step": (_INTEGER, _POINTER, _POINTER),
         "nmt_encode_bytes": (_POINTER, _POINTER),

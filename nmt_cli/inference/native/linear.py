@@ -2,7 +2,8 @@
 
 An 8-bit weight is an integer times the scale of its output; a row of x is quantised to integers
 from 0 to 255 with a scale and a zero point of its own. Sums of their products are exact, and so
-the same on every processor. 16-bit weights are bf16; the arithmetic with them is float32.
+the same on every processor. 16-bit weights are bf16; the arithmetic with them is float32, but AMX
+rounds the rows to bf16, too. Split weights, for AMX only, are sums of two bf16 numbers.
 """
 
 import ctypes
@@ -19,12 +20,12 @@ PANEL = 16
 BLOCK = 64
 # The largest 8-bit weight. AVX2 adds two products in 16 bits, and 2 * 255 * 64 is below 2^15.
 LARGEST_WEIGHT = 64
-# How many inputs of an output have their 8-bit weights side by side, and the largest integer of a
-# quantised row: 254 instead of 255, because both the value and the zero point are rounded.
-QUAD, LARGEST_INPUT = 4, 254
+# The largest integer of a quantised row: 254 instead of 255, because both the value and the zero
+# point are rounded.
+LARGEST_INPUT = 254
 ROWS = 1_024
 # The precisions of weights, and the numbers that the kernels have for them.
-PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
+PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2, "split": 3}
 
 
 class QuantizedMatrix(NamedTuple):
@@ -63,11 +64,13 @@ class Linear(ctypes.Structure):
 class Kernels(NamedTuple):
     """The library and the SIMD lanes of the kernels to use.
 
-    notice: tells users that the instruction set that they asked for is not used, else empty.
+    precision: of the weights that they are for. notice: tells users that the precision or the
+    instruction set that they asked for is not used, else empty.
     """
 
     library: ctypes.CDLL
     lanes: int
+    precision: str = "float32"
     notice: str = ""
 
     @property
@@ -75,14 +78,17 @@ class Kernels(NamedTuple):
         """Its name, one of INSTRUCTION_SETS."""
         return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
 
+    def has_form(self, precision: str) -> bool:
+        """Whether they have a form of their own for such weights, and this machine can run it."""
+        return bool(self.library.nmt_has_form(self.lanes, PRECISIONS[precision]))
+
 
 class PackedLinear(NamedTuple):
     """A linear layer as the kernels read it, its outputs filled up to whole panels.
 
-    packed: (panels, inputs, PANEL) float32 or the bits of bf16; of 8 bits, (panels, quads, PANEL),
-    a number for each quad of inputs. scales, totals: of 8-bit weights, the scale and the sum of
-    the integers of each output. inputs, outputs: of the layer itself; kind: the number of the
-    precision.
+    packed: (panels, units, PANEL), numbers of 32 bits, each of some inputs as in `packer.UNITS`.
+    scales, totals: of 8-bit weights, the scale and the sum of the integers of each output. inputs,
+    outputs: of the layer itself; kind: the number of the precision.
     """
 
     packed: np.ndarray
@@ -98,6 +104,9 @@ class NativeLinear:
     """x -> x W^T + b in the library, for float32 rows."""
 
     def __init__(self, kernels: Kernels, layer: PackedLinear) -> None:
+        """Raises ValueError where the kernels cannot read such weights."""
+        if layer.kind == PRECISIONS["split"] and not kernels.has_form("split"):
+            raise ValueError(f"the {kernels.instruction_set} kernels do not read split weights")
         self._kernels = kernels
         # `linear` refers to its arrays.
         self._layer = layer

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from native_cases import VECTOR_PRECISIONS
 from packed_cases import LINES, answers, kept_file, saved_model
 
 from nmt_cli import model_weights
 from nmt_cli.errors import DataError
-from nmt_cli.inference.native.linear import PRECISIONS
 from nmt_cli.inference.native.packing import packed_cache, packed_file
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import WEIGHTS
@@ -29,7 +29,7 @@ def other_model(folder: Path, cache: Path) -> tuple[Path, list[tuple[str, float]
     return other, expected
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 @pytest.mark.parametrize(
     "settings",
     [

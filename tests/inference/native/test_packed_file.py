@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from native_cases import VECTOR_PRECISIONS
 from packed_cases import LINES, answers, kept_file, saved_model
 
 from nmt_cli.errors import DataError
-from nmt_cli.inference.native.linear import PRECISIONS
 from nmt_cli.inference.native.packing import packed_cache, packed_file
 from nmt_cli.inference.native.packing.packed_weights import FileRows
 from nmt_cli.storage import files
@@ -26,7 +26,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_embeddings_that_stay_in_the_file_translate_the_same(
     tmp_path: Path, cache: Path, packed: list[str], precision: str, variant: str, monkeypatch

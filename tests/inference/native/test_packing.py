@@ -75,7 +75,9 @@ def with_tiny_rows(weight: np.ndarray) -> np.ndarray:
 
 
 def with_infinite_rows(weight: np.ndarray) -> np.ndarray:
+    """One row has a number that is infinite once it is rounded to bf16."""
     weight[2, 3], weight[8, 0], weight[8, 1] = np.inf, -np.inf, np.inf
+    weight[9, 1], weight[10, 36] = 3.4e38, -3.4e38
     return weight
 
 

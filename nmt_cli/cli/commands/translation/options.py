@@ -45,6 +45,8 @@ class Precision(StrEnum):
     float32 = "float32"
     bf16 = "bf16"
     int8 = "int8"
+    # A string has a method `split`.
+    split_ = "split"
     fp16 = "fp16"
 
 
@@ -88,7 +90,8 @@ PrecisionOption = Annotated[
     Precision,
     typer.Option(
         "--precision",
-        help="Precision of the computation; int8 needs a CPU, fp16 needs a GPU",
+        help="Precision of the computation; int8 needs a CPU, fp16 a GPU; split, which is about "
+        "float32, a CPU with AMX",
     ),
 ]  # fmt: skip
 Threads = Annotated[

@@ -8,11 +8,50 @@
 #endif
 #endif
 
-#ifdef NMT_EMULATE_TILES
-#include "tiles.h"
-#define TILE_INSTRUCTIONS
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+#ifdef HAS_AMX
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The kinds of weights that the processor has AMX instructions for, as bits; 0 where the system does
+   not let this process use tiles: Linux reserves memory for them only for processes that have asked. */
+static int ask_for_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    unsigned a, b, c, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & AMX_TILE)) return 0;
+    if (syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA)) return 0;
+    return (d & AMX_INT8 ? 1 << INT8 : 0) | (d & AMX_BF16 ? 1 << BF16 | 1 << SPLIT : 0);
+}
 #endif
 
+/* The same, asked once. */
+static int find_tile_kinds(void) {
+#if defined(NMT_EMULATE_TILES)
+    return 1 << BF16 | 1 << INT8 | 1 << SPLIT;
+#elif defined(HAS_AMX)
+    static int known = -1;
+    int kinds = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (kinds < 0) {
+        kinds = ask_for_tiles();
+        __atomic_store_n(&known, kinds, __ATOMIC_RELAXED);
+    }
+    return kinds;
+#else
+    return 0;
+#endif
+}
+
+#if defined(HAS_AMX) || defined(NMT_EMULATE_TILES)
+#include "tiles.h"
+#endif
+
+#if NMT_EMULATE_TILES == 4
+#define TILE_INSTRUCTIONS
+#endif
 #define LANES 4
 #define TILE_ROWS 3
 #define TILE_PANELS 1
@@ -21,14 +60,6 @@
 #include "instruction_set.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#ifdef HAS_AMX
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include "tiles.h"
-#endif
-
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
@@ -56,14 +87,25 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
+#ifdef HAS_AMX
+/* Compilers use these of AMX only where they are told to; a second attribute would not be read. */
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16"))), \
+    apply_to = function)
+#else
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vnni,fma"))), \
                              apply_to = function)
+#endif
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
+#ifdef HAS_AMX
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8,amx-bf16")
+#else
 #pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
 #endif
-#ifdef HAS_AMX
+#endif
+#if defined(HAS_AMX) || NMT_EMULATE_TILES == 16
 #define TILE_INSTRUCTIONS
 #endif
 #define LANES 16
@@ -83,27 +125,15 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #endif
 #endif
 
-#ifdef HAS_AMX
-/* Whether the processor has AMX for int8, and the system lets this process use it: Linux reserves
-   memory for tiles only for processes that have asked for it. */
-static int may_use_tiles(void) {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
-    unsigned a, b, c, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-    return d & AMX_TILE && d & AMX_INT8 &&
-           !syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA);
-}
-#endif
-
 /* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes) {
-#ifdef NMT_EMULATE_TILES
+#if NMT_EMULATE_TILES == 4
     if (lanes == AMX_LANES) return &plain_tile_kernels;
+#elif defined(HAS_AMX) || NMT_EMULATE_TILES == 16
+    if (lanes == AMX_LANES)
+        return find_kernels(16) && find_tile_kinds() ? &avx512_tile_kernels : 0;
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
-#ifdef HAS_AMX
-    if (lanes == AMX_LANES) return find_kernels(16) && may_use_tiles() ? &avx512_tile_kernels : 0;
-#endif
     if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vnni"))
         return &avx512_kernels;
@@ -111,4 +141,10 @@ const kernels *find_kernels(int lanes) {
         return &avx2_kernels;
 #endif
     return lanes == 4 ? &plain_kernels : 0;
+}
+
+/* Whether kernels of so many lanes have a form of their own for weights of this kind, and run here. */
+int64_t nmt_has_form(int64_t lanes, int64_t kind) {
+    if (lanes == AMX_LANES ? !(find_tile_kinds() >> kind & 1) : kind == SPLIT) return 0;
+    return find_kernels((int)lanes) != 0;
 }

@@ -8,7 +8,7 @@
 /* Rows that are laid out for the tiles. */
 typedef struct {
     const product_task *task;
-    int64_t begin, count, steps, panel_bytes;
+    int64_t begin, count, row_numbers, steps, panel_bytes;
     const float *scales;
     const int32_t *zeros;
     const void *rows;
@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     const int rows = (int)(b->count - row < TILE_ROWS ? b->count - row : TILE_ROWS);
     const int64_t column = panel * PANEL, columns = l->outputs - column;
     float spare[TILE_ROWS * PANEL], *out = task->out + (b->begin + row) * task->stride + column;
-    o->rows = (const float *)b->rows + row * b->steps;
+    o->rows = (const float *)b->rows + row * b->row_numbers;
     o->row_scales = b->scales + row;
     o->zeros = b->zeros + row;
     o->bias = l->bias ? l->bias + column : 0;
@@ -52,15 +52,18 @@ static inline int64_t NAME(find_width)(const row_block *b) {
 static inline operands NAME(first_operands)(const row_block *b, int64_t panel, int64_t panels) {
     const linear *l = b->task->linear;
     const char *weights = (const char *)l->packed + panel * b->panel_bytes;
-    const int64_t tiles = (b->count + TILE_ROWS - 1) / TILE_ROWS, line = b->panel_bytes / b->steps;
-    operands o = {.steps = b->steps, .relu = (int)b->task->relu, .panel_bytes = b->panel_bytes};
+    const int64_t tiles = (b->count + TILE_ROWS - 1) / TILE_ROWS;
+    operands o = {.row_numbers = b->row_numbers, .steps = b->steps, .panel_bytes = b->panel_bytes,
+                  .relu = (int)b->task->relu};
     o.weights = weights;
     o.wide = l->kind == BF16 && b->count > TILE_ROWS;
     o.next = weights + panels * b->panel_bytes;
-    o.next_step = line * NAME(find_width)(b) / tiles;
+    o.next_step = STEP * NAME(find_width)(b) / tiles;
     if (!o.wide) return o;
-    NAME(widen)((const uint16_t *)weights, b->widened, panels * b->steps);
+    NAME(widen)(weights, b->widened, panels * b->steps);
     o.weights = (char *)b->widened;
+    o.steps *= 2;
+    o.next_step /= 2;
     o.panel_bytes *= 2;
     return o;
 }
@@ -77,7 +80,7 @@ static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_
         for (width = most; width > 1 && width > whole;) width /= 2;
         NAME(multiply_tile)(b, o, row, panel + p, (int)width);
         o->weights += width * o->panel_bytes;
-        o->next += o->next_step * b->steps;
+        o->next += o->next_step * o->steps;
     }
     o->weights = weights;
 }
@@ -85,9 +88,7 @@ static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_
 /* Rows of a block that stays in the cache. Each block reads all weights again, so that blocks get
    about equally many rows. */
 static int64_t NAME(find_block_rows)(const product_task *task) {
-    const linear *l = task->linear;
-    const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
-    int64_t most = CACHED / steps / TILE_ROWS * TILE_ROWS;
+    int64_t most = CACHED / NAME(find_row_numbers)(task->linear) / TILE_ROWS * TILE_ROWS;
     if (most > MAX_ROWS) most = MAX_ROWS / TILE_ROWS * TILE_ROWS;
     if (most < TILE_ROWS) most = TILE_ROWS;
     const int64_t blocks = task->rows ? (task->rows + most - 1) / most : 1;
@@ -98,15 +99,15 @@ static int64_t NAME(find_block_rows)(const product_task *task) {
 /* Lay the rows out for tiles. */
 static row_block NAME(lay_out)(const product_task *task, int64_t begin, int64_t count) {
     const linear *l = task->linear;
-    const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
+    const int64_t steps = NAME(find_steps)(l), row_numbers = NAME(find_row_numbers)(l);
     const int64_t whole = (count + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     float *scales = task->scratch;
     int32_t *zeros = (int32_t *)scales + whole, *laid_out = zeros + whole;
-    row_block b = {task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
-                   scales, zeros, laid_out, (float *)laid_out + whole * steps};
+    row_block b = {task, begin, count, row_numbers, steps, steps * STEP,
+                   scales, zeros, laid_out, (float *)laid_out + whole * row_numbers};
     const float *x = task->x + begin * l->inputs;
     const int64_t together = count < LARGE_TILE ? 1 : TILE_ROWS;
-    if (count < LARGE_TILE && l->kind != INT8) {
+    if (count < LARGE_TILE && l->kind != INT8 && row_numbers == l->inputs) {
         /* Floats of a narrow tile are read where they are. */
         b.rows = x;
         return b;
@@ -114,7 +115,7 @@ static row_block NAME(lay_out)(const product_task *task, int64_t begin, int64_t 
     for (int64_t row = 0; row < count; row += together)
         NAME(interleave)(l, x + row * l->inputs,
                          (int)(count - row < together ? count - row : together),
-                         laid_out + row * steps, scales + row, zeros + row);
+                         laid_out + row * row_numbers, scales + row, zeros + row);
     return b;
 }
 

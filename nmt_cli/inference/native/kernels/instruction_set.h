@@ -1,6 +1,6 @@
 /* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
    of x for this instruction set), FMA(a, b, c), MAXIMUM, MINIMUM and MULTIPLY_QUADS or not,
-   TILE_INSTRUCTIONS if there are those of tiles.h, and the sizes of tiles:
+   TILE_INSTRUCTIONS if there are those of tiles.h, and the sizes of tiles in registers:
    TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
 
 #define VECTORS (PANEL / LANES)
@@ -18,24 +18,9 @@ static const kernels NAME(kernels) = {
 };
 
 #ifdef TILE_INSTRUCTIONS
-#ifndef NMT_EMULATE_TILES
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8"))), \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8")
-#endif
-#endif
-#include "amx.h"
-#ifndef NMT_EMULATE_TILES
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
+#include "tiled_rows.h"
+#include "tiled_products.h"
+#include "tiled_head.h"
 #endif
 
 #undef operands
@@ -43,7 +28,6 @@ static const kernels NAME(kernels) = {
 #undef floats
 #undef ints
 #undef bytes
-#undef halves
 #undef VECTORS
 #undef TILE_VECTORS
 #undef LANES

@@ -6,21 +6,24 @@
 #include <string.h>
 
 /* PANEL: outputs whose weights are stored together. BLOCK: words for which the greatest logit is
-   kept. CACHED: 4-byte numbers, of up to MAX_ROWS rows of a product, that stay in the cache.
+   kept. STEP: bytes of the weights of a panel for one input, pair or quad. CACHED: 4-byte numbers, of
+   up to MAX_ROWS rows of a product, that stay in the cache.
    LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
    smaller tiles prefetch weights. KEPT: blocks of words that a step writes for each row; the others
    that a search needs are computed again. TOGETHER: queries whose attention is computed together.
    CACHE_LINE: in floats. */
-enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-enum { LARGE_TILE = 5, AHEAD = 8192, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
-/* What stands for AVX-512 with AMX among the numbers of lanes. */
+enum { PANEL = 16, BLOCK = 64, STEP = 4 * PANEL, CACHED = 65536, MAX_ROWS = 1024 };
+enum { MAX_TILE_ROWS = 12, LARGE_TILE = 5, AHEAD = 8192, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
+/* What stands for AVX-512 with AMX among the numbers of lanes; only this multiplies SPLIT weights. */
 enum { AMX_LANES = 32 };
-enum { FLOAT32, BF16, INT8 };
+enum { FLOAT32, BF16, INT8, SPLIT };
 enum { RELU, GELU, SILU };
 
-/* x W^T + b. packed: (panels, inputs, PANEL) floats or bf16, or int8 in quads of inputs,
-   (panels, quads, PANEL, 4). bias (or null), and for int8 also scales, and totals (the sum of an
-   output's weights over the inputs), are padded to whole panels. kind: FLOAT32, BF16 or INT8. */
+/* x W^T + b. packed: (panels, inputs, PANEL) floats; pairs of inputs in bf16, (panels, pairs, PANEL, 2);
+   or quads in int8, (panels, quads, PANEL, 4). SPLIT: each weight is a high plus a low bf16 number; in
+   a panel the pairs of the former come first, then those of the latter, each filled up with zeros to
+   a multiple of 16 pairs. bias (or null), and for int8 also scales, and totals (the sum of an output's
+   weights over the inputs), are padded to whole panels. kind: FLOAT32, BF16, INT8 or SPLIT. */
 typedef struct {
     const void *packed;
     const float *bias, *scales;

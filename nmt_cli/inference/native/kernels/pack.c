@@ -3,10 +3,11 @@
 
 #include "kernels.h"
 
-/* COLUMNS: inputs that are laid out at a time, so that a part of a panel stays in the first cache. */
-enum { LARGEST_WEIGHT = 64, QUAD = 4, COLUMNS = 256 };
-/* Units of packed weights; they are read and written where other types are kept. */
-typedef uint32_t word __attribute__((may_alias));
+/* COLUMNS: units of each row that are laid out at a time, so that a part of a panel stays in the first
+   cache. TILE_PAIRS: pairs of inputs in a tile of AMX. */
+enum { LARGEST_WEIGHT = 64, COLUMNS = 256, TILE_PAIRS = 16 };
+/* A unit of packed weights: a float, a pair of bf16 or a quad of int8. */
+typedef uint32_t unit __attribute__((may_alias));
 typedef uint16_t half __attribute__((may_alias));
 static const uint32_t INFINITE = 0x7f800000;
 
@@ -26,11 +27,23 @@ static uint32_t bits_of(float value) {
     return bits;
 }
 
-/* Round to the nearest bf16, of two the even one. */
+/* The bits of the nearest bf16, of two the even one. */
+static uint32_t round_bits(float value) {
+    const uint32_t bits = bits_of(value);
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 static void round_bf16(const float *from, int64_t count, half *to) {
+    for (int64_t i = 0; i < count; i++) to[i] = (half)round_bits(from[i]);
+}
+
+/* Round what rounding to bf16 leaves; of numbers that become infinite, nothing. */
+static void round_rest(const float *from, int64_t count, half *to) {
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t bits = bits_of(from[i]);
-        to[i] = (half)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        const uint32_t bits = round_bits(from[i]) << 16;
+        float high;
+        memcpy(&high, &bits, sizeof high);
+        to[i] = (half)((bits & INFINITE) == INFINITE ? 0 : round_bits(from[i] - high));
     }
 }
 
@@ -70,67 +83,72 @@ static int32_t round_int8(const float *from, int64_t count, float scale, int8_t 
     return total;
 }
 
-/* lay_out: write `count` units of each of the rows, which are COLUMNS units long, into the places
-   from `place` on of each line of a panel. copy: fill a panel of `count` lines with these outputs. */
-#define LAYOUT(unit, lay_out, copy)                                                               \
-    static void lay_out(const unit *rows, int64_t count, int64_t place, int64_t places,           \
-                        unit *to) {                                                               \
-        if (places == PANEL) {                                                                    \
-            for (int64_t i = 0; i < count; i++)                                                   \
-                for (int64_t r = 0; r < PANEL; r++) to[i * PANEL + r] = rows[r * COLUMNS + i];    \
-            return;                                                                               \
-        }                                                                                         \
-        for (int64_t r = 0; r < places; r++)                                                      \
-            for (int64_t i = 0; i < count; i++)                                                   \
-                to[i * PANEL + place + r] = rows[r * COLUMNS + i];                                \
-    }                                                                                             \
-    static void copy(const unit *packed, const int64_t *outputs, int64_t count, unit *to) {       \
-        const unit *from[PANEL];                                                                  \
-        for (int64_t r = 0; r < PANEL; r++)                                                       \
-            from[r] = packed + outputs[r] / PANEL * count * PANEL + outputs[r] % PANEL;           \
-        for (int64_t i = 0; i < count * PANEL; i += PANEL)                                        \
-            for (int64_t r = 0; r < PANEL; r++) to[i + r] = from[r][i];                           \
+/* Write `count` units of each of the rows, which are COLUMNS units long, into the places from `place` on
+   of each line of a panel. */
+static void lay_out(const unit *rows, int64_t count, int64_t place, int64_t places, unit *to) {
+    if (places == PANEL) {
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t r = 0; r < PANEL; r++) to[i * PANEL + r] = rows[r * COLUMNS + i];
+        return;
     }
-LAYOUT(word, lay_out_words, copy_words)
-LAYOUT(half, lay_out_halves, copy_halves)
+    for (int64_t r = 0; r < places; r++)
+        for (int64_t i = 0; i < count; i++) to[i * PANEL + place + r] = rows[r * COLUMNS + i];
+}
 
-/* Convert `count` weights of a row to units. scale, total: of INT8. */
-static void convert(int64_t kind, const float *from, int64_t count, float scale, int32_t *total,
-                    void *to) {
+/* How many inputs a unit is for. */
+static int64_t find_together(int64_t kind) {
+    return kind == INT8 ? 4 : kind == FLOAT32 ? 1 : 2;
+}
+
+/* The lines of a panel. Those of SPLIT weights are the pairs of high halves, then as many of low ones,
+   both in whole tiles. */
+static int64_t find_lines(int64_t kind, int64_t inputs) {
+    const int64_t together = find_together(kind), lines = (inputs + together - 1) / together;
+    return kind == SPLIT ? (lines + TILE_PAIRS - 1) / TILE_PAIRS * TILE_PAIRS * 2 : lines;
+}
+
+/* Convert `count` weights of a row to units, the last of them filled up with zeros. low: whether the
+   low halves are wanted (SPLIT). scale, total: of INT8. */
+static void convert(int64_t kind, int low, const float *from, int64_t count, float scale,
+                    int32_t *total, unit *to) {
     if (kind == FLOAT32) memcpy(to, from, sizeof *from * count);
-    else if (kind == BF16) round_bf16(from, count, to);
-    else {
-        *total += round_int8(from, count, scale, to);
-        memset((int8_t *)to + count, 0, -count & (QUAD - 1));
+    else if (kind == INT8) {
+        *total += round_int8(from, count, scale, (int8_t *)to);
+        memset((int8_t *)to + count, 0, -count & 3);
+    } else {
+        if (low) round_rest(from, count, (half *)to);
+        else round_bf16(from, count, (half *)to);
+        if (count & 1) ((half *)to)[count] = 0;
     }
 }
 
 /* Pack `rows` rows into their places of a panel; output: the first of them. */
 static void pack_panel(const packing *p, const float *weight, int64_t output, int64_t rows) {
-    const int64_t inputs = p->inputs, panel = output / PANEL, place = output % PANEL;
-    const int64_t together = p->kind == INT8 ? QUAD : 1, bytes = p->kind == BF16 ? 2 : 4;
-    const int64_t units = (inputs + together - 1) / together;
-    float scales[PANEL] = {0}, part[PANEL * COLUMNS];
+    const int64_t inputs = p->inputs, place = output % PANEL, lines = find_lines(p->kind, inputs);
+    const int64_t together = find_together(p->kind);
+    const int halves = p->kind == SPLIT ? 2 : 1;
+    unit *panel = (unit *)p->packed + output / PANEL * lines * PANEL, part[PANEL * COLUMNS];
+    float scales[PANEL] = {0};
     int32_t totals[PANEL] = {0};
     for (int64_t r = 0; r < rows && p->scales; r++)
         scales[r] = find_scale(weight + r * inputs, inputs);
-    for (int64_t unit = 0; unit < units; unit += COLUMNS) {
-        const int64_t begin = unit * together, left = inputs - begin;
+    for (int64_t begin = 0; begin < inputs; begin += COLUMNS * together) {
+        const int64_t left = inputs - begin;
         const int64_t count = left < COLUMNS * together ? left : COLUMNS * together;
-        for (int64_t r = 0; r < rows; r++)
-            convert(p->kind, weight + r * inputs + begin, count, scales[r], totals + r,
-                    (char *)part + r * COLUMNS * bytes);
-        char *to = (char *)p->packed + (panel * units + unit) * PANEL * bytes;
-        const int64_t lines = (count + together - 1) / together;
-        if (bytes == 2) lay_out_halves((half *)part, lines, place, rows, (half *)to);
-        else lay_out_words((word *)part, lines, place, rows, (word *)to);
+        for (int low = 0; low < halves; low++) {
+            const int64_t line = begin / together + low * lines / 2;
+            for (int64_t r = 0; r < rows; r++)
+                convert(p->kind, low, weight + r * inputs + begin, count, scales[r],
+                        totals + r, part + r * COLUMNS);
+            lay_out(part, (count + together - 1) / together, place, rows, panel + line * PANEL);
+        }
     }
     if (!p->scales) return;
     memcpy(p->scales + output, scales, sizeof *scales * rows);
     memcpy(p->totals + output, totals, sizeof *totals * rows);
 }
 
-/* Pack the rows of a task. Places of rows that no task has stay as they are. */
+/* Pack the rows of a task. Places that have no row or no input stay as they are. */
 int64_t nmt_pack(const packing *p) {
     const int64_t end = p->first + p->rows;
     for (int64_t output = p->first, next; output < end; output = next) {
@@ -140,13 +158,18 @@ int64_t nmt_pack(const packing *p) {
     return 1;
 }
 
-/* Copy these outputs of packed weights, (panels, units, PANEL) numbers of 2 or 4 bytes, to panels
-   in this order. count: a multiple of PANEL. */
-int64_t nmt_copy_outputs(const void *packed, const int64_t *outputs, int64_t count, int64_t units,
-                         int64_t bytes, void *to) {
-    for (int64_t i = 0; i < count; i += PANEL) {
-        if (bytes == 2) copy_halves(packed, outputs + i, units, (half *)to + i * units);
-        else copy_words(packed, outputs + i, units, (word *)to + i * units);
+/* Copy these outputs of packed weights, (panels, lines, PANEL) units, to panels in this order. count: a
+   multiple of PANEL. */
+int64_t nmt_copy_outputs(const unit *packed, const int64_t *outputs, int64_t count, int64_t lines,
+                         unit *to) {
+    for (int64_t first = 0; first < count; first += PANEL) {
+        const unit *from[PANEL];
+        for (int64_t r = 0; r < PANEL; r++) {
+            const int64_t output = outputs[first + r];
+            from[r] = packed + output / PANEL * lines * PANEL + output % PANEL;
+        }
+        for (int64_t i = 0; i < lines * PANEL; i += PANEL, to += PANEL)
+            for (int64_t r = 0; r < PANEL; r++) to[r] = from[r][i];
     }
     return 1;
 }

@@ -1,5 +1,16 @@
 /* Rows of a product, laid out for its tiles; included after simd.h for each instruction set. */
 
+/* The steps of a product: its inputs, pairs of them or quads. */
+static int64_t NAME(find_steps)(const linear *l) {
+    const int64_t together = l->kind == INT8 ? 4 : l->kind == BF16 ? 2 : 1;
+    return (l->inputs + together - 1) / together;
+}
+
+/* The numbers of 4 bytes of a row that is laid out. */
+static int64_t NAME(find_row_numbers)(const linear *l) {
+    return NAME(find_steps)(l) * (l->kind == BF16 ? 2 : 1);
+}
+
 /* How a row is quantized to integers from 0 to 255: times the factor, plus the zero point. The
    scale is the inverse of the factor. */
 typedef struct {
@@ -30,12 +41,13 @@ static NAME(quantization) NAME(find_quantization)(const float *x, int64_t inputs
     return (NAME(quantization)){factor, width / numbers + nan_sum, (int32_t)lrintf(below * factor)};
 }
 
-/* Interleave `rows` rows of x. */
+/* Interleave `rows` rows of x, filled up with zeros to `numbers` inputs. */
 static inline __attribute__((always_inline)) void NAME(interleave_floats)(
-    const float *x, int64_t inputs, int rows, float *to) {
+    const float *x, int64_t inputs, int64_t numbers, int rows, float *to) {
     for (int64_t k = 0; k < inputs; k++, to += rows)
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++) to[r] = x[r * inputs + k];
+    memset(to, 0, sizeof(float) * rows * (numbers - inputs));
 }
 
 /* The same, quantized, four integers in each number, with the scale and zero point of each row. */
@@ -71,22 +83,26 @@ static inline __attribute__((always_inline)) void NAME(interleave_int8)(
 #define INTERLEAVE(n)                                                                    \
     case n:                                                                              \
         if (l->kind == INT8) NAME(interleave_int8)(x, l->inputs, n, to, scales, zeros);  \
-        else NAME(interleave_floats)(x, l->inputs, n, (float *)to);                      \
+        else NAME(interleave_floats)(x, l->inputs, numbers, n, (float *)to);             \
         return;
 
 static void NAME(interleave)(const linear *l, const float *x, int rows, int32_t *to,
                              float *scales, int32_t *zeros) {
+    const int64_t numbers = NAME(find_row_numbers)(l);
     switch (rows) {
         INTERLEAVE(1) INTERLEAVE(TILE_ROWS)
     }
     if (l->kind == INT8) NAME(interleave_int8)(x, l->inputs, rows, to, scales, zeros);
-    else NAME(interleave_floats)(x, l->inputs, rows, (float *)to);
+    else NAME(interleave_floats)(x, l->inputs, numbers, rows, (float *)to);
 }
 #undef INTERLEAVE
 
-/* Convert a panel of bf16 weights to floats. */
-static void NAME(widen)(const uint16_t *from, float *to, int64_t steps) {
-    for (int64_t i = 0; i < steps * PANEL; i += LANES)
-        NAME(store)(to + i, NAME(load_bf16)(from + i));
+/* Convert panels of bf16 weights, in all `pairs` times PANEL pairs, to floats. */
+static void NAME(widen)(const char *from, float *to, int64_t pairs) {
+    for (; pairs; pairs--, from += STEP, to += 2 * PANEL)
+        for (int i = 0; i < PANEL; i += LANES) {
+            NAME(store)(to + i, NAME(load_bf16)(from + 4 * i, 0));
+            NAME(store)(to + PANEL + i, NAME(load_bf16)(from + 4 * i, 1));
+        }
 }
 

@@ -6,13 +6,12 @@
 #include "vectors.h"
 
 typedef uint8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1)));
-typedef uint16_t NAME(halves) __attribute__((vector_size(2 * LANES), aligned(2)));
 #define bytes NAME(bytes)
-#define halves NAME(halves)
 
-/* A bf16 number is the upper half of a float. */
-static inline floats NAME(load_bf16)(const uint16_t *from) {
-    return (floats)(__builtin_convertvector(*(const halves *)from, ints) << 16);
+/* The first or the second numbers of LANES pairs of bf16, which are the upper halves of floats. */
+static inline floats NAME(load_bf16)(const void *from, int second) {
+    const ints pairs = *(const ints *)from;
+    return (floats)(second ? pairs & ~0xffff : pairs << 16);
 }
 
 #define FIRST(i, width) ((i) & (width) ? LANES + (i) - (width) : (i))

@@ -9,7 +9,7 @@
 
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
 static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
-static const int64_t WEIGHT_BYTES[] = {[FLOAT32] = 4, [BF16] = 2, [INT8] = 1};
+static const int64_t WEIGHT_BYTES[] = {[FLOAT32] = 4, [BF16] = 2, [INT8] = 1, [SPLIT] = 4};
 /* With fewer rows a thread waits for memory, since each thread reads all weights. */
 static const int64_t MIN_ROWS_PER_THREAD = 32;
 

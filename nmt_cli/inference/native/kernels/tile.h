@@ -4,15 +4,16 @@
    Rows are interleaved: the numbers (or the quads of integers) of all rows at one place are side by
    side. Those of a narrow tile, which has fewer rows than LARGE_TILE, lie one after the other. Each sum is computed in the order of the inputs, whatever the tile. */
 
-/* rows: interleaved; steps: inputs or quads. weights: of the first panel; panel_bytes: from one panel
-   to the next; wide: whether bf16 weights have been converted. next: the weights that larger tiles
+/* rows: interleaved; row_numbers: those of 4 bytes in each. steps: inputs, pairs or quads. weights:
+   of the first panel; panel_bytes: from one panel to the next; wide: whether bf16 weights have been
+   converted. next: the weights that larger tiles
    prefetch, `next_step` bytes further in each step. row_scales, zeros: of each row (int8). bias (or
    null), scales, totals: of the panels' outputs. A row of `out` begins `stride` numbers after the
    one before. */
 typedef struct {
     const void *rows;
     const char *weights, *next;
-    int64_t steps, panel_bytes, next_step, stride;
+    int64_t row_numbers, steps, panel_bytes, next_step, stride;
     const float *row_scales, *bias, *scales;
     const int32_t *zeros, *totals;
     float *out;
@@ -48,43 +49,51 @@ static inline __attribute__((always_inline)) void NAME(finish)(const operands *o
 /* How far a small tile prefetches in each of its panels at step k: AHEAD bytes in all, at the end of
    the panels into the next ones. */
 static inline __attribute__((always_inline)) int64_t NAME(find_ahead)(const operands *o, int panels,
-                                                                      int64_t k, int64_t bytes) {
+                                                                      int64_t k) {
     const int64_t own = AHEAD / panels;
-    return k * bytes + own < o->panel_bytes ? own : own + (panels - 1) * o->panel_bytes;
+    return k * STEP + own < o->panel_bytes ? own : own + (panels - 1) * o->panel_bytes;
+}
+
+/* Add the products of one input, whose weights are `w`, to the sums of a tile; x: of its first row. */
+static inline __attribute__((always_inline)) void NAME(add_products)(
+    const operands *o, const float *x, int rows, int width, int narrow, const floats *w,
+    floats *sums) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
+        for (int i = 0; i < width; i++)
+            sums[r * width + i] =
+                FMA(w[i], NAME(all)(x[narrow ? r * o->row_numbers : r]), sums[r * width + i]);
 }
 
 static inline __attribute__((always_inline)) void NAME(float_tile)(
     const operands *o, int rows, int panels, int is_bf16, int small, int narrow) {
-    const int width = panels * VECTORS;
+    const int width = panels * VECTORS, together = is_bf16 ? 2 : 1;
     const float *x = o->rows;
     const char *weights = o->weights;
-    const int64_t bytes = PANEL * (is_bf16 ? 2 : 4);
     /* A local array, which stays in registers. */
     floats own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (floats){0};
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
-         k++, x += narrow ? 1 : rows, weights += bytes, next += o->next_step) {
+         k++, x += together * (narrow ? 1 : rows), weights += STEP, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
-        const int64_t ahead = NAME(find_ahead)(o, panels, k, bytes);
-        floats w[4 * VECTORS];
+        const int64_t ahead = NAME(find_ahead)(o, panels, k);
 #pragma GCC unroll 4
-        for (int p = 0; p < panels; p++) {
-            const char *from = weights + p * o->panel_bytes;
-            if (small) __builtin_prefetch(from + ahead);
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                w[p * VECTORS + v] = is_bf16 ? NAME(load_bf16)((const uint16_t *)from + v * LANES)
-                                             : NAME(load)((const float *)from + v * LANES);
-        }
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; r++)
+        for (int p = 0; p < panels; p++)
+            if (small) __builtin_prefetch(weights + p * o->panel_bytes + ahead);
+#pragma GCC unroll 2
+        for (int second = 0; second < together; second++) {
+            floats w[4 * VECTORS];
 #pragma GCC unroll 16
-            for (int i = 0; i < width; i++)
-                own[r * width + i] =
-                    FMA(w[i], NAME(all)(x[narrow ? r * o->steps : r]), own[r * width + i]);
+            for (int i = 0; i < width; i++) {
+                const char *from = weights + i / VECTORS * o->panel_bytes + i % VECTORS * 4 * LANES;
+                w[i] = is_bf16 ? NAME(load_bf16)(from, second) : NAME(load)((const float *)from);
+            }
+            NAME(add_products)(o, x + second * (narrow ? 1 : rows), rows, width, narrow, w, own);
+        }
     }
     NAME(finish)(o, rows, width, 0, own, 0);
 }
@@ -100,16 +109,16 @@ static inline __attribute__((always_inline)) void NAME(int8_tile)(
     for (int i = 0; i < rows * width; i++) own[i] = (ints){0};
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
-         k++, x += narrow ? 1 : rows, weights += 4 * PANEL, next += o->next_step) {
+         k++, x += narrow ? 1 : rows, weights += STEP, next += o->next_step) {
         if (!small) __builtin_prefetch(next, 0, 2);
         if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
-        const int64_t ahead = NAME(find_ahead)(o, panels, k, 4 * PANEL);
+        const int64_t ahead = NAME(find_ahead)(o, panels, k);
 #pragma GCC unroll 4
         for (int p = 0; p < panels; p++)
             if (small) __builtin_prefetch(weights + p * o->panel_bytes + ahead);
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++) {
-            const int32_t quad = x[narrow ? r * o->steps : r];
+            const int32_t quad = x[narrow ? r * o->row_numbers : r];
 #pragma GCC unroll 16
             for (int i = 0; i < width; i++) {
                 const char *w = weights + i / VECTORS * o->panel_bytes + i % VECTORS * 4 * LANES;

@@ -24,7 +24,7 @@ from nmt_cli.inference.native.packing.packed_weights import FileRows, PackedWeig
 from nmt_cli.inference.weights import TransformerArrays, Weights
 
 # Counts changes of the file and of the form in which weights are packed.
-FORMAT = 4
+FORMAT = 5
 MAGIC = b"nmt packed weights %d\n" % FORMAT
 SIZES, CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
 ALIGNMENT = 64

@@ -8,13 +8,19 @@ import ctypes
 import numpy as np
 
 from nmt_cli.inference.native.huge_pages import Arena
-from nmt_cli.inference.native.linear import PANEL, PRECISIONS, QUAD, PackedLinear
+from nmt_cli.inference.native.linear import PANEL, PRECISIONS, PackedLinear
 from nmt_cli.inference.native.memory import address, empty
 from nmt_cli.inference.weights import ProjectionRows
 
-# The numbers that packed weights consist of, and how many inputs one is for: the bits of bf16,
-# quads of int8.
-UNITS = {"float32": (np.float32, 1), "bf16": (np.uint16, 1), "int8": (np.int32, QUAD)}
+# The numbers of 32 bits that packed weights consist of, and how many inputs one is for: pairs of
+# bf16, quads of int8. One layout serves all instruction sets: 16 pairs or quads of a panel are a
+# tile of AMX.
+UNITS = {
+    "float32": (np.float32, 1), "bf16": (np.int32, 2), "int8": (np.int32, 4),
+    "split": (np.int32, 2),
+}  # fmt: skip
+# The inputs of a tile of split weights.
+TILE_INPUTS = 32
 
 
 class Packing(ctypes.Structure):
@@ -40,21 +46,28 @@ class Packer:
         outputs, inputs = projection.shape
         more = -outputs % PANEL
         bias = None if projection.bias is None else np.pad(projection.bias, (0, more))
-        unit, together = UNITS[self._precision]
-        shape = (outputs + more) // PANEL, -(-inputs // together), PANEL
+        shape = (outputs + more) // PANEL, _units_of(inputs, self._precision), PANEL
         scales, totals = (
             np.zeros(outputs + more, kind) if self._precision == "int8" else None
             for kind in (np.float32, np.int32)
         )
         layer = PackedLinear(
-            self._arena.zeros(shape, unit), bias, scales, totals, inputs, outputs,
-            PRECISIONS[self._precision],
+            self._arena.zeros(shape, UNITS[self._precision][0]), bias, scales, totals, inputs,
+            outputs, PRECISIONS[self._precision],
         )  # fmt: skip
         first = 0
         for piece in projection.pieces:
             _pack_rows(self._library, piece, layer, first)
             first += len(piece)
         return layer
+
+
+def _units_of(inputs: int, precision: str) -> int:
+    """How many numbers an output has; split weights have high and low halves, in whole tiles."""
+    together = UNITS[precision][1]
+    if precision == "split":
+        return 2 * -(-inputs // TILE_INPUTS) * TILE_INPUTS // together
+    return -(-inputs // together)
 
 
 def _pack_rows(library: ctypes.CDLL, weight: np.ndarray, layer: PackedLinear, first: int) -> None:
@@ -78,9 +91,8 @@ def copy_outputs(library: ctypes.CDLL, layer: PackedLinear, outputs: np.ndarray)
         raise IndexError(f"{outputs.max()} is not one of {layer.outputs:,} outputs")
     packed = empty((len(outputs) // PANEL, units, PANEL), layer.packed.dtype)
     library.nmt_copy_outputs(
-        address(layer.packed), address(outputs), len(outputs), units, packed.itemsize,
-        address(packed),
-    )  # fmt: skip
+        address(layer.packed), address(outputs), len(outputs), units, address(packed)
+    )
     columns = layer.bias, layer.scales, layer.totals
     bias, scales, totals = (None if array is None else array[outputs] for array in columns)
     return PackedLinear(packed, bias, scales, totals, layer.inputs, len(outputs), layer.kind)
