@@ -10,10 +10,10 @@ _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 SOURCES = Sources(
     "kernels",
     {
-        "nmt_cli.kernels.sources": ("vectors.h",),
+        "nmt_cli.kernels.sources": ("vectors.h", "tiles.h"),
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
-            "gemm.h", "head.h", "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
+            "gemm.h", "head.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
             "step.c", "attention.c", "output.c", "head.c",
         ),
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
