@@ -68,8 +68,7 @@ def check_precision(precision: str, device: torch.device) -> None:
 def _no_split(reason: str) -> ConfigError:
     return ConfigError(
         f"train.precision=split cannot be used here: {reason}",
-        "use `float32`, which is as accurate on every device, or `fast` (bf16 if the CPU has "
-        "instructions for it)",
+        "use `auto` (bf16 on a GPU, else float32), or `fast` (also on CPUs that compute in bf16)",
     )
 
 

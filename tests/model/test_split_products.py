@@ -334,7 +334,7 @@ def test_each_reason_against_split_is_told(kernels, code, monkeypatch) -> None:
         check_precision("split", CPU)
     split_kernels.cache_clear()
     assert products.REASONS[code] in raised.value.message
-    assert "`float32`" in raised.value.hint
+    assert "`auto`" in raised.value.hint
 
 
 def test_this_cpu_is_judged_by_its_instructions() -> None:

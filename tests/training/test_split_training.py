@@ -171,5 +171,5 @@ def test_without_amx_it_is_refused_before_any_work(setting, tmp_path, monkeypatc
     split_products.split_kernels.cache_clear()
     error = capsys.readouterr().err
     assert "train.precision=split cannot be used here: NMT_CPU_ISA names" in error
-    assert "use `float32`" in error
+    assert "use `auto`" in error
     assert not (tmp_path / "model").exists()
