@@ -100,6 +100,15 @@ def test_strides_change_nothing(kernels, layout, other) -> None:
             assert torch.equal(out, twice)
 
 
+def test_strides_of_single_numbers_do_not_matter(kernels) -> None:
+    numbers = torch.randn(9)
+    one, column = numbers.as_strided((1, 1), (5, 7)), numbers.as_strided((9, 1), (1, 7))
+    for left, right in ((one, one), (column, one), (column, column.T), (column.T, column)):
+        for strides in ((9, 1), (1, 9), (20, 2)):
+            out = torch.zeros(200).as_strided((len(left), right.shape[1]), strides)
+            assert_right(kernels, left, right, out)
+
+
 def test_nothing_is_written_beside_the_output(kernels) -> None:
     whole = torch.full((50, 60), 7.0)
     out = whole[4:43, 8:53]

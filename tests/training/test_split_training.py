@@ -28,8 +28,8 @@ from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import take_step
 
-# How many times farther from a run in float32 a run with split products may be than another run in
-# float32, which adds up its products in another order. Three seeds had 1.0 to 2.1, bf16 has 200.
+# How many times farther from runs in float32 the runs with split products may be than other runs in
+# float32, which add up their products in another order. It was 2.1; bf16 has 200.
 FACTOR = 16
 
 
@@ -86,16 +86,21 @@ def test_steps_are_near_those_in_float32(setting) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("_emulated")
-def test_a_thousand_steps_stay_near_float32_as_another_order_of_sums_does(setting) -> None:
-    rate = {"train_learning_rate": 1e-4, "train_max_steps": 1_000}
-    exact = losses(setting, 1_000, nullcontext(), train_precision="float32", **rate)
-    other = losses(setting, 1_000, _OtherOrder(), train_precision="float32", **rate)
-    split = losses(setting, 1_000, nullcontext(), **rate)
-    # It learns something meanwhile.
-    assert exact[-1] < 0.6 * exact[0]
-    assert 0 < (split - exact).abs().max() <= FACTOR * (other - exact).abs().max()
+def test_thousand_steps_stay_near_float32_as_those_of_another_order_of_sums_do(setting) -> None:
+    """The greatest difference of a loss in three runs: what becomes of a rounding is luck."""
+    differences = torch.zeros(2, dtype=torch.float64)
+    for seed in (1, 2, 3):
+        run = {"train_learning_rate": 1e-4, "train_max_steps": 1_000, "train_seed": seed}
+        exact = losses(setting, 1_000, nullcontext(), train_precision="float32", **run)
+        other = losses(setting, 1_000, _OtherOrder(), train_precision="float32", **run)
+        split = losses(setting, 1_000, nullcontext(), **run)
+        # It learns something meanwhile.
+        assert exact[-1] < 0.6 * exact[0]
+        distances = [(each - exact).abs().max() for each in (other, split)]
+        differences = torch.maximum(differences, torch.stack(distances))
+    assert 0 < differences[1] <= FACTOR * differences[0]
 
 
 def weights_of(out: Path) -> dict[str, torch.Tensor]:

@@ -21,10 +21,12 @@
 #endif
 #endif
 
-/* TILE: bytes of a tile, 16 rows of 64. HALVES: those of a tile of `high`, and that of `low` after it.
-   DEEP: numbers of a row of a tile. PAIR: rows of two tiles, and columns. DEPTH: numbers of a sum that are
-   laid in tiles together. PART: rows or columns of the longer side that are. */
-enum { TILE = 1024, HALVES = 2 * TILE, DEEP = 32, PAIR = 32, DEPTH = 256, PART = 512 };
+#include "tiles.h"
+
+/* HALVES: the bytes of a tile of `high`, and that of `low` after it. DEEP: numbers of a row of a tile.
+   PAIR: rows of two tiles, and columns. DEPTH: numbers of a sum that are laid in tiles together. PART: rows
+   or columns of the longer side that are. */
+enum { HALVES = 2 * TILE, DEEP = 32, PAIR = 32, DEPTH = 256, PART = 512 };
 enum { AMX_LANES = 32 };
 /* What `nmt_find_split` returns. */
 enum { READY, NOT_COMPILED, NO_INSTRUCTIONS, NO_PERMISSION };
@@ -53,7 +55,6 @@ int64_t nmt_split_bytes(const split_product *p) {
 }
 
 #ifdef HAS_TILES
-#include "tiles.h"
 #ifndef NMT_EMULATE_TILES
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,amx-tile,amx-bf16")
@@ -70,10 +71,12 @@ int64_t nmt_split_bytes(const split_product *p) {
 /* Whether this processor has the instructions, and the system lets this process use them: READY, or why
    not. Linux reserves memory for tiles only for processes that have asked for it. */
 int64_t nmt_find_split(void) {
-#ifndef HAS_TILES
-    return NOT_COMPILED;
-#elif defined(NMT_EMULATE_TILES)
+#if defined(NMT_EMULATE_TILES) && defined(HAS_TILES)
     return READY;
+#elif !defined(__x86_64__)
+    return NO_INSTRUCTIONS;
+#elif !defined(HAS_TILES)
+    return NOT_COMPILED;
 #else
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
     unsigned a, b, c, d = 0;

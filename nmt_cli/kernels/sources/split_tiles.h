@@ -106,6 +106,8 @@ static void lay_tiles(const operand *o, int is_left, int64_t begin, int64_t end,
 static void multiply_pairs(const char *rows, const char *columns, int64_t size, int keeps, float *out,
                            int64_t stride) {
     float *lower = out + 16 * stride;
+    /* As for `tile_load_config`. */
+    __asm__ volatile("" : : : "memory");
     if (keeps) {
         tile_load(0, out, stride * 4);
         tile_load(1, out + 16, stride * 4);
@@ -119,16 +121,16 @@ static void multiply_pairs(const char *rows, const char *columns, int64_t size, 
     }
     for (int64_t at = 0; at < size; at += HALVES) {
         const char *row = rows + at, *column = columns + at;
-        tile_load(4, row, 64);
-        tile_load(5, row + size, 64);
-        tile_load(6, column + TILE, 64);
-        tile_load(7, column + size + TILE, 64);
+        tile_load(4, row, TILE_LINE);
+        tile_load(5, row + size, TILE_LINE);
+        tile_load(6, column + TILE, TILE_LINE);
+        tile_load(7, column + size + TILE, TILE_LINE);
         MULTIPLY_ALL();
-        tile_load(6, column, 64);
-        tile_load(7, column + size, 64);
+        tile_load(6, column, TILE_LINE);
+        tile_load(7, column + size, TILE_LINE);
         MULTIPLY_ALL();
-        tile_load(4, row + TILE, 64);
-        tile_load(5, row + size + TILE, 64);
+        tile_load(4, row + TILE, TILE_LINE);
+        tile_load(5, row + size + TILE, TILE_LINE);
         MULTIPLY_ALL();
     }
     tile_store(0, out, stride * 4);
@@ -174,7 +176,7 @@ static void split_compute(const split_product *p, int64_t begin, int64_t end, vo
     char *short_tiles = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63), *long_tiles;
     tile_config config = {.palette = 1};
     for (int i = 0; i < 8; i++) {
-        config.row_bytes[i] = 64;
+        config.row_bytes[i] = TILE_LINE;
         config.rows[i] = 16;
     }
     tile_load_config(&config);

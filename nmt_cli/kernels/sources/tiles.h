@@ -1,5 +1,8 @@
 /* The instructions of AMX on tiles, or with NMT_EMULATE_TILES the same in plain C for tests. */
 
+/* TILE: bytes of a tile; TILE_LINE: bytes of one of its 16 rows. */
+enum { TILE = 1024, TILE_LINE = 64 };
+
 typedef struct {
     uint8_t palette, start, reserved[14];
     uint16_t row_bytes[16];
@@ -41,8 +44,17 @@ __attribute__((unused)) static void tile_multiply(int sums, int a, int b) {
         }
 }
 
-/* float32 sums of products of bf16 numbers, in pairs: first those of each half of the pairs, as Intel's
-   manual has it. Numbers below the smallest normal one are not taken for zero, as AMX does. */
+/* The processor takes numbers below the least normal one for zero, and makes none. */
+static inline float without_subnormal(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+
+static inline float read_bf16(uint32_t upper_half) {
+    float x;
+    memcpy(&x, &upper_half, 4);
+    return without_subnormal(x);
+}
+
+/* Sums of products of bf16 numbers, in pairs: those of the first numbers of all pairs, and those of the
+   second, are added up first. Products are exact in float32. */
 __attribute__((unused)) static void tile_multiply_bf16(int sums, int a, int b) {
     const int columns = configured.row_bytes[sums] / 4;
     for (int r = 0; r < configured.rows[sums]; r++) {
@@ -51,20 +63,25 @@ __attribute__((unused)) static void tile_multiply_bf16(int sums, int a, int b) {
             uint32_t pair, pairs[16];
             memcpy(&pair, emulated[a][r] + 4 * k, 4);
             memcpy(pairs, emulated[b][k], sizeof pairs);
-            const union { uint32_t bits; float value; } x = {pair << 16}, y = {pair & 0xffff0000};
+            const float x = read_bf16(pair << 16), y = read_bf16(pair & 0xffff0000);
             for (int c = 0; c < 16; c++) {
-                union { uint32_t bits; float value; } u = {pairs[c] << 16}, v = {pairs[c] & 0xffff0000};
-                first[c] += x.value * u.value;
-                second[c] += y.value * v.value;
+                first[c] = without_subnormal(first[c] + x * read_bf16(pairs[c] << 16));
+                second[c] = without_subnormal(second[c] + y * read_bf16(pairs[c] & 0xffff0000));
             }
         }
         memcpy(total, emulated[sums][r], sizeof total);
-        for (int c = 0; c < columns; c++) total[c] += first[c] + second[c];
+        for (int c = 0; c < columns; c++)
+            total[c] = without_subnormal(total[c] + without_subnormal(first[c] + second[c]));
         memcpy(emulated[sums][r], total, sizeof total);
     }
 }
 #else
-#define tile_load_config(config) _tile_loadconfig(config)
+/* The intrinsics of GCC do not name all of the memory that they read: it is complete before. */
+#define tile_load_config(config)                        \
+    do {                                                \
+        __asm__ volatile("" : : "r"(config) : "memory"); \
+        _tile_loadconfig(config);                       \
+    } while (0)
 #define tile_release() _tile_release()
 #define tile_zero(tile) _tile_zero(tile)
 #define tile_load(tile, from, stride) _tile_loadd(tile, from, stride)

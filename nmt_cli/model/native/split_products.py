@@ -44,7 +44,7 @@ PRODUCTS = frozenset(
 
 
 class _Operand(ctypes.Structure):
-    """The struct `operand` of the kernels."""
+    """The struct `operand` of the kernels; the stride of a single number does not matter."""
 
     _fields_ = (
         ("data", ctypes.c_void_p), ("stride", ctypes.c_int64), ("depth_stride", ctypes.c_int64),
@@ -53,7 +53,7 @@ class _Operand(ctypes.Structure):
     @classmethod
     def of(cls, matrix: Tensor) -> "_Operand":
         """matrix: (indices, depth), which must outlive this; one of its strides is 1."""
-        return cls(matrix.data_ptr(), *_strides(matrix))
+        return cls(matrix.data_ptr(), *matrix.stride())
 
 
 class _SplitProduct(ctypes.Structure):
@@ -106,11 +106,10 @@ def multiply(
     """
     left, right = _with_unit_stride(left), _with_unit_stride(right.T)
     (rows, depth), columns = left.shape, len(right)
-    stride, column_stride = _strides(out)
-    target = out if column_stride == 1 else out.contiguous()
+    target = out if out.stride(1) == 1 else out.contiguous()
     product = _SplitProduct(
         left=_Operand.of(left), right=_Operand.of(right), out=target.data_ptr(),
-        stride=stride if target is out else columns, rows=rows, columns=columns, depth=depth,
+        stride=target.stride(0), rows=rows, columns=columns, depth=depth,
         accumulates=accumulates,
     )  # fmt: skip
     scratch_bytes = kernels.library.nmt_split_bytes(ctypes.byref(product))
@@ -140,17 +139,8 @@ def _fits(left: Tensor, right: Tensor, out: Tensor) -> bool:
     )
 
 
-def _strides(matrix: Tensor) -> tuple[int, int]:
-    """The strides; 1 where there is a single number, since torch leaves those undefined."""
-    row, column = (
-        1 if size == 1 else stride
-        for size, stride in zip(matrix.shape, matrix.stride(), strict=True)
-    )
-    return row, column
-
-
 def _with_unit_stride(matrix: Tensor) -> Tensor:
-    return matrix if 1 in _strides(matrix) else matrix.contiguous()
+    return matrix if 1 in matrix.stride() else matrix.contiguous()
 
 
 @cache
