@@ -89,9 +89,9 @@ def test_steps_are_near_those_in_float32(setting) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("_emulated")
 def test_thousand_steps_stay_near_float32_as_those_of_another_order_of_sums_do(setting) -> None:
-    """The greatest difference of a loss in three runs: what becomes of a rounding is luck."""
+    """The greatest difference of a loss in two runs: what becomes of a rounding is luck."""
     differences = torch.zeros(2, dtype=torch.float64)
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         run = {"train_learning_rate": 1e-4, "train_max_steps": 1_000, "train_seed": seed}
         exact = losses(setting, 1_000, nullcontext(), train_precision="float32", **run)
         other = losses(setting, 1_000, _OtherOrder(), train_precision="float32", **run)
