@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 from lib.gpu_decoding import Decoding, bulk, gates, machine, peer, plain, single
-from lib.gpu_setup import stand_in_for_tomli_w
+from lib.gpu_setup import check_device, stand_in_for_tomli_w
 from lib.measure import Json, Results, environment, make_case, measured_with, say, table
 from lib.phases import Phase, run_phases
 
@@ -80,6 +80,7 @@ def best_of(facts: Json) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
+    check_device(options.device)
     stand_in_for_tomli_w()
     run = Decoding(torch.device(options.device), options.tiny)
     chosen = [phase for phase in PHASES if not options.only or phase.name in options.only]

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from lib.gpu_setup import stand_in_for_tomli_w
+from lib.gpu_setup import check_device, stand_in_for_tomli_w
 from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
 from lib.sentences import find_text, prepare_folder, write_random_text
 from lib.settings import make_config
@@ -115,6 +115,7 @@ def missed(runs: Mapping[str, Json], band: Sequence[float]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
+    check_device(options.device)
     stand_in_for_tomli_w()
     results = Results("gpu_quality", measured_with(options), options.out, environment=environment())
     settings = {

@@ -16,7 +16,7 @@ import torch
 from lib.gpu_gates import gates
 from lib.gpu_parts import attention, loss_head, machine
 from lib.gpu_runs import decode, ours, peer
-from lib.gpu_setup import Setup, stand_in_for_tomli_w
+from lib.gpu_setup import Setup, check_device, stand_in_for_tomli_w
 from lib.measure import Json, Results, environment, make_case, measured_with, say, table
 from lib.phases import Phase, run_phases
 
@@ -108,6 +108,7 @@ def _part_cases(phases: dict[str, Json]) -> list[Json]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
+    check_device(options.device)
     stand_in_for_tomli_w()
     names = options.only or PARTS.get(options.part)
     chosen = [phase for phase in PHASES if not names or phase.name in names]

@@ -73,6 +73,7 @@ PURPOSES = {
     "inference": "engines that run a trained model; ensembles, teacher forcing, attention maps",
     "inference/cuda": "decoding steps as CUDA graphs",
     "inference/native": "the engine in C for CPUs",
+    "inference/native/packing": "packs weights for the kernels; the cache of packed weights",
     "inference/native/kernels": "its C sources: GEMM, attention, thread pool",
     "inference/native/search": "a step of beam search in C: its best words, its hypotheses",
     "kernels": "compiles, caches and loads C kernels for CPUs",

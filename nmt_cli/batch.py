@@ -42,7 +42,8 @@ class Segments:
     positions: (tokens,) int64; the position of each token in its sentence, from 0; 0 for filler.
     max_length: the length of the longest sentence, or a little more.
     used: the number of tokens of sentences; the tokens after them are filler.
-    tiles: the `tile_table` for tiles of TILE tokens.
+    tiles: the `tile_table` for tiles of TILE tokens, which knows the other side of the batch too if
+    these segments were made with it.
     """
 
     offsets: Tensor
@@ -53,11 +54,16 @@ class Segments:
 
     @classmethod
     def from_lengths(
-        cls, lengths: Sequence[int] | np.ndarray, size: int = 0, width: int = 0
+        cls,
+        lengths: Sequence[int] | np.ndarray,
+        size: int = 0,
+        width: int = 0,
+        other: Sequence[int] | np.ndarray | None = None,
     ) -> "Segments":
         """Segments of sentences with the given lengths, in a stream of at least `size` tokens.
 
-        width: the least value of max_length.
+        width: the least value of max_length. other: the lengths on the other side of the batch, for
+        cross-attention in tiles.
         """
         sizes = np.asarray(lengths, dtype=np.int64)
         offsets = np.zeros(len(sizes) + 1, np.int64)
@@ -69,7 +75,7 @@ class Segments:
         if size and used < len(sizes) * longest:
             longest += -longest % WIDTH_STEP
         longest = max(longest, width)
-        tiles = tile_table(sizes, len(positions), TILE)
+        tiles = tile_table(sizes, len(positions), TILE, other)
         streams = torch.from_numpy(offsets), torch.from_numpy(positions)
         return cls(*streams, longest, used, tiles)
 
@@ -158,26 +164,38 @@ def moved(tensor: Tensor, device: torch.device | str) -> Tensor:
     return tensor.to(device)
 
 
-def tile_table(lengths: np.ndarray, tokens: int, size: int) -> Tensor:
+def tile_table(
+    lengths: np.ndarray,
+    tokens: int,
+    size: int,
+    other: Sequence[int] | np.ndarray | None = None,
+) -> Tensor:
     """Sentences cut into tiles of up to `size` tokens, for GPU programs that each take one tile.
 
     lengths: (sentences,); a sentence of no tokens has no tile. tokens: of the stream, with filler.
-    Returns (tokens // size + sentences + 1, 4) int32, whatever the lengths. The columns are the
-    first token, the token after the last, the sentence (-1: filler), and the position of the first
-    token in its sentence. Unused rows come last and have no tokens.
+    Returns (1, tokens // size + sentences + 1, 4) int32, whatever the lengths. The columns are the
+    first token, the token after the last, and the same of the range that these tokens attend to, or
+    are attended to from: their sentence in this stream. With `other`, the lengths (sentences,) of
+    the other side, a second table has the ranges of the sentences there. The range of filler is
+    empty. Unused rows come last and have no tokens.
     """
+    # The last one is the filler.
     sizes = np.append(lengths, tokens - lengths.sum())
     counts = -(-sizes // size)
-    owners = np.arange(len(sizes)).repeat(counts)
-    first = (np.arange(len(owners)) - (counts.cumsum() - counts).repeat(counts)) * size
-    starts = (sizes.cumsum() - sizes)[owners]
-    table = np.zeros((tokens // size + len(sizes), 4), np.int32)
-    table[:, 2] = -1
-    used = table[: len(owners)]
-    used[:, 0] = starts + first
-    used[:, 1] = starts + np.minimum(first + size, sizes[owners])
-    used[:, 2] = np.where(owners < len(lengths), owners, -1)
-    used[:, 3] = first
+    ends = sizes.cumsum()
+    tile_ends = counts.cumsum()
+    # A sentence's tiles begin at these plus `size` times their index in the table.
+    origins = ends - sizes - (tile_ends - counts) * size
+    starts = np.arange(tile_ends[-1]) * size + origins.repeat(counts)
+    stops = np.minimum(starts + size, ends.repeat(counts))
+    sides = [lengths] if other is None else [lengths, other]
+    table = np.zeros((len(sides), tokens // size + len(sizes), 4), np.int32)
+    for side, rows in zip(sides, table[:, : len(starts)], strict=True):
+        side_ends = np.append(np.cumsum(side), 0)
+        rows[:, 0] = starts
+        rows[:, 1] = stops
+        rows[:, 2] = (side_ends - np.append(side, 0)).repeat(counts)
+        rows[:, 3] = side_ends.repeat(counts)
     return torch.from_numpy(table)
 
 
@@ -244,8 +262,9 @@ def batch_streams(
     """
     minimum = shape or Shape(0, 0, 0)
     empty = np.zeros(max(0, minimum.pairs - len(pair_ids)), np.int64)
-    src_segments = Segments.from_lengths(np.append(src[1], empty), minimum.src, minimum.width)
-    tgt_segments = Segments.from_lengths(np.append(tgt[1], empty), minimum.tgt, minimum.width)
+    lengths = [np.append(side[1], empty) for side in (src, tgt)]
+    src_segments = Segments.from_lengths(lengths[0], minimum.src, minimum.width, lengths[1])
+    tgt_segments = Segments.from_lengths(lengths[1], minimum.tgt, minimum.width, lengths[0])
     tgt_out = _fill(tgt[0], tgt_segments, NO_TARGET)
     tgt_in = _fill(tgt[0], tgt_segments, 0)
     tgt_in[1 : tgt_segments.used] = tgt_out[: tgt_segments.used - 1]

@@ -17,6 +17,7 @@
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
 """
 
+import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def raise_together(problems: "Sequence[NmtError]") -> None:
         raise type(problems[0])(message, "; ".join(hints))
 
 
+# The loader's message for a library, which has no error number.
+_NOT_MAPPED = "failed to map segment from shared object"
 # Messages of allocators that raise a plain RuntimeError.
 _FULL_MEMORY = (
     "not enough memory", "can't allocate memory", "out of memory", "_ALLOC_FAILED", "bad_alloc"
@@ -138,6 +141,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     (True, False)
     """
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    if isinstance(error, OSError | ImportError) and _NOT_MAPPED in str(error):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _FULL_MEMORY)
 

@@ -91,6 +91,16 @@ def available_memory(root: Path = Path("/")) -> int | None:
     return max(0, min(available)) + 1024 * memory_info.get("SwapFree", 0)
 
 
+def address_space_limit() -> int | None:
+    """The bytes that `ulimit -v` lets this process map; None where there is no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has none.
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
 def _group_memory(root: Path) -> list[int]:
     """The bytes that each control group of this process has left, of both versions."""
     version_2 = [root / "sys/fs/cgroup" / group for group in _groups(root, "")]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Bytes of weights that are read before the file is opened again.
 MAPPED = 1 << 25
+# Bytes of a weight that are read at a time where its rows are asked for.
+PIECE = 1 << 20
 CACHE_LINE = 64
 COPY_AGAIN = "copy the directory again"
 
@@ -122,6 +124,8 @@ class LazyWeights(MutableMapping[str, np.ndarray]):
         self._entries = {name: entries[name] for name in names}
         self._begin = 8 + len(header)
         self._weights: dict[str, np.ndarray] = {}
+        # The memory of `pieces`.
+        self._room = np.empty(0, np.float32)
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._weights:
@@ -131,6 +135,26 @@ class LazyWeights(MutableMapping[str, np.ndarray]):
             _require_finite(self._path, name, weight)
             self._weights[name] = weight
         return self._weights[name]
+
+    def pieces(self, name: str) -> Iterator[np.ndarray]:
+        """Some rows of a weight at a time, each piece in the memory of the one before.
+
+        They are not mapped: where a mapped file is cut, the system ends the process.
+        """
+        if name in self._weights:
+            yield self._weights[name]
+            return
+        shape, (begin, _) = self._entries[name]["shape"], self._entries[name]["data_offsets"]
+        width = 4 * math.prod(shape[1:])
+        most = min(max(PIECE // width, 1), shape[0])
+        if self._room.nbytes < most * width:
+            self._room = _aligned_empty([most * width // 4])
+        for first in range(0, shape[0], most):
+            count = min(most, shape[0] - first)
+            piece = self._room[: count * width // 4].reshape(count, *shape[1:])
+            self._read(piece, self._begin + begin + first * width)
+            _require_finite(self._path, name, piece)
+            yield piece
 
     def _read(self, room: np.ndarray, offset: int) -> np.ndarray:
         """Fill `room` with the bytes from `offset` on."""
@@ -160,6 +184,14 @@ class LazyWeights(MutableMapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def pieces_of(weights: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
+    """A weight some rows at a time, each piece valid until the next; whole if it is in memory."""
+    if isinstance(weights, LazyWeights):
+        yield from weights.pieces(name)
+    else:
+        yield weights[name]
 
 
 def readable_path(file: BinaryIO) -> Path:

@@ -12,6 +12,7 @@
 # by words of the source). Run it again to resume after an interruption.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
+. "$(dirname "$0")/lib.sh"
 
 if [ $# -lt 3 ] || [ $# -gt 4 ]; then
   echo "usage: $0 PROJECT SRC TGT [STEPS]" >&2
@@ -28,6 +29,7 @@ done
 [ -d corpus ] || nmt prepare
 out=before-attention
 mkdir -p "$out"
+keep_settings "$out/settings.txt" SRC="$src" TGT="$tgt" STEPS="$steps"
 
 # The line numbers of the test set, the shortest lines first, in three parts.
 awk '{ print NF, NR }' "$src" | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 2 >"$out/by-length"
@@ -63,10 +65,10 @@ compare() {
     settings+=(--set "$setting")
   done
   nmt train --preset "$preset" --max-steps "$steps" --out "$model" \
-    --set train.batch_tokens=1000 --set train.warmup_steps=$((steps / 9)) \
+    --set train.batch_tokens=1000 --set train.warmup_steps="$(share "$steps" 9)" \
     --set train.optimizer=adam --set train.schedule=linear --set train.label_smoothing=0 \
     --set model.dropout=0 --set train.max_gradient_norm=1 --set train.validation_sentences=2 \
-    --set train.checkpoint_every=$((steps / 10)) --set train.validate_every="$steps" \
+    --set train.checkpoint_every="$(share "$steps" 10)" --set train.validate_every="$steps" \
     "${settings[@]}"
   nmt translate --model "$model" "$src" -o "$model.txt" --force --sentences line --markup off
   line="$name\t$steps\t$(last flops)\t$(last seconds)\t$(bleu "$model.txt" "$tgt")"

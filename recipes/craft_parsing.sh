@@ -12,6 +12,7 @@
 # number of training steps: two hours. Needs `nmt` on the PATH. The results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
+. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/parsing.sh"
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
@@ -36,7 +37,7 @@ for split in train dev test; do
 done
 
 steps=${STEPS:-4500}
-interval=$((steps < 30 ? 1 : steps / 30))
+interval=$(share "$steps" 30)
 subwords=() test_limit=''
 case ${SIZE:-small} in
   small)
@@ -49,11 +50,7 @@ case ${SIZE:-small} in
       train.learning_rate=4e-3 train.warmup_steps=150 train.schedule=linear train.precision=fast \
       train.checkpoint_every="$interval" train.validate_every="$((interval * 4))" \
       train.validation_sentences=50 ;;
-  tiny)
-    test_limit=20
-    parse_and_score auto model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
-      train.batch_tokens=200 train.max_steps=4 train.warmup_steps=4 train.checkpoint_every=2 \
-      train.validation_sentences=0 ;;
+  tiny) parse_tiny ;;
   *)
     echo "error: SIZE is small or tiny, not $SIZE" >&2
     exit 2 ;;

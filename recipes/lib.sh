@@ -27,6 +27,26 @@ enter_project() {
     --test "$test_src" "$test_tgt"
 }
 
+# keep_settings FILE SETTING...: refuse to go on in a folder whose results are of other settings, of
+# which FILE in it keeps a record.
+keep_settings() {
+  local file=$1 settings
+  shift
+  settings=$*
+  if [ -f "$file" ] && [ "$(<"$file")" != "$settings" ]; then
+    echo "error: $(dirname "$(realpath "$file")") holds results of $(<"$file"), not of $settings" >&2
+    echo >&2
+    echo "hint: remove this folder to begin again, or use another one" >&2
+    exit 78
+  fi
+  printf '%s\n' "$settings" >"$file"
+}
+
+# share STEPS PARTS: a PARTS-th of the steps, at least 1.
+share() {
+  echo $(($1 < $2 ? 1 : $1 / $2))
+}
+
 # data_file NAME: the path of $data/NAME, NAME.xz or NAME.gz, whichever exists.
 data_file() {
   local suffix

@@ -30,3 +30,11 @@ parse_and_score() {
   nmt parse "$test.words" -o test.parsed --force
   nmt parse score test.parsed "$test.trees" --by-length
 }
+
+# parse_tiny: the same with a model that learns nothing, and the first 20 test sentences.
+parse_tiny() {
+  test_limit=20
+  parse_and_score auto model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
+    train.batch_tokens=200 train.max_steps=4 train.warmup_steps=4 train.checkpoint_every=2 \
+    train.validation_sentences=0
+}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
+from nmt_cli import model_weights
 from nmt_cli.errors import DataError
 from nmt_cli.model_dir import load_model, refresh_weights, save_model
 from nmt_cli.model_weights import LazyWeights, ReplacedError, open_weights, weight_bytes
@@ -46,6 +47,19 @@ def test_each_weight_is_that_of_the_file(path: Path) -> None:
     for name, weight in expected.items():
         assert np.array_equal(weights[name], weight.numpy()), name
         assert weights[name] is weights[name]
+
+
+@pytest.mark.parametrize("size", [4, 200, 1 << 20])
+def test_pieces_are_rows_of_a_weight_in_order(path: Path, size: int, monkeypatch) -> None:
+    """At least a row each, and at most so many bytes."""
+    monkeypatch.setattr(model_weights, "PIECE", size)
+    weights, expected = opened(path), byte_model(byte_config(), 1).state_dict()
+    for name, weight in expected.items():
+        pieces = [piece.copy() for piece in weights.pieces(name)]
+        assert np.array_equal(np.concatenate(pieces), weight.numpy()), name
+        assert all(piece.nbytes <= size or len(piece) == 1 for piece in pieces)
+    name = next(iter(weights))
+    assert weights[name] is next(weights.pieces(name))
 
 
 def test_equal_models_are_equal_files(tmp_path: Path, monkeypatch) -> None:
@@ -107,6 +121,8 @@ def test_a_file_that_is_written_to_is_refused(path: Path, size: int) -> None:
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     with pytest.raises(ReplacedError):
         weights[next(iter(weights))]
+    with pytest.raises(ReplacedError):
+        next(weights.pieces(next(iter(weights))))
 
 
 def test_numbers_that_are_not_finite_are_refused(path: Path) -> None:
@@ -115,3 +131,5 @@ def test_numbers_that_are_not_finite_are_refused(path: Path) -> None:
     path.write_bytes(weight_bytes(state, {}))
     with pytest.raises(DataError, match=r"`output_bias` holds NaN or infinite"):
         opened(path)["output_bias"]
+    with pytest.raises(DataError, match=r"`output_bias` holds NaN or infinite"):
+        list(opened(path).pieces("output_bias"))

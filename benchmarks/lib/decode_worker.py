@@ -63,21 +63,29 @@ def planted(folder: Path) -> Any:
 
 
 def engine_of(folder: Path, cache: Path | None, precision: str) -> Any:
-    """The engine that `nmt translate` chooses; the kernels need no torch."""
+    """The engine that `nmt translate` chooses, with packed weights of the cache, or new ones."""
     from lib.settings import make_config
-    from nmt_cli.inference.engines import fastest_engine, kernels_of, native_engine
+    from nmt_cli.inference.engines import fastest_engine, kernels_of, packed_weights_engine
+    from nmt_cli.inference.native.packing.packed_cache import PackedCache
+    from nmt_cli.inference.native.packing.packed_weights import PackedWeights
     from nmt_cli.inference.weights import TransformerArrays
     from nmt_cli.model_weights import LazyWeights, open_weights
+    from nmt_cli.storage.files import sha256_of
 
     kernels, _ = kernels_of(cache)
-    if kernels is None:
+    if kernels is None or cache is None:
         return fastest_engine(planted(folder), None, precision)
     config = make_config(json.loads((folder / "config.json").read_text()))
-    with open_weights(folder / "weights.safetensors") as file:
-        weights = LazyWeights(file, config)
-    return native_engine(
-        TransformerArrays(config.model, weights, consumes=True), kernels, precision
-    )
+    path, packed = folder / "weights.safetensors", PackedCache(cache, precision)
+    digest = sha256_of(path)
+    packed.begin(digest)
+    weights = packed.weights(config.model)
+    if weights is None:
+        with open_weights(path) as file:
+            lazy = LazyWeights(file, config)
+        arrays = TransformerArrays(config.model, lazy, consumes=True)
+        weights = packed.keep(digest, PackedWeights.of(arrays, kernels.library, precision))
+    return packed_weights_engine(weights, kernels, packed.notice)
 
 
 def ours(folder: Path, settings: Json) -> Translate:

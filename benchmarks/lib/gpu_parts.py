@@ -40,14 +40,17 @@ def make_streams(
 ) -> Streams:
     """Random streams of sentences with these lengths, as that kind of attention gets them."""
     sides = _sides(src, tgt, kind)
-    segments = [Segments.from_lengths(side).to(setup.device) for side in sides]
+    query_segments = Segments.from_lengths(sides[0], other=sides[1]).to(setup.device)
+    key_segments = query_segments
+    if kind == "cross":
+        key_segments = Segments.from_lengths(sides[1], other=sides[0]).to(setup.device)
     query, key = (int(side.sum()) for side in sides)
     sizes = (query, key, key, query)
     streams = [torch.randn(size, heads, d_k, device=setup.device) for size in sizes]
     # Keys and queries of a trained model lie side by side in one product's output.
     narrow = [stream.to(setup.dtype) for stream in streams]
     return Streams(
-        narrow[0], narrow[1], narrow[2], narrow[3], segments[0], segments[1], kind == "decoder"
+        narrow[0], narrow[1], narrow[2], narrow[3], query_segments, key_segments, kind == "decoder"
     )
 
 
@@ -70,8 +73,7 @@ def machine(setup: Setup, facts: Json) -> None:
 
 def _model_products(setup: Setup, preset: str) -> Json:
     """FLOP/s of each product (rows, in, out) of a layer and of the head, and of its two slopes."""
-    config = setup.config(preset)
-    model, rows = config.model, config.train.batch_tokens
+    model, rows = setup.config(preset).model, setup.pass_tokens(preset)
     shapes = {
         "query, key, value": (model.d_model, 3 * model.d_model),
         "attention output": (model.d_model, model.d_model),
@@ -124,15 +126,16 @@ def _tile_time(
     setup: Setup, size: int, warps: int, sides: tuple[np.ndarray, np.ndarray], streams: Streams
 ) -> Json:
     """As `_attention_time`, of tiles of `size` tokens that `warps` warps compute each."""
-    tables = [tile_table(side, int(side.sum()), size).to(setup.device) for side in sides]
+    tables = [
+        tile_table(side, int(side.sum()), size, other)[1].to(setup.device)
+        for side, other in (sides, sides[::-1])
+    ]
     chosen = tiles._constants
 
     def in_tiles(*given: Any, causal: bool) -> Tensor:
-        *inputs, queries, keys = given
         return tiles.tile_attention_function(
-            *inputs, (tables[0], tables[1]), (queries.offsets, keys.offsets), causal=causal,
-            size=size,
-        )  # fmt: skip
+            *given[:3], (tables[0], tables[1]), causal=causal, size=size
+        )
 
     with mock.patch.object(
         tiles, "_constants", lambda *given: {**chosen(*given), "num_warps": warps}
@@ -156,9 +159,13 @@ def _attention_time(setup: Setup, backend: Callable[..., Tensor], streams: Strea
 
 
 def loss_head(setup: Setup, facts: Json) -> None:
-    """Milliseconds, forward and backward, of the output layer with its loss in several forms."""
+    """Milliseconds, forward and backward, of the output layer with its loss in several forms.
+
+    For the tokens of one pass, as training computes them.
+    """
     config = setup.config("base")
-    rows, size = config.train.batch_tokens, setup.sizes.vocab_size
+    rows, size = setup.pass_tokens("base"), setup.sizes.vocab_size
+    facts["tokens"] = rows
     hidden = torch.randn(rows, config.model.d_model, device=setup.device)
     weight = torch.randn(size, config.model.d_model, device=setup.device) * 0.05
     targets = torch.randint(size, (rows,), device=setup.device)

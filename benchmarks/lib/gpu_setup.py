@@ -17,6 +17,7 @@ from lib.sentences import random_corpus
 from lib.settings import make_config
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.training.execution.plan import ExecutionPlan
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.report import Report
@@ -94,6 +95,12 @@ class Setup:
         values = {"train.preset": preset, **self.sizes.settings, **self.overrides, **named}
         return make_config(values)
 
+    def pass_tokens(self, preset: str) -> int:
+        """Target tokens of one forward and backward pass: of a batch, on a GPU with much memory."""
+        config = self.config(preset)
+        shards = ExecutionPlan.of(config, self.device, 1).shards
+        return -(-config.train.batch_tokens // shards)
+
     def finish(self) -> None:
         """Wait until the device has done everything it was asked to."""
         if self.device.type == "cuda":
@@ -107,6 +114,12 @@ class Setup:
         """Leave NaN in the memory that the next tensors will get: what is not written shows."""
         kept = [torch.full((1 << size,), torch.nan, device=self.device) for size in (12, 16, 20)]
         del kept
+
+
+def check_device(device: str) -> None:
+    """End the script with a message if the device is a GPU, and there is none."""
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        sys.exit("error: torch finds no GPU here; --device cpu --tiny runs a small form on a CPU")
 
 
 class MeasuredError(Exception):

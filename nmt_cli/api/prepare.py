@@ -101,8 +101,8 @@ def _prepare(
     config = with_existing_subwords(resolved)
     notes: list[str] = []
     prepared = prepare_corpus(
-        config, force=force, workers=workers, dropped=None if dropped is None else Path(dropped),
-        progress=progress, warn=notes.append,
+        config, resolved.origins, force=force, workers=workers,
+        dropped=None if dropped is None else Path(dropped), progress=progress, warn=notes.append,
     )  # fmt: skip
     notes += [*language_notes(config), *prepared.notes]
     if not prepared.valid:
@@ -122,6 +122,7 @@ def file_settings(
 
 def prepare_corpus(
     config: Config,
+    origins: Mapping[str, str],
     *,
     force: bool,
     workers: int,
@@ -131,9 +132,12 @@ def prepare_corpus(
 ) -> PreparedCorpus:
     """Prepare `config.data` into `paths.corpus`.
 
+    origins: where the value of each dotted key comes from, for errors.
     warn: called before the work starts if a model was trained on the corpus that is replaced.
     Raises UsageError, besides other errors, for the name of a language in place of its code.
     """
+    from nmt_cli.config.held_out_text import naming_origins
+    from nmt_cli.config.schema import SETTINGS
     from nmt_cli.data.corpus.users import replacement_warning
     from nmt_cli.data.preparation.prepare import prepare as prepare_into
 
@@ -141,9 +145,11 @@ def prepare_corpus(
     warning = replacement_warning(out, Path(config.paths.model)) if force else ""
     if warning:
         warn(warning)
-    return prepare_into(
-        config, out, force=force, workers=workers, dropped=dropped, progress=progress
-    )
+    options = {key: setting.option for key, setting in SETTINGS.items()}
+    with naming_origins(origins, options):
+        return prepare_into(
+            config, out, force=force, workers=workers, dropped=dropped, progress=progress
+        )
 
 
 def language_notes(config: Config) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
-from nmt_cli.errors import NmtError, NoInputError
+from nmt_cli.errors import ConfigError, NmtError, NoInputError
 from nmt_cli.storage import manifest
 from nmt_cli.storage.files import require_creatable
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
@@ -65,6 +65,11 @@ def resolve_training(
         resolved = _fine_tuning(resolved, values, resolve, begun)
     elif resolved.origins["train.preset"] == "default":
         resolved = resolve({**values, "train.preset": preset_of_run(out)})
+    if resolved.config.train.learning_rate == 0:
+        raise ConfigError(
+            "train.learning_rate=0 would leave the weights as they begin",
+            "give a learning rate above 0, or `auto`",
+        )
     require_corpus(Path(resolved.config.paths.corpus))
     require_creatable(out / "log.jsonl")
     return resolved

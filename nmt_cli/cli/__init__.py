@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 def run() -> None:
     """Run `nmt` with the arguments of this process and leave with its exit code."""
-    from nmt_cli.cli import environment, signals
+    from nmt_cli.cli import environment, memory_limit, signals
 
     environment.end_with_launcher()
     signals.handle_interrupts()
     environment.open_standard_streams()
     environment.choose_threads()
+    memory_limit.prepare_for_limit()
     environment.quiet_torch()
     environment.keep_out_current_directory()
     code = main(sys.argv[1:])

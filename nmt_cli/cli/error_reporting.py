@@ -5,8 +5,9 @@ import re
 import traceback
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
-from nmt_cli.cli.signals import INTERRUPTED
+from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
@@ -28,7 +29,6 @@ _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
 )
 NO_TEMPORARY = "No usable temporary directory"
-NO_THREAD = "can't start new thread"
 # Errors that the system causes, not nmt.
 SYSTEM_FAULTS = (
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
@@ -70,15 +70,13 @@ def as_user_error(error: BaseException) -> NmtError | None:
         return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "torch":
         return without_torch("this command")
-    if is_out_of_memory(error):
-        hint = "is another process using this memory? `nmt doctor` shows how much is free"
-        return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
+    if is_out_of_memory(error) or is_failure_under_limit(error):
+        return memory_error(error)
     if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
         hint = "`nmt doctor` checks the driver; CUDA_VISIBLE_DEVICES=-1 continues without the GPU"
         return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
-        hint = "end some, or raise the limit (`ulimit -u`)"
-        return TryAgainError("the system lets this user start no more processes", hint)
+        return TryAgainError(NO_PROCESS, NO_PROCESS_HINT)
     return None
 
 

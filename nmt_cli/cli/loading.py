@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.errors import NoInputError
 
+# Packing more bytes of weights, and writing them to the cache, takes about a second or more.
+LARGE = 200_000_000
+
 if TYPE_CHECKING:
     import torch
 
@@ -25,8 +28,8 @@ def load_translator(
 ) -> "Translator":
     """`Translator.load`; device may be `auto`.
 
-    console: shows a note if the kernels have to be compiled first, and another one where torch is
-    imported for a feature.
+    console: shows a note if the kernels have to be compiled or the weights to be packed first, and
+    another one where torch is imported for a feature.
     """
     require_models([model, *others])
 
@@ -43,7 +46,7 @@ def load_translator(
     if console is not None and console.interactive and device == "cpu":
         cache = cache_folder()
         if cache is not None:
-            announce_compiling(Path(model), cache, console)
+            announce_first_start(Path(model), cache, precision, console)
     translator = Translator.load(model, device, precision=precision, others=others)
     # What is loaded stays until the command ends; the garbage collector need not look at it again.
     gc.freeze()
@@ -74,14 +77,22 @@ def announce_training_kernels(device: "torch.device", console: "Console") -> Non
         console.note("compiling kernels for this CPU (once, some seconds)")
 
 
-def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
-    """Write a note if kernels are about to be compiled."""
+def announce_first_start(model: Path, cache: Path, precision: str, console: "Console") -> None:
+    """Write notes of what takes long only once: compiling kernels, packing the weights."""
     from nmt_cli.config.schema import load
     from nmt_cli.errors import NmtError
-    from nmt_cli.inference.native.library import must_compile
-    from nmt_cli.storage.model_check import CONFIG
+    from nmt_cli.inference.native.library import may_load, must_compile
+    from nmt_cli.inference.native.packing.packed_cache import PackedCache
+    from nmt_cli.storage.manifest import read_manifest
+    from nmt_cli.storage.model_check import CONFIG, WEIGHTS
 
     # Errors of the model are reported when it is loaded.
     with contextlib.suppress(NmtError, OSError):
-        if must_compile(cache) and load(model / CONFIG).model.kind == "transformer":
+        if load(model / CONFIG).model.kind != "transformer":
+            return
+        if must_compile(cache):
             console.note("compiling kernels for this CPU (once, about 10 s)")
+        weights = read_manifest(model).get(WEIGHTS, {"bytes": 0, "sha256": ""})
+        digest, size = str(weights["sha256"]), int(str(weights["bytes"]))
+        if size > LARGE and may_load() and not PackedCache(cache, precision).has(digest):
+            console.note(f"packing {size / 1e6:,.0f} MB of weights for this CPU (once)")

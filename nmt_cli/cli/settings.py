@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.config.held_out_text import COMMAND_LINE
 from nmt_cli.config.project import PATHS, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
-COMMAND_LINE = "command line"
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -120,7 +120,7 @@ def note_defaults(
 
 
 def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
-    """Warn if the project names other text or languages now than its corpus was prepared from.
+    """Warn if the project names other text or settings now than its corpus was prepared with.
 
     Not of a corpus that the command line or a variable names: it may well be of other text.
     """
@@ -133,7 +133,12 @@ def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
     if origins["paths.corpus"].startswith("NMT_"):
         return
     corpus = resolved.config.paths.corpus
-    if reasons := outdated_reasons(Path(corpus), resolved.config):
+    given = [
+        key
+        for key, origin in origins.items()
+        if key.startswith("data.") and not origin.startswith(("default", "preset "))
+    ]
+    if reasons := outdated_reasons(Path(corpus), resolved.config, given):
         console.warning(
             f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}; to train with it, "
             "`nmt prepare --force` and then `nmt train` with another --out"

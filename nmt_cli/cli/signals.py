@@ -1,10 +1,12 @@
 """Signals that end the process, at once or after saving, and their exit codes."""
 
+import _thread
 import contextlib
 import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from types import FrameType
 
@@ -22,6 +24,9 @@ EXIT_CODES = {
 }
 
 INTERRUPTED = 130
+NO_PROCESS = "the system lets this user start no more processes"
+NO_PROCESS_HINT = "end some, or raise the limit (`ulimit -u`; with `ulimit -v`, that of memory)"
+NO_THREAD_EXIT = 75
 NOTHING_TRAINED = b"\nstopped before the first step was complete: nothing was trained yet\n"
 # No line is broken by a terminal of 80 columns.
 STOPPING = b"""
@@ -50,6 +55,22 @@ def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
         frame = frame.f_back
 
 
+def _end_without_thread(frame: FrameType | None) -> None:
+    """End the process if the signal is one that OpenBLAS sent, because it could start no thread.
+
+    It does so while NumPy is imported; then no thread can be started here either.
+    """
+    files = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(frame))
+    if not any(f"{os.sep}numpy{os.sep}" in file for file in files):
+        return
+    try:
+        _thread.start_new_thread(int, ())
+    except RuntimeError:
+        with contextlib.suppress(OSError):
+            os.write(2, f"error: {NO_PROCESS}\n\nhint: {NO_PROCESS_HINT}\n".encode())
+        os._exit(NO_THREAD_EXIT)
+
+
 def handle_interrupts() -> None:
     """Let Ctrl-C raise KeyboardInterrupt, or end the process at once where that would be lost.
 
@@ -58,6 +79,7 @@ def handle_interrupts() -> None:
     """
 
     def interrupt(_: int, frame: FrameType | None) -> None:
+        _end_without_thread(frame)
         _end_import(frame, INTERRUPTED, b"interrupted\n")
         raise KeyboardInterrupt
 

@@ -74,9 +74,11 @@ def _check_sinusoids(model: Settings, width: int) -> None:
             "leave it out, or choose sinusoids",
         )
     if width % 2:
+        subject = "model.d_k (d_model / heads)" if model["positions"] == "rotary" else "d_model"
         raise ConfigError(
-            f"model.positions={model['positions']} needs an even width, for pairs of a sine and a "
-            f"cosine, not {width}"
+            f"model.positions={model['positions']} needs an even {subject}, for pairs of a sine "
+            f"and a cosine, not {width}",
+            "change model.d_model, model.heads or model.d_k, or choose other model.positions",
         )
 
 

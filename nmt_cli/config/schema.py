@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
+from nmt_cli.config.held_out_text import drop_overridden
 from nmt_cli.config.model_kinds import check_kind
 from nmt_cli.config.presets import PRESETS, preset_hint
 from nmt_cli.config.search import SearchConfig as SearchConfig
@@ -264,13 +265,15 @@ def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
         more = len(problems) - MOST_PROBLEMS
         reported = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
         raise ConfigError("; ".join(reported), "; ".join(dict.fromkeys(hints)))
-    flat: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
+    defaults: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
+    flat = dict(defaults)
     origins = dict.fromkeys(flat, "default")
     names: dict[str, str] = {}
     for layer in [SettingsLayer(f"preset {name}", PRESETS[name]), *checked]:
         flat.update(layer.values)
         origins.update(dict.fromkeys(layer.values, layer.origin))
         names.update({key: layer.names.get(key, key) for key in layer.values})
+    drop_overridden(flat, origins, defaults)
     with _naming(names):
         return ResolvedConfig(_check_together(_build(flat)), origins)
 

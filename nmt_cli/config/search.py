@@ -43,7 +43,8 @@ class SearchConfig:
     markup: Literal["keep", "off"] = setting(
         "keep",
         "tags and placeholders, such as <b> and {name}: keep = take them out and put them back "
-        "where their words went; off = translate them like words",
+        "where their words went, and copy text without a letter, such as 12:30; off = translate "
+        "all of it like words",
     )
     keep_numbers: bool = setting(
         False, "keep numbers in digits exactly as the source writes them, like placeholders"

@@ -179,6 +179,8 @@ _SETTINGS = {
     "epochs": "train.max_epochs",
     "steps": "train.max_steps",
     "warmup": "train.warmup_steps",
+    "valid_every": "train.validate_every",
+    "eval_every": "train.validate_every",
     "beam_size": "search.beam",
     "num_beams": "search.beam",
 }
@@ -198,7 +200,11 @@ def meant_option(name: str, known: Iterable[str]) -> str:
 
 
 def meant_setting(key: str, known: Iterable[str]) -> str:
-    """The dotted key that the unknown `key` probably means, or ""."""
+    """The dotted key that the unknown `key` probably means, or "".
+
+    >>> meant_setting("train.valid_every", ["train.validate_every"])
+    'train.validate_every'
+    """
     known = list(known)
     name = key.split(".")[-1]
     same_name = [setting for setting in known if setting.split(".")[1] == name]

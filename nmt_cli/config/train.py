@@ -8,6 +8,8 @@ from nmt_cli.config.values import setting
 from nmt_cli.errors import ConfigError
 
 Auto = Literal["auto"]
+# The greatest decay of a running mean: with 1, Adam divides by zero, and nothing is averaged.
+MOST_DECAY = 0.999999
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class TrainConfig:
     max_epochs: int = setting(0, "stop after this many epochs; 0 = no limit", 0, 2**31)
     max_hours: float = setting(
         0.0,
-        "stop after this many hours, such as 0.25; the last validation and saving take more time; "
-        "0 = no limit",
+        "stop after this many hours, such as 0.25; the last validation and saving take more time, "
+        "and so does a validation before the first step; 0 = no limit",
         0.0,
         1e6,
         metavar="HOURS",
@@ -64,9 +66,10 @@ class TrainConfig:
         "adam", "optimiser; schedule_free requires train.schedule=constant"
     )
     beta1: float = setting(
-        0.9, "beta1 of Adam; for schedule_free, the interpolation towards the average", 0.0, 1.0
-    )
-    beta2: float = setting(0.98, "beta2 of Adam", 0.0, 1.0)
+        0.9, "beta1 of Adam; for schedule_free, the interpolation towards the average",
+        0.0, MOST_DECAY,
+    )  # fmt: skip
+    beta2: float = setting(0.98, "beta2 of Adam", 0.0, MOST_DECAY)
     epsilon: float = setting(1e-9, "epsilon of Adam", 0.0, 1.0)
     momentum: float = setting(0.95, "momentum of Muon, for matrices", 0.0, 1.0)
     weight_decay: float = setting(
@@ -102,7 +105,7 @@ class TrainConfig:
         0.99,
     )
     ema: float = setting(
-        0.0, "decay of the moving average of the weights, such as 0.999; 0 = off", 0.0, 0.999999
+        0.0, "decay of the moving average of the weights, such as 0.999; 0 = off", 0.0, MOST_DECAY
     )
     max_gradient_norm: float = setting(
         0.0, "clip gradients to this norm; 0 = no clipping, as in the paper", 0.0

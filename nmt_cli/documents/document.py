@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nmt_cli.data.markup.marked_text import MarkedText, Text
+from nmt_cli.data.text.letters import has_letters
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
@@ -37,12 +38,15 @@ class ReadOptions:
 
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
-    for fields in fields. fuzzy: translate fuzzy entries of a catalogue, too.
+    for fields in fields. translation_field, flags_field: the fields that these lines get, which
+    none of them may have. fuzzy: translate fuzzy entries of a catalogue, too.
     """
 
     name: str
     language: str = ""
     field: str = "text"
+    translation_field: str = "translation"
+    flags_field: str = "flags"
     fuzzy: bool = False
 
 
@@ -52,4 +56,4 @@ def has_words(pieces: MarkedText) -> bool:
     >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),))
     (False, True)
     """
-    return any(any(map(str.isalpha, piece.text)) for piece in pieces if isinstance(piece, Text))
+    return any(has_letters(piece.text) for piece in pieces if isinstance(piece, Text))

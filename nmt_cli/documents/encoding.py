@@ -54,7 +54,7 @@ def decode(data: bytes, name: str, declared: str = "utf-8") -> tuple[str, str]:
     if text.encode(encoding) != data:
         raise DataError(
             f"`{name}`: its encoding {encoding} cannot be written again byte for byte",
-            f"convert it: iconv -f {encoding} -t UTF-8 {name}",
+            f"convert it: {conversion(name, encoding)}",
         )
     return text, encoding
 
@@ -69,5 +69,5 @@ def encode(text: str, encoding: str, name: str) -> bytes:
         letter = text[error.start]
         raise DataError(
             f"`{name}`: the translation has {letter!r}, which {encoding.upper()} cannot write",
-            f"convert the document to UTF-8 first: iconv -f {encoding} -t UTF-8 {name}",
+            f"convert the document to UTF-8 first: {conversion(name, encoding)}",
         ) from error

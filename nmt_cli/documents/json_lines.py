@@ -13,27 +13,29 @@ from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import lines_of, writer_like
 from nmt_cli.errors import DataError
 
-TRANSLATION, FLAGS = "translation", "flags"
 # Characters that other programs take for the end of a line.
 _ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 class _Row(NamedTuple):
-    """A line: as it is written, its object and ending, and its text as a template."""
+    """A line: as it is written, its ending, and its text as a template; first: its segment."""
 
     raw: str
-    content: dict[str, object]
     ending: str
     template: Template
     first: int
 
 
 class JsonLinesDocument:
-    """Objects in lines; the translation is added to each as the field `translation`."""
+    """Objects in lines; each gets two new fields, its translation and the flags of it."""
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
-        """Raises DataError for a line that is no object with a text in the field."""
+        """Raises DataError for a line that is no object with a text in the field.
+
+        So it is for a line that has a field of the name of a new one.
+        """
         self._options = options
+        self._new_fields = (options.translation_field, options.flags_field)
         text, self._encoding = decode(data, options.name)
         self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
         self._rows: list[_Row | str] = []
@@ -49,7 +51,7 @@ class JsonLinesDocument:
                 pieces = parse_line(part)
                 template.add(pieces, f"line {number}", writer_like(pieces))
                 template.keep(end)
-            self._rows.append(_Row(line, content, ending, template, len(self.segments)))
+            self._rows.append(_Row(line, ending, template, len(self.segments)))
             self.segments += template.segments
             self.places += template.places
 
@@ -63,6 +65,14 @@ class JsonLinesDocument:
             raise self._error(number, f"not JSON that can be read: {reason}") from error
         if not isinstance(content, dict):
             raise self._error(number, "not a JSON object")
+        taken = [name for name in self._new_fields if name in content]
+        if taken:
+            fields = f"the field{'s' * (len(taken) > 1)} " + " and ".join(f"`{n}`" for n in taken)
+            raise DataError(
+                f"`{self._options.name}`, line {number}: has {fields} already, which nmt would "
+                "overwrite",
+                "name other fields for the result: --translation-field NAME, --flags-field NAME",
+            )
         return content
 
     def _text(self, content: dict[str, object], number: int) -> str:
@@ -88,27 +98,26 @@ class JsonLinesDocument:
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
     ) -> bytes:
-        """The lines with the fields `translation` and `flags`; all else is as it was."""
+        """The lines with the fields of translations and flags; all else is as it was."""
         return (
             self._mark
             + "".join(
-                row if isinstance(row, str) else _written(row, translated, flags)
+                row if isinstance(row, str) else self._written(row, translated, flags)
                 for row in self._rows
             )
         ).encode(self._encoding, "replace")
 
-
-def _written(row: _Row, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]) -> str:
-    indices = range(row.first, row.first + len(row.template.segments))
-    # A text of several lines has the flags of all of them.
-    raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
-    text = row.template.fill([translated[index] for index in indices])
-    added = {TRANSLATION: text, FLAGS: list(raised)}
-    if row.content.keys() & added.keys():
-        return _as_json({**row.content, **added}) + row.ending
-    body = row.raw.rstrip()
-    comma = ", " if row.content else ""
-    return body[:-1] + comma + _as_json(added)[1:] + row.raw[len(body) :] + row.ending
+    def _written(
+        self, row: _Row, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]
+    ) -> str:
+        indices = range(row.first, row.first + len(row.template.segments))
+        # A text of several lines has the flags of all of them.
+        raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
+        text = row.template.fill([translated[index] for index in indices])
+        added = _as_json(dict(zip(self._new_fields, (text, list(raised)), strict=True)))
+        body = row.raw.rstrip()
+        # An object without the field of the text is refused, so there is a field before.
+        return f"{body[:-1]}, {added[1:]}" + row.raw[len(body) :] + row.ending
 
 
 def _as_json(value: object) -> str:

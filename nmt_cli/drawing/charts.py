@@ -38,7 +38,9 @@ class Axis(NamedTuple):
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """The position of a value along the axis, from 0 to 1."""
+        """The position of a value along the axis, from 0 to 1; 0 on an axis without a length."""
+        if self.start == self.end:
+            return 0.0
         start, end, value = (
             (math.log(number) for number in (self.start, self.end, value))
             if self.logarithmic
@@ -125,12 +127,14 @@ def _shade(value: float) -> int:
 
 
 def ticks(start: float, end: float, count: int = 5) -> list[float]:
-    """Round numbers between two others, about `count` of them.
+    """Round numbers between two others, about `count` of them; of two equal ones, that one.
 
-    >>> ticks(0, 0.9)
-    [0.0, 0.2, 0.4, 0.6, 0.8]
+    >>> ticks(0, 0.9), ticks(0.5, 0.5)
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [0.5])
     """
     low, high = min(start, end), max(start, end)
+    if low == high:
+        return [low]
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)

@@ -16,7 +16,13 @@ from typing import Literal, NamedTuple
 from nmt_cli import __version__
 from nmt_cli.errors import NmtError
 from nmt_cli.installation import has_torch, install_command, is_runtime, without_torch
-from nmt_cli.machine import affine_cores, available_memory, core_quota, usable_cores
+from nmt_cli.machine import (
+    address_space_limit,
+    affine_cores,
+    available_memory,
+    core_quota,
+    usable_cores,
+)
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import locked, writing
 
@@ -95,6 +101,8 @@ def _packages() -> Check:
     for name, module in needed.items():
         try:
             importlib.import_module(module)
+        except MemoryError:
+            raise
         except Exception as error:
             broken.append(f"{name} ({type(error).__name__}: {error})")
     if broken:
@@ -258,6 +266,12 @@ def _memory() -> Check:
     if free is None:
         return Check("memory", "ok", "this system does not say how much is free")
     summary = f"{free / GIB:.1f} GiB free, swap included"
+    limit = address_space_limit()
+    if limit is not None and limit < 2 * GIB:
+        return Check(
+            "memory", "warn", f"{summary}; `ulimit -v` limits each process to {limit >> 20} MiB",
+            "raise the limit with `ulimit -v`, or remove it with `ulimit -v unlimited`",
+        )  # fmt: skip
     if free < 2 * GIB:
         return Check(
             "memory", "warn", summary, "small models fit; lower train.micro_batch_tokens for others"

@@ -12,7 +12,7 @@ from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.weights import TransformerArrays
 from nmt_cli.installation import has_torch, require_torch
@@ -84,7 +84,7 @@ def fastest_engine(
 
 def native_engine(arrays: TransformerArrays, kernels: Kernels, precision: str) -> Engine:
     """The engine in C, which needs no torch; it packs copies of the weights."""
-    return packed_weights_engine(PackedWeights.of(arrays, precision), kernels)
+    return packed_weights_engine(PackedWeights.of(arrays, kernels.library, precision), kernels)
 
 
 def packed_weights_engine(weights: PackedWeights, kernels: Kernels, notice: str = "") -> Engine:

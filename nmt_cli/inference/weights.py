@@ -4,14 +4,15 @@ Projections of the same input are joined into one, as the kernels compute them.
 """
 
 import re
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.position_tables import SINUSOIDS, position_angles
-from nmt_cli.model.shapes import TIES, head_widths, stack_depths
+from nmt_cli.model.shapes import TIES, Shapes, head_widths, stack_depths, transformer_shapes
+from nmt_cli.model_weights import pieces_of
 
 Weights = MutableMapping[str, np.ndarray]
 # The names of the weights of linear layers, except for the output layer.
@@ -28,6 +29,23 @@ class Projection(NamedTuple):
     def outputs(self) -> int:
         """The number of outputs."""
         return len(self.weight)
+
+
+class ProjectionRows(NamedTuple):
+    """A projection whose weights are given some rows at a time, as they are read from a file.
+
+    shape: (outputs, inputs); pieces: the rows in order, each piece valid until the next one. Rows
+    that are missing in the end are zeros.
+    """
+
+    shape: tuple[int, int]
+    pieces: Iterable[np.ndarray]
+    bias: np.ndarray | None
+
+    @classmethod
+    def of(cls, weight: np.ndarray, bias: np.ndarray | None) -> "ProjectionRows":
+        """A projection whose weights are in memory."""
+        return cls((weight.shape[0], weight.shape[1]), [weight], bias)
 
 
 class NormWeights(NamedTuple):
@@ -79,12 +97,13 @@ class TransformerArrays:
         """weights: by the names of `model.shapes.transformer_shapes`, float32.
 
         consumes: to save memory, weights of layers are removed as `layers` and `projections` give
-        them, and the output layer's by `forget_output`.
+        them, and the matrix of the output layer by `forget_output`.
         """
         self.config = config
         self._weights = weights
         self._consumes = consumes
         self._take = weights.pop if consumes else weights.__getitem__
+        self._shapes = transformer_shapes(config)
         self.d_k, self.d_v = head_widths(config)
         # The tables that were made, by their number of rows.
         self._tables: dict[int, np.ndarray] = {}
@@ -92,12 +111,23 @@ class TransformerArrays:
 
     def embedding(self, use: str) -> np.ndarray:
         """The matrix for `use`: src, tgt or output."""
-        return self._weights[f"embedding.{TIES[self.config.tie_embeddings][use]}"]
+        return self._weights[self.embedding_name(use)]
+
+    def embedding_name(self, use: str) -> str:
+        """The name of the matrix for `use`."""
+        return f"embedding.{TIES[self.config.tie_embeddings][use]}"
 
     @property
     def output(self) -> Projection:
         """The output layer."""
         return Projection(self.embedding("output"), self.output_bias)
+
+    @property
+    def output_rows(self) -> ProjectionRows:
+        """The output layer, some rows at a time."""
+        name = self.embedding_name("output")
+        words, width = self._shapes[name]
+        return ProjectionRows((words, width), self.pieces(name), self.output_bias)
 
     @property
     def output_bias(self) -> np.ndarray | None:
@@ -112,19 +142,17 @@ class TransformerArrays:
     def forget_output(self) -> None:
         """Remove the matrix of the output layer, if weights are to be removed."""
         if self._consumes:
-            del self._weights[f"embedding.{TIES[self.config.tie_embeddings]['output']}"]
-
-    def without_linears(self) -> "TransformerArrays":
-        """The weights that are left, without those of the linear layers."""
-        return TransformerArrays(self.config, self.unjoined())
+            del self._weights[self.embedding_name("output")]
 
     def layers(self, stack: str) -> Iterator[LayerArrays]:
         """The layers of the stack `encoder` or `decoder`, read as they are asked for."""
         for index in range(self.depth(stack)):
             yield self._layer(f"{stack}.{index}", cross=stack == "decoder")
 
-    def projections(self, stack: str) -> Iterator[tuple[str, Projection]]:
+    def projections(self, stack: str) -> Iterator[tuple[str, ProjectionRows]]:
         """The linear layers of a stack, read as they are asked for, by names as `decoder.0.memory`.
+
+        The rows of one are to be taken before the next one.
 
         The parts: joined, output, inner, outer, and in a decoder query, cross_output and memory.
         """
@@ -144,7 +172,7 @@ class TransformerArrays:
             for part, (sublayer, names) in parts.items():
                 yield (
                     f"{stack}.{index}.{part}",
-                    self._joined(f"{stack}.{index}.{sublayer}", names),
+                    self._joined_rows(f"{stack}.{index}.{sublayer}", names),
                 )
 
     @property
@@ -163,9 +191,18 @@ class TransformerArrays:
         for index in range(self.depth(stack)):
             yield [self._norm(f"{stack}.{index}.{part}_norm") for part in parts]
 
-    def unjoined(self) -> Weights:
-        """All weights but those of the linear layers: embeddings, norms, the output's bias."""
-        return {name: self._weights[name] for name in self._weights if not _LINEAR.fullmatch(name)}
+    def unjoined_shapes(self) -> Shapes:
+        """The shapes of all weights but those of the linear layers: embeddings, norms, biases."""
+        names = (name for name in self._weights if not _LINEAR.fullmatch(name))
+        return {name: self._shapes[name] for name in names}
+
+    def unjoined(self, without: Collection[str] = ()) -> Weights:
+        """All weights but those of the linear layers and those `without`, read now."""
+        return {name: self._weights[name] for name in self.unjoined_shapes() if name not in without}
+
+    def pieces(self, name: str) -> Iterator[np.ndarray]:
+        """Some rows of a weight at a time, each piece valid until the next one."""
+        return pieces_of(self._weights, name)
 
     def last_norm(self, stack: str) -> NormWeights | None:
         """The norm after a stack with pre-norm."""
@@ -209,6 +246,25 @@ class TransformerArrays:
         if len(names) == 1:
             return Projection(weights[0], biases[0] if biases else None)
         return Projection(np.concatenate(weights), np.concatenate(biases) if biases else None)
+
+    def _joined_rows(self, part: str, names: Sequence[str]) -> ProjectionRows:
+        """The same as `_joined`, with the weights read as they are asked for."""
+        weights, biases = (
+            [f"{part}.{name}.{kind}" for name in names if f"{part}.{name}.{kind}" in self._weights]
+            for kind in ("weight", "bias")
+        )
+        outputs = sum(self._shapes[name][0] for name in weights)
+        bias = np.concatenate([self._take(name) for name in biases]) if biases else None
+        return ProjectionRows(
+            (outputs, self._shapes[weights[0]][1]), self._taken_pieces(weights), bias
+        )
+
+    def _taken_pieces(self, names: Sequence[str]) -> Iterator[np.ndarray]:
+        """The rows of weights one after the other, which are removed if weights are to be."""
+        for name in names:
+            yield from pieces_of(self._weights, name)
+            if self._consumes:
+                del self._weights[name]
 
     def _norm(self, name: str) -> NormWeights:
         return NormWeights(

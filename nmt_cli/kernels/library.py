@@ -75,6 +75,11 @@ def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str
         return None, f"the kernels cannot be compiled and loaded: {error}"
 
 
+def may_load(sources: Sources) -> bool:
+    """Whether there is a library of the wheel, or a C compiler to make one with."""
+    return shutil.which("cc") is not None or carried_library(sources).is_file()
+
+
 def must_compile(cache: Path, sources: Sources) -> bool:
     """Whether `load_library` will have to compile, which takes a few seconds."""
     compiler = shutil.which("cc")

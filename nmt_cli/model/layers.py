@@ -16,6 +16,7 @@ from nmt_cli.model.native.feed_forward import native_feed_forward
 from nmt_cli.model.native.norm import LayerNorm
 from nmt_cli.model.native.part import NativePart
 from nmt_cli.model.positions import Positions
+from nmt_cli.model.relu_product import fuses_relu, relu_product
 
 Stream = Float[Tensor, "tokens d_model"]
 Sublayer = Callable[[Tensor], Tensor]
@@ -31,15 +32,22 @@ class FeedForward(NativePart, nn.Module):
         self.activation = ACTIVATIONS[config.activation]
 
     @property
+    def has_biased_relu(self) -> bool:
+        """Whether the first product is followed by a bias and ReLU, as in the paper."""
+        return self.activation is F.relu_ and self.inner.bias is not None
+
+    @property
     def has_kernels(self) -> bool:
         """Whether bias and ReLU are computed in C while there are gradients."""
-        return self.native and self.activation is F.relu_ and self.inner.bias is not None
+        return self.native and self.has_biased_relu
 
     def forward(self, x: Stream) -> Stream:
         """Position by position."""
         if self.has_kernels and torch.is_grad_enabled():
             return native_feed_forward(x, self.inner, self.outer)
-        y: Tensor = self.outer(self.activation(self.inner(x)))
+        is_fused = self.has_biased_relu and torch.is_grad_enabled() and fuses_relu(x.device)
+        inner = relu_product(x, self.inner) if is_fused else self.activation(self.inner(x))
+        y: Tensor = self.outer(inner)
         return y
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "foreach_mul_",
     "foreach_sqrt",
     "foreach_zero_",
+    "linear_relu",
     "no_recompilation",
     "pack_linear",
 ]
@@ -37,6 +38,15 @@ foreach_lerp_ = torch._foreach_lerp_
 foreach_mul_ = torch._foreach_mul_
 foreach_sqrt = torch._foreach_sqrt
 foreach_zero_ = torch._foreach_zero_
+
+
+def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """max(0, x W^T + b); on a GPU, the product's kernel adds the bias and takes the maximum.
+
+    It has no derivative.
+    """
+    y: Tensor = torch._addmm_activation(bias, x, weight.t())
+    return y
 
 
 def no_recompilation() -> AbstractContextManager[object]:

@@ -51,9 +51,9 @@ def missed(results: Mapping[str, Score], gates: Sequence[Gate]) -> list[str]:
     for metric, bound, at_most in gates:
         name, value = results[metric].name, results[metric].value
         if at_most and value > bound:
-            messages.append(f"{name} {value:.4f} is above {bound:g}")
+            messages.append(f"{name} {value:.4f} is above {bound:g}, by {value - bound:.4g}")
         elif not at_most and value < bound:
-            messages.append(f"{name} {value:.4f} is below {bound:g}")
+            messages.append(f"{name} {value:.4f} is below {bound:g}, by {bound - value:.4g}")
     return messages
 
 

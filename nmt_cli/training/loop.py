@@ -8,12 +8,18 @@ from pathlib import Path
 
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.errors import TryAgainError, UnavailableError
+from nmt_cli.errors import DivergedError, TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files
-from nmt_cli.training.evaluation.divergence import detect_divergence, messages_for, recover
+from nmt_cli.training.evaluation.divergence import (
+    Divergence,
+    detect_divergence,
+    messages_for,
+    recover,
+)
 from nmt_cli.training.execution.plan import check_compile
 from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
@@ -172,7 +178,7 @@ def _steps(
             yield _note(run, note)
         if problem := detect_divergence(run, result):
             taken = run.state.step
-            note = recover(run, problem, position)
+            note = _recover(run, problem, position)
             if run.state.step < taken:
                 _truncate_log(run)
                 run.state.mark_steps_reported()
@@ -195,6 +201,16 @@ def _steps(
             yield None
         if not ended:
             monitor.show_sample()
+
+
+def _recover(run: Run, problem: Divergence, position: Position) -> str:
+    """As `recover`; the log records why a run ends."""
+    try:
+        return recover(run, problem, position)
+    except DivergedError as error:
+        if run.ranks.is_first:
+            _log(run, _note(run, f"diverged: {error.message}"))
+        raise
 
 
 def _timed(

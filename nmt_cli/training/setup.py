@@ -1,7 +1,7 @@
 """Before the first step: complete the settings, and create or check the model directory."""
 
+import json
 import os
-import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.schema import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
+from nmt_cli.data.preparation.options import options_for
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
@@ -47,15 +48,8 @@ MAY_CHANGE = frozenset(
 LOG_BYTES = 1_000_000
 # Schedules of the learning rate that depend on train.max_steps.
 ENDING_SCHEDULES = ("linear", "cosine", "wsd")
-# Settings that the corpus determines, and the options of `nmt prepare` that are not spelt
-# `--set KEY=VALUE`.
+# Settings that the corpus determines.
 CORPUS_PREFIXES = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
-PREPARE_OPTIONS = {
-    "data.vocab_size": "--vocab-size ",
-    "data.subwords": "--subwords ",
-    "languages.src": "--src-lang ",
-    "languages.tgt": "--tgt-lang ",
-}
 # Settings that make another run if they change, apart from MAY_CHANGE.
 RUN_PREFIXES = ("model.", "data.", "languages.", "train.")
 
@@ -131,7 +125,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     if differing:
         shown = [
             _other_start(config, was_random=not earlier[key]) if key == "train.init_sha256"
-            else f"{key} was {earlier[key]!r}, now {now[key]!r}"
+            else f"{key} was {_shown(earlier[key])}, now {_shown(now[key])}"
             for key in differing
         ]  # fmt: skip
         raise ConfigError(
@@ -139,6 +133,11 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             _way_back({key: earlier[key] for key in differing}),
         )
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def _shown(value: object) -> str:
+    """A value as a project file has it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def changed_schedule(config: Config, out: Path) -> str:
@@ -174,20 +173,12 @@ def _way_back(earlier: Mapping[str, object]) -> str:
     values = [earlier[key] for key in of_corpus]
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
-    words = [
-        f"{PREPARE_OPTIONS.get(key, f'--set {key}=')}{_typed(earlier[key])}"
-        for key in of_corpus
-        if not key.startswith("model.")
-    ]
+    words = options_for({key: earlier[key] for key in of_corpus if not key.startswith("model.")})
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
     return (
         f"to resume it, {others}prepare the corpus as it was: "
         f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
     )
-
-
-def _typed(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
 def refuse_foreign(out: Path, corpus: Corpus) -> None:

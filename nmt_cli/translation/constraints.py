@@ -102,6 +102,10 @@ class BoundConstraints:
             self._forms = _forms(constraints.entries, subwords)
             self._source_spellings = source_spellings(subwords)
 
+    def has_term(self, text: str) -> bool:
+        """Whether a term of the glossary occurs in `text`."""
+        return bool(self._glossary.find(text))
+
     def for_source(self, text: str, ids: Sequence[int]) -> LexicalConstraints | None:
         """The terms that a translation of `text` must contain; None where there are none.
 

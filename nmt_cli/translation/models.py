@@ -19,8 +19,8 @@ from nmt_cli.inference.engines import (
 )
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.inference.native.linear import Kernels
-from nmt_cli.inference.native.packed_cache import PackedCache
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packed_cache import PackedCache
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.inference.weights import TransformerArrays
 from nmt_cli.installation import announce_torch, has_torch, require_torch
 from nmt_cli.model_dir import StoredModel, read_model
@@ -118,8 +118,8 @@ class StoredCpuModel:
             if not stored.weights:
                 stored = stored.again()
             arrays = TransformerArrays(config, stored.weights, consumes=True)
-            weights = PackedWeights.of(arrays, self.precision)
-            self._packed.keep(stored.digest, weights)
+            weights = PackedWeights.of(arrays, kernels.library, self.precision)
+            weights = self._packed.keep(stored.digest, weights)
         return packed_weights_engine(weights, kernels, self._packed.notice)
 
     @property

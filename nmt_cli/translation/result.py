@@ -11,6 +11,9 @@ from nmt_cli.search.ranking import max_target_length
 # This many copies of the same few subwords in a row count as a model that repeats itself.
 REPEATS, LONGEST_REPEATED = 5, 8
 
+# What stands for bytes that were not UTF-8.
+WRONG_BYTES = "\N{REPLACEMENT CHARACTER}"
+
 Links = tuple[tuple[int, int], ...]
 
 
@@ -73,25 +76,35 @@ def empty_translation(line: str, flag: str) -> Translation:
     return Translation(line, "", 0.0, (Alternative("", 0.0, 0.0),), (flag,))
 
 
+def copied_translation(line: str, text: str) -> Translation:
+    """The translation of a line that has nothing to translate: `text`, which is the line itself."""
+    flags = ("unknown_words",) if WRONG_BYTES in text else ()
+    return Translation(line, text, 0.0, (Alternative(text, 0.0, 0.0),), flags)
+
+
 def search_flags(
     pieces: Sequence[Piece],
-    sources: Sequence[Source],
+    sources: Sequence[Source | None],
     best: Sequence[Hypothesis],
     config: SearchConfig,
     unk_id: int,
 ) -> set[str]:
-    """The flags of a translation of these segments, which has these best hypotheses."""
+    """The flags of a translation of these segments, which has these best hypotheses.
+
+    sources: None for segments that are copied.
+    """
+    searched = [source for source in sources if source]
     flags = {
         "split": not all(piece.ends_sentence for piece in pieces),
         "at_limit": any(
             len(hypothesis.ids) - 1 >= max_target_length(source, config)
             for hypothesis, source in zip(best, sources, strict=True)
+            if source
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
-        "unknown_words": any(unk_id in source.ids for source in sources)
-        # Bytes that were not UTF-8.
-        or any("\N{REPLACEMENT CHARACTER}" in piece.text for piece in pieces),
+        "unknown_words": any(unk_id in source.ids for source in searched)
+        or any(WRONG_BYTES in piece.text for piece in pieces),
     }
     return {name for name, is_set in flags.items() if is_set}
 

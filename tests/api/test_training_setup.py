@@ -113,3 +113,8 @@ def test_run_that_began_with_random_weights_is_refused(folder):
     train("corpus", "random", preset="tiny", settings=TINY, max_steps=5, device="cpu")
     with pytest.raises(ConfigError, match="it began with random weights, not with those"):
         train("corpus", "random", init_from="general", max_steps=9, **begun)
+
+
+def test_training_without_a_learning_rate_is_refused(folder) -> None:
+    with pytest.raises(ConfigError, match=r"train\.learning_rate=0 would leave the weights"):
+        settings(None, "still", **{"train.learning_rate": 0.0})

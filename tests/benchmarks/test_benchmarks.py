@@ -607,6 +607,23 @@ def test_each_part_of_the_gpu_benchmark_fits_into_one_call() -> None:
     assert script.parse(["--part", "base"]).part == "base"
 
 
+@pytest.mark.parametrize("name", ["train_gpu", "decode_gpu", "gpu_quality"])
+def test_gpu_benchmarks_refuse_a_machine_without_a_gpu(name: str, monkeypatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no GPU here"):
+        module(name).main(["--data", "x"] if name == "gpu_quality" else [])
+
+
+def test_the_loss_head_is_timed_for_the_tokens_of_a_pass(tmp_path: Path) -> None:
+    overrides = {"train.micro_batch_tokens": 100, "train.parallel_shards": 1}
+    smaller = dataclasses.replace(gate_setup(tmp_path), overrides=overrides)
+    assert smaller.config("base").train.batch_tokens == 300
+    assert smaller.pass_tokens("base") == 100
+    facts: dict[str, object] = {}
+    module("lib.gpu_parts").loss_head(smaller, facts)
+    assert facts["tokens"] == 100
+
+
 def test_the_gate_of_losses_compares_the_same_batches(tmp_path: Path) -> None:
     """On a GPU batches are packed; a CPU would sort them by length."""
     config = module("lib.gpu_gates").small_run(gate_setup(tmp_path), "float32")[1]

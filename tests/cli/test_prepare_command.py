@@ -206,7 +206,7 @@ def test_prepare_refuses_another_encoding(folder, capsys, more):
     assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
     err = capsys.readouterr().err
     assert "error: `train.de`: 150 of 200 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 train.de" in err
+    assert "hint: convert it, for example: iconv -f CP1252 -t UTF-8 train.de > train.utf8.de" in err
     assert not (folder / "corpus").exists()
     assert main(["init", *TRAIN, "--preset", "tiny"]) == 65
     assert "`train.de`: 150 of 200 lines are not UTF-8" in capsys.readouterr().err
@@ -234,7 +234,7 @@ def test_few_lines_in_another_encoding_are_a_warning_with_command(folder, capsys
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     err = capsys.readouterr().err
     assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "if the whole file is in Latin-1: iconv -f LATIN1 -t UTF-8 train.de" in err
+    assert "if the whole file is in Windows-1252: iconv -f CP1252 -t UTF-8 train.de >" in err
 
 
 @pytest.fixture
@@ -293,6 +293,21 @@ def test_values_with_another_separator_are_refused_with_the_conversion(
     )
 
 
+def test_json_lines_are_refused_with_the_conversion(folder, capsys):
+    rows = [{"id": n, "src": f"red\t{n}, house", "tgt": f'ROT "é", {n}; HAUS'} for n in range(200)]
+    path = folder / "my pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    assert main(["prepare", "--train-tsv", "my pairs.jsonl", *SMALL]) == 65
+    err = capsys.readouterr().err
+    assert "`my pairs.jsonl` looks like JSON lines; nmt reads tab-separated values" in err
+    command = err.split("with `src` as source and `tgt` as target: ")[1].splitlines()[0]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert (folder / "my pairs.tsv").read_text("utf-8") == "".join(
+        f'red {n}, house\tROT "é", {n}; HAUS\n' for n in range(200)
+    )
+
+
 @pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
 def test_tsv_header_is_dropped_with_a_note(folder, capsys, header):
     path = folder / "pairs.tsv"
@@ -307,6 +322,18 @@ def test_tsv_header_is_dropped_with_a_note(folder, capsys, header):
     assert len(Corpus.open(folder / "corpus").train) == 200
     assert main([*command, "--no-clean", "--out", "unclean"]) == 0
     assert len(Corpus.open(folder / "unclean").train) == 201
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_language_name_of_the_project_file_is_refused_too(folder, capsys, command):
+    project = '[languages]\nsrc = "Deutsch"\ntgt = "en"\n'
+    project += '[data]\ntrain = [["train.en", "train.de"]]\n'
+    (folder / "nmt.toml").write_text(project, "utf-8")
+    more = ("--src-lang", "Deutsch", "--tgt-lang", "en", "--force", *TRAIN)
+    assert main([command, *(more if command == "init" else SMALL)]) == 2
+    err = capsys.readouterr().err
+    assert err == "error: `Deutsch` is not a language code\n\nhint: for Deutsch use de\n"
+    assert not (folder / "corpus").exists()
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])
@@ -351,3 +378,88 @@ def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
     assert capsys.readouterr().err.endswith("next: nmt train --corpus from-corpus\n")
     assert main(["prepare", *more, "model", "--out", "other", "--vocab-size", "70"]) == 78
     assert "data.vocab_size is 70 (command line), but 60 in `model`" in capsys.readouterr().err
+
+
+SPLITS = """[data]
+train = [["train.en", "train.de"]]
+valid_split = 40
+test_split = 30
+"""
+
+
+def test_given_text_replaces_the_split_of_the_project_file(folder, capsys):
+    (folder / "nmt.toml").write_text(SPLITS, "utf-8")
+    for name in ("train.en", "train.de"):
+        lines = (folder / name).read_text("utf-8").splitlines(keepends=True)
+        (folder / f"v.{name[-2:]}").write_text("".join(lines[:7]), "utf-8")
+    valid = ("--valid", "v.en", "v.de")
+    assert main(["prepare", *SMALL, *valid]) == 0
+    config = schema.load(folder / "corpus" / "config.toml")
+    assert (config.data.valid, config.data.valid_split) == (("v.en", "v.de"), 0)
+    assert config.data.test_split == 30
+    more = ("--test-split", "0", "--out", "other")
+    assert main(["prepare", *SMALL, *valid, *more]) == 0
+    assert schema.load(folder / "other" / "config.toml").data.test_split == 0
+    # The other way round, and what --set says.
+    files = SPLITS.replace("valid_split = 40", 'valid = ["v.en", "v.de"]')
+    (folder / "nmt.toml").write_text(files, "utf-8")
+    test = ("--set", 'data.test=["v.en", "v.de"]', "--out", "third")
+    assert main(["prepare", *SMALL, "--valid-split", "20", *test]) == 0
+    config = schema.load(folder / "third" / "config.toml")
+    assert (config.data.valid, config.data.valid_split) == ((), 20)
+    assert (config.data.test, config.data.test_split) == (("v.en", "v.de"), 0)
+    capsys.readouterr()
+    # What the command line itself says twice is refused.
+    assert main(["prepare", *SMALL, *valid, "--valid-split", "20", "--out", "fourth"]) == 2
+    assert "error: --valid names validation files, and --valid-split chooses" in (
+        capsys.readouterr().err
+    )
+
+
+def test_errors_about_splits_name_where_their_values_come_from(folder, capsys, monkeypatch):
+    (folder / "nmt.toml").write_text(SPLITS, "utf-8")
+    assert main(["prepare", *SMALL, "--test-split", "50"]) == 65
+    assert (
+        "error: validation and test sets of 90 pairs are too large for 200 training pairs: more "
+        "than 20% of them (data.valid_split of nmt.toml: 40, --test-split: 50)\n"
+    ) in capsys.readouterr().err
+    monkeypatch.setenv("NMT_DATA_VALID_SPLIT", "50")
+    assert main(["prepare", *SMALL, "--test-split", "0"]) == 65
+    assert "of them (data.valid_split of NMT_DATA_VALID_SPLIT: 50)\n" in capsys.readouterr().err
+    with (folder / "nmt.toml").open("a", encoding="utf-8") as file:
+        file.write('valid = ["train.de", "train.en"]\n')
+    monkeypatch.delenv("NMT_DATA_VALID_SPLIT")
+    assert main(["prepare", *SMALL]) == 2
+    assert (
+        "data.valid of nmt.toml names validation files, and data.valid_split of nmt.toml chooses"
+    ) in capsys.readouterr().err
+
+
+def test_options_that_keep_the_corpus_are_offered_beside_force(folder, capsys):
+    assert main(["prepare", *TRAIN, *SMALL, "--clean"]) == 0
+    capsys.readouterr()
+    assert main(["prepare", *TRAIN, *SMALL]) == 73
+    assert capsys.readouterr().err.endswith(
+        'differently: data.clean was "strict", is "safe"\n\nhint: use --force to replace it, or '
+        "another --out; to keep it as it is: --clean, or the same in nmt.toml "
+        '(clean = "strict" under [data])\n'
+    )
+    assert main(["prepare", *TRAIN, *SMALL, "--clean"]) == 0
+    # No option gives a changed text back.
+    with (folder / "train.en").open("a", encoding="utf-8") as en:
+        en.write("one more\n")
+    with (folder / "train.de").open("a", encoding="utf-8") as de:
+        de.write("einer mehr\n")
+    capsys.readouterr()
+    assert main(["prepare", *TRAIN, *SMALL]) == 73
+    assert capsys.readouterr().err.endswith("hint: use --force to replace it, or another --out\n")
+
+
+def test_hint_at_cleaning_names_the_line_of_the_project_file(folder, capsys):
+    with (folder / "train.en").open("a", encoding="utf-8") as en:
+        en.write("in 1989 there was 2 1\n")
+    with (folder / "train.de").open("a", encoding="utf-8") as de:
+        de.write("dort war 1998 eine 2 1\n")
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert 'with clean = "strict" under [data] in nmt.toml, later commands do so too' in said

@@ -179,7 +179,7 @@ def test_scores_of_another_tool_need_no_reference(nmt: Nmt) -> None:
     result = nmt("hyp.txt", "--scores-from", "comet=comet.scores", "--min", "comet=0.7")
     assert result.code == 3
     assert result.out == "comet 0.6375  mean|lines:4\n"
-    assert result.err == "error: comet 0.6375 is below 0.7\n"
+    assert result.err == "error: hyp.txt: comet 0.6375 is below 0.7, by 0.0625\n"
     passed = nmt("hyp.txt", "--scores-from", "comet.scores", "--min", "comet=0.6", "--json")
     (document,) = documents(passed)
     assert passed.code == 0
@@ -270,7 +270,7 @@ def test_junit_has_a_case_for_each_metric_threshold_and_baseline(nmt: Nmt) -> No
         "BLEU at least 20", "chrF2 not worse than old.txt", "BLEU not worse than old.txt",
     }  # fmt: skip
     bleu = BLEU().corpus_score(["Das ist es."] * 120, [REFERENCE * 30]).score
-    assert messages["BLEU at least 20"] == f"BLEU {bleu:.4f} is below 20"
+    assert messages["BLEU at least 20"] == f"BLEU {bleu:.4f} is below 20, by {20 - bleu:.4g}"
     assert "tok:13a" in failed["BLEU at least 20"].text
     for element in (root, suite):
         assert (element.get("tests"), element.get("failures")) == ("6", "3")

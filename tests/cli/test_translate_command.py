@@ -25,6 +25,8 @@ from nmt_cli.errors import NoInputError
 from nmt_cli.inference.engines import Engine
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
+from nmt_cli.storage import manifest
+from nmt_cli.storage.model_check import WEIGHTS
 from nmt_cli.terminal.console import Console
 from nmt_cli.translation.models import StoredCpuModel
 from nmt_cli.translation.translator import Translator
@@ -103,7 +105,7 @@ def test_text_in_another_encoding_is_refused_and_a_damaged_line_is_not(nmt) -> N
     result = nmt("latin.fr")
     assert (result.code, result.out) == (65, b"")
     assert "20 of 20 lines are not UTF-8" in result.err
-    assert "iconv -f LATIN1 -t UTF-8 latin.fr" in result.err
+    assert "iconv -f CP1252 -t UTF-8 latin.fr > latin.utf8.fr" in result.err
     Path("damaged.fr").write_bytes(19 * lines)
     result = nmt("damaged.fr", "--beam", "1")
     assert (result.code, len(result.lines)) == (0, 19)
@@ -449,6 +451,31 @@ def test_compiling_is_announced_on_a_terminal_only(folder, model, monkeypatch) -
     with pytest.raises(NoInputError):
         loading.load_translator(folder / "none", console=Console(stream, interactive=True))
     assert stream.getvalue().count("compiling") == 1
+
+
+def test_packing_is_announced_before_large_weights_are_packed(folder, model, monkeypatch) -> None:
+    """Once for each precision; not where there is no library that could use them."""
+    cache = folder / "cache" / "nmt"
+    cache.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setattr("nmt_cli.inference.native.library.must_compile", lambda cache: False)
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: None)
+    entry = manifest.read_manifest(model)[WEIGHTS]
+    stream = io.StringIO()
+    console = Console(stream, interactive=True)
+
+    def notes(**options: object) -> int:
+        loading.load_translator(model, console=console, **options)
+        return stream.getvalue().count(f"packing {entry['bytes'] / 1e6:.0f} MB of weights")
+
+    assert notes() == 0
+    monkeypatch.setattr(loading, "LARGE", entry["bytes"] - 1)
+    assert notes() == 1
+    (cache / f"packed-{entry['sha256'][:32]}-int8.bin").touch()
+    assert notes(precision="int8") == 1
+    assert notes(precision="float32") == 2
+    monkeypatch.setattr("nmt_cli.inference.native.library.may_load", lambda: False)
+    assert notes(precision="float32") == 2
 
 
 def test_compiling_for_training_is_announced_where_it_is_needed(monkeypatch) -> None:

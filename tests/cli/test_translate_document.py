@@ -35,6 +35,7 @@ PAGE = ROOT / "docs" / "documents.md"
 FILES = {
     "page.html": HTML, "README.md": MARKDOWN, "film.srt": SRT, "film.vtt": VTT, "film.ass": ASS,
     "de.po": PO, "notes.txt": TEXT, "items.jsonl": JSONL, "letter.tmpl": HTML,
+    "reviewed.jsonl": '{"text": "a"}\n{"text": "b", "flags": ["mine"], "translation": "c"}\n',
     "titles.jsonl": '{"item": {"title": "A dog"}}\n', "terms.tsv": "dog\tHund\n",
 }  # fmt: skip
 
@@ -183,7 +184,9 @@ def test_document_without_words_stays(nmt) -> None:
         ("--kind html", 2, "--document"),
         ("--field a", 2, "--document"),
         ("--fuzzy", 2, "--document"),
-        ("--document page.html --field a", 2, "JSON lines"),
+        ("--flags-field a", 2, "--document"),
+        ("--document page.html --field a --flags-field b", 2, "--field, --flags-field: for JSON"),
+        ("--json-input items.jsonl --flags-field translation", 2, "are both `translation`"),
         ("--document page.html --fuzzy", 2, "catalogues"),
         ("--json-input --kind html items.jsonl", 2, "--kind says html"),
         ("--document page.html --scores --prefix x --verify", 2, "--scores, --prefix, --verify:"),
@@ -191,6 +194,8 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document page.html --n-best 2", 2, "--n-best"),
         ("--document page.html --alignment", 2, "--alignment"),
         ("--document none.html", 66, "none.html"),
+        ("--json-input reviewed.jsonl", 65, "line 2: has the fields `translation` and `flags` al"),
+        ("--document reviewed.jsonl --translation-field a", 65, "line 2: has the field `flags`"),
         ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
         ("--document page.html --kind docx -o new.docx", 65, "damaged, or not a .docx"),
         ("--document page.html --kind po", 65, "catalogue"),

@@ -74,7 +74,7 @@ def test_baselines_refuse_compile(kind):
         ({"d_model": 7, "heads": 1}, "a cosine, not 7"),
         (
             {"d_model": 30, "heads": 10, "positions": "rotary"},
-            "needs an even width",
+            "needs an even model.d_k (d_model / heads)",
         ),
         ({"d_model": 30, "heads": 10, "positions": "rotary", "d_k": 5}, "a cosine, not 5"),
     ],

@@ -156,7 +156,7 @@ class TestRefusals:
         ("values", "message"),
         [
             ({"model.d_model": 512, "model.heads": 3}, "is not divisible by model.heads=3"),
-            ({"model.d_model": 5, "model.heads": 1}, "needs an even width"),
+            ({"model.d_model": 5, "model.heads": 1}, "needs an even d_model"),
             (
                 {"model.positions": "rotary", "model.d_model": 6, "model.heads": 2},
                 "a sine and a cosine, not 3",

@@ -108,7 +108,7 @@ def test_the_step_fails_with_the_gate_and_annotates() -> None:
         HYPOTHESIS="hyp file.txt", REFERENCES="ref.txt", OPTIONS="--min-bleu 99 -q"
     )
     assert code == 3
-    assert "::error title=nmt score::BLEU" in texts["err"]
+    assert "::error title=nmt score::hyp file.txt: BLEU" in texts["err"]
     assert "BLEU" in texts["GITHUB_STEP_SUMMARY"]
     # Nothing of the inputs is read as a pattern or a command.
     code, texts = run_score(HYPOTHESIS="ref.txt", REFERENCES="*.txt $(touch ran)", OPTIONS="")

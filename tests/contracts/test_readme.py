@@ -89,6 +89,32 @@ def test_readme_commands_for_own_text_run(tmp_path, nmt_on_path):
     assert "tok:13a" in lines[1]
 
 
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_run(tmp_path, nmt_on_path):
+    """From its table to translations; the server needs an extra, and has tests of its own."""
+    from nmt_cli.extras.demo.grammar.pairs import make_pairs
+
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert [block.split()[1] for block in blocks[-2:]] == ["serve", "-d"]
+    commands = "".join(blocks[:-2]).replace("-split 500", "-split 30")
+    work = tmp_path / "work"
+    work.mkdir()
+    rows = [f"{pair.src}\t{pair.tgt}\n" for pair in make_pairs(600, seed=5, split="train")]
+    (work / "pairs.en-de.tsv").write_text("".join(rows) + "no tab\n")
+    (work / "new.en").write_text("The dog sleeps.\n")
+    (work / "page.html").write_text("<p>The <b>small</b> dog sleeps.</p>\n")
+    done = subprocess.run(
+        ["bash", "-euc", commands], cwd=work, env=nmt_on_path, capture_output=True,
+        text=True, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no tab" in (work / "dropped.tsv").read_text()
+    assert len((work / "new.de").read_text().splitlines()) == 1
+    assert "</b>" in (work / "page.de.html").read_text()
+    assert "1-5 words" in done.stdout
+
+
 def test_readme_activates_the_environment_before_calling_nmt():
     first, second = block_with("nmt demo"), block_with("cd nmt-demo")
     assert README.index(first) < README.index(second)

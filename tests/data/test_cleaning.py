@@ -53,12 +53,13 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("ka\ufeffto mi", "tra ble"), ("Tom &amp;amp; sen", "spe &quot;ing&quot;"),
         ("ya <b>ru</b>", "ow ath"), ("<b>ya</b> to", "<b>ow</b> ble"),
         ("fÃ¼r ka", "ow\u200bath ing"), ("ka@@ to mi mi", "tra tra"), ("ka\x07 lo", "spe spe"),
+        ("\x84ka\x93 lo\x85", "spe \x96 spe, 5 \x80"), ("ka\x9d\x8d lo ru", "â\x80\x9eow"),
     ]  # fmt: skip
     result = prepared(folder, [*CLEAN, *dirty])
     assert texts(folder)[300:] == [
         ("kato mi", "tra ble"), ("Tom & sen", 'spe "ing"'), ("ya ru", "ow ath"),
         ("<b>ya</b> to", "<b>ow</b> ble"), ("für ka", "owath ing"), ("kato mi mi", "tra tra"),
-        ("ka lo", "spe spe"),
+        ("ka lo", "spe spe"), ("„ka“ lo…", "spe – spe, 5 €"), ("ka lo ru", "„ow"),
     ]  # fmt: skip
     findings = {
         finding.kind: (finding.pairs, finding.action, finding.lines) for finding in result.findings
@@ -66,7 +67,9 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
     assert findings["HTML entities"] == (1, "repaired", ("302",))
     assert findings["tags on one side only"] == (1, "repaired", ("303",))
     assert findings["marks of subwords (@@)"] == (1, "repaired", ("306",))
-    assert sum(finding.action == "repaired" for finding in result.findings) == 7
+    assert findings["Windows-1252 read as Latin-1"] == (1, "repaired", ("308",))
+    assert findings["control characters"] == (2, "repaired", ("307", "309"))
+    assert sum(finding.action == "repaired" for finding in result.findings) == 8
     prepared(folder, [*CLEAN, *dirty], clean="off")
     assert texts(folder)[301][0] == "Tom &amp;amp; sen"
 
@@ -281,6 +284,20 @@ class TestFilesInOtherLanguages:
         assert main(["init", *given, "--src-lang", "xx", "--tgt-lang", "yy"]) == 65
         assert "look like each other's side of the training text" in capsys.readouterr().err
 
+    def test_right_validation_files_are_not_blamed_for_swapped_training_files(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name, repeated in (("a", 4), ("b", 1)):
+            swapped = (GERMAN, ENGLISH) if name == "a" else (ENGLISH, GERMAN)
+            for side, text in zip((1, 2), swapped, strict=True):
+                lines = "".join(f"{text} {n}.\n" for n in range(150))
+                (folder / f"{name}{side}").write_text(lines * repeated)
+        given = ["--train", "a1", "a2", "--valid", "b1", "b2", "--src-lang", "en"]
+        assert main(["init", *given, "--tgt-lang", "de"]) == 65
+        err = capsys.readouterr().err
+        assert "the training text `a1` and `a2` is in de and en\n" in err
+        assert "hint: --train a2 a1\n" in err
+
     def test_one_file_in_another_language_is_a_warning(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -328,3 +345,14 @@ class TestTables:
 def test_option_in_place_of_a_file_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prepare", "--train", "train.en", "--out", "c2"]) == 2
     assert "--train takes two files, the source and its translation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_table_given_as_a_pair_of_files_leads_to_its_own_option(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--train", "pairs.en-de.tsv", "--valid-split", "9"]) == 2
+    assert "hint: a TSV file has both sides: --train-tsv pairs.en-de.tsv" in capsys.readouterr().err
+    # There is no option of this name.
+    assert main(["score", "--pairs", "pairs.tsv", "--each"]) == 2
+    assert "-tsv" not in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nmt_cli.data.text.encoding import conversion
 from nmt_cli.data.text.lines import read_pairs
 from nmt_cli.errors import DataError
 
@@ -65,3 +66,49 @@ def test_files_of_different_length_name_both_counts(tmp_path):
     with pytest.raises(DataError, match=r"src` has 3,000 lines, `.*tgt` has 2\n") as caught:
         list(read_pairs((str(src), str(tgt))))
     assert "tgt` ends: is it cut off?" in caught.value.hint
+
+
+GERMAN = "der Hund des Mannes ist in dem Garten und er war nicht mit ihr weil er alt ist"
+ENGLISH = "the dog of the man is in the garden and it was not with her for he is old"
+
+
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [
+        (("7", GERMAN, ENGLISH),
+         "the columns 2 and 3, which look like de and en: cut -f2,3 '{}' > 'my table.two-columns'"),
+        ((ENGLISH, "note", "www.example.org", GERMAN), "which look like en and de: cut -f1,4"),
+        (("7", "ka to mi", "bu la"), "two of the columns, with their numbers for A and B: cut"),
+    ],
+)  # fmt: skip
+def test_columns_of_a_wider_table_are_recognised_by_their_languages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...], hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "my table"
+    Path(name).write_text(("\t".join(columns) + "\n") * 40, "utf-8")
+    for keep_bad_rows in (False, True):
+        with pytest.raises(DataError) as caught:
+            list(read_pairs((name,), keep_bad_rows=keep_bad_rows))
+        assert hint.format(name) in caught.value.hint
+
+
+def test_a_row_without_tab_does_not_make_a_table_one_of_commas(tmp_path: Path) -> None:
+    rows = ["a\tb"] * 300
+    for index in (4, 9, 14):
+        rows[index] = "no tab, but a comma"
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(rows), "utf-8")
+    with pytest.raises(DataError, match="line 5: 1 column, 2 are needed"):
+        list(read_pairs((str(path),)))
+
+
+def test_a_command_that_converts_keeps_files_and_decompresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert conversion("a.de.gz", "UTF-16") == (
+        "gzip -dc a.de.gz | iconv -f UTF-16 -t UTF-8 > a.utf8.de"
+    )
+    Path("a.utf8.de").touch()
+    assert conversion("a.de").endswith(" a.de > a.utf8-2.de")

@@ -49,6 +49,39 @@ def test_changed_text_languages_and_files_are_reasons(project: tuple[Config, Pat
     assert outdated_reasons(corpus, config) == [f"the text of `{src}` has changed"]
 
 
+def test_changed_settings_of_the_project_are_reasons(project: tuple[Config, Path]) -> None:
+    config, corpus = project
+    values = {"data.max_length": 99, "data.clean": "strict", "data.joint": False}
+    changed = with_values(config, {**values, "data.test_split": 20, "train.seed": 5})
+    assert outdated_reasons(corpus, changed) == []
+    assert outdated_reasons(corpus, changed, [*values, "data.test_split"]) == [
+        "data.test_split was 0, is 20",
+        "data.joint was true, is false",
+        "data.max_length was 256, is 99",
+        'data.clean was "safe", is "strict"',
+    ]
+    copied = with_values(changed, {"data.subwords_from": "model"})
+    assert not any("joint" in reason for reason in outdated_reasons(corpus, copied, values))
+
+
+def test_train_warns_of_settings_in_the_project_file_alone(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    text = f'[data]\ntrain = [{list(config.data.train[0])}]\nvocab_size = 90\nsubwords = "bpe"\n'
+    languages = f'[languages]\nsrc = "{config.languages.src}"\ntgt = "{config.languages.tgt}"\n'
+    Path("nmt.toml").write_text(languages + text)
+    assert main(["train", "--preset", "small", "--out", "m"]) == 1
+    said = capsys.readouterr().err
+    assert (
+        'before this changed: data.subwords was "chars", is "bpe"; data.vocab_size was 200, is 90;'
+    ) in said
+    Path("nmt.toml").write_text(languages + text.split("vocab")[0])
+    assert main(["train", "--preset", "small", "--out", "m"]) == 1
+    assert "was prepared before" not in capsys.readouterr().err
+
+
 def test_text_that_moved_or_is_gone_is_no_reason(project: tuple[Config, Path]) -> None:
     config, corpus = project
     moved = [tuple(f"{path}.moved" for path in config.data.train[0])]

@@ -187,12 +187,12 @@ def test_find_duplicates_marks_repetitions(numbers):
 
 
 def test_stored_text_matches_the_ids(project):
-    pairs = [*made_up_pairs(99, 1), ("", "x"), ("tab\there\u2028and\x1b[1m", "da\x85dort ▁")]
+    pairs = [*made_up_pairs(99, 1), ("", "x"), ("tab\there\u2028and\x1b[1m", "da\x0bdort\x85 ▁")]
     project.prepare(project.write("train", pairs), vocab_size=90)
     corpus = Corpus.open(project.out)
     src = list(read_lines(project.out / "train.src.txt"))
     tgt = list(read_lines(project.out / "train.tgt.txt"))
-    assert (src[-1], tgt[-1]) == ("tab here and", "da dort _")
+    assert (src[-1], tgt[-1]) == ("tab here and", "da dort… _")
     assert corpus.subwords.encode_source(src) == [ids.tolist() for ids, _ in corpus.train]
     assert corpus.subwords.encode_target(tgt) == [ids.tolist() for _, ids in corpus.train]
 

@@ -47,13 +47,15 @@ def stored(
 
 def test_statistics_come_back_from_their_file(tmp_path: Path) -> None:
     side = SideStatistics("fr", ("déc", "art"), ("mme",), True, 0.02, 0.25, 0.125, 0.001)
-    kept = dataclasses.replace(STATISTICS, src=side)
+    hashes = np.arange(3, dtype=np.uint64)
+    kept = dataclasses.replace(STATISTICS, src=side, pair_hashes=hashes, test_digest="ab")
     content = kept.to_bytes()
     manifest.add_to_manifest(tmp_path, TEXT, content)
     loaded = TextStatistics.load(tmp_path)
     assert loaded is not None
     assert (loaded.src, loaded.tgt, loaded.lines) == (side, kept.tgt, 80)
     assert loaded.length_ratios == kept.length_ratios
+    assert (loaded.pair_hashes.tolist(), loaded.test_digest) == ([0, 1, 2], "ab")
     assert loaded.language_odds.shape == (BUCKETS,)
     assert loaded.language_odds.dtype == np.float32
     assert np.abs(loaded.language_odds - kept.language_odds).max() < 0.01
@@ -62,6 +64,13 @@ def test_statistics_come_back_from_their_file(tmp_path: Path) -> None:
         manifest.add_to_manifest(tmp_path, TEXT, damaged)
         with pytest.raises(DataError, match=r"text\.safetensors"):
             TextStatistics.load(tmp_path)
+
+
+def test_statistics_of_an_older_version_have_no_hashes(tmp_path: Path) -> None:
+    loaded = stored(tmp_path)
+    assert loaded is not None
+    assert (len(loaded.pair_hashes), loaded.test_digest) == (0, "")
+    assert loaded.seen_share(np.arange(4, dtype=np.uint64)) == 0.0
 
 
 def test_directory_without_statistics_has_none(tmp_path: Path) -> None:
@@ -82,6 +91,7 @@ def test_statistics_of_similar_languages_come_back(tmp_path: Path) -> None:
     [
         {"odds": {"language_odds": np.zeros(5, np.float16)}},
         {"odds": {"other": np.zeros(BUCKETS, np.float16)}},
+        {"odds": {"language_odds": np.zeros(0, np.float16), "pair_hashes": np.zeros(3)}},
         {"length_ratios": [[0.5, 2.0]]},
         {"lines": "many"},
         {"lines": None},

@@ -146,6 +146,8 @@ def test_external_entity_is_not_read_even_without_the_check(
         ('["text"]', "not a JSON object"),
         ('{"other": 1}', "no field `text`"),
         ('{"text": 1}', "is not a text"),
+        ('{"text": "b", "translation": "c"}', "has the field `translation` already"),
+        ('{"flags": 1, "translation": "", "text": "b"}', "the fields `translation` and `flags` al"),
         ("[" * 100_000, "not JSON"),
         ('{"text": ' + "9" * 5_000 + "}", "not JSON"),
     ],

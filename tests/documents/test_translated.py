@@ -187,8 +187,9 @@ def test_json_lines() -> None:
 
 def test_json_lines_with_another_field() -> None:
     line = '{"a": {"b": "word"}, "translation": "old"}'
-    assert changed(line, "jsonl", field="a.b") == (
-        '{"a": {"b": "word"}, "translation": "WORD", "flags": []}'
+    names = {"translation_field": "de", "flags_field": "doubts"}
+    assert changed(line, "jsonl", field="a.b", **names) == (
+        '{"a": {"b": "word"}, "translation": "old", "de": "WORD", "doubts": []}'
     )
     assert changed('{"a.b": "x"}', "jsonl", field="a.b") == (
         '{"a.b": "x", "translation": "X", "flags": []}'

@@ -99,6 +99,11 @@ def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
     assert len(first) == plots.COLUMNS
 
 
+def test_schedule_without_a_learning_rate_is_drawn() -> None:
+    tree = ElementTree.fromstring(plot("schedule", config({"train.learning_rate": 0.0})).picture)
+    assert "0" in texts(tree)
+
+
 @pytest.mark.parametrize("schedule", DECAYS)
 def test_schedule_plot_equals_the_schedule_of_training(schedule: str) -> None:
     settings = {"train.schedule": schedule, "train.warmup_steps": 300, "train.max_steps": 2_000}

@@ -22,17 +22,19 @@ def test_large_arrays_begin_at_a_huge_page(size: int) -> None:
     assert array.nbytes < HUGE_PAGE or address(array) % HUGE_PAGE == 0
 
 
-def test_an_arena_keeps_copies_side_by_side() -> None:
+def test_an_arena_keeps_arrays_side_by_side() -> None:
     arena = Arena()
-    arrays = [np.arange(n, dtype=np.int8).reshape(-1, 1).T for n in (3, 64, 100)]
-    copies = [arena.copy(array) for array in arrays]
-    for copy, array in zip(copies, arrays, strict=True):
-        assert np.array_equal(copy, array)
-        assert address(copy) % ALIGNMENT == 0
-    assert address(copies[2]) - address(copies[0]) == 128
-    more = arena.copy(np.ones(70 << 20, np.int8))
-    assert more.sum() == 70 << 20
-    assert np.array_equal(copies[1], arrays[1])
+    arrays = [arena.zeros((n, 1), np.int16) for n in (3, 32, 100)]
+    for index, array in enumerate(arrays):
+        assert array.dtype == np.int16
+        assert not array.any()
+        assert address(array) % ALIGNMENT == 0
+        array[:] = index + 1
+    assert address(arrays[2]) - address(arrays[0]) == 128
+    more = arena.zeros((70 << 20,), np.int8)
+    assert more.size == 70 << 20
+    assert not more.any()
+    assert [set(array.flat) for array in arrays] == [{1}, {2}, {3}]
 
 
 def test_slots_take_chunks_and_give_them_back() -> None:

@@ -178,7 +178,10 @@ def test_attention_backends_agree_with_each_other(backend: str, causal: bool) ->
     if backend == "native" and attention_kernels(cache_folder()) is None:
         pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
     lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
-    segments = [Segments.from_lengths(length, sum(length) + 2) for length in lengths]
+    segments = [
+        Segments.from_lengths(length, sum(length) + 2, other=other)
+        for length, other in zip(lengths, reversed(lengths), strict=True)
+    ]
     tokens = [segment.tokens for segment in segments]
     query, key = random_heads(tokens[0], 2, 4, 1), random_heads(tokens[1], 2, 4, 2)
     value = random_heads(tokens[1], 2, 4, 3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.batch import Segments, tile_table
-from nmt_cli.model.backends.dispatch import attend_joined, use_backend
+from nmt_cli.model.backends.dispatch import attend_joined, tile_attention, use_backend
 from nmt_cli.model.backends.tiles import (
     HeadWidths,
     _forward,
@@ -42,11 +42,12 @@ class Case:
         self.causal = keys is None
         self.lengths = queries, queries if keys is None else keys
         self.size = size
-        self.offsets = tuple(
-            after_poison(torch.tensor([0, *length]).cumsum(0)) for length in self.lengths
-        )
         self.tokens = [sum(length) + filler for length in self.lengths]
-        self.tiles = tuple(map(tile_table, map(np.array, self.lengths), self.tokens, [size, size]))
+        sides = [np.array(length) for length in self.lengths]
+        self.tiles = tuple(
+            after_poison(tile_table(side, tokens, size, other)[-1])
+            for side, tokens, other in zip(sides, self.tokens, reversed(sides), strict=True)
+        )
         generator = torch.Generator().manual_seed(1)
         shapes = [(self.tokens[0], d_k), (self.tokens[1], d_k), (self.tokens[1], d_v)]
         shapes.append((self.tokens[0], d_v))
@@ -58,9 +59,7 @@ class Case:
     def run(self) -> tuple[Tensor, ...]:
         """Output and gradients of the kernels."""
         leaves = [stream.detach().requires_grad_() for stream in self.streams]
-        output = tile_attention_function(
-            *leaves, self.tiles, self.offsets, causal=self.causal, size=self.size
-        )
+        output = tile_attention_function(*leaves, self.tiles, causal=self.causal, size=self.size)
         return output, *torch.autograd.grad(output, leaves, self.slope)
 
     def formula(self) -> tuple[Tensor, ...]:
@@ -68,7 +67,9 @@ class Case:
         leaves = [stream.detach().double().requires_grad_() for stream in self.streams]
         parts = []
         for index in range(len(self.lengths[0])):
-            rows, columns = (slice(offset[index], offset[index + 1]) for offset in self.offsets)
+            rows, columns = (
+                slice(sum(length[:index]), sum(length[: index + 1])) for length in self.lengths
+            )
             query, key, value = leaves[0][rows], leaves[1][columns], leaves[2][columns]
             scores = torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5
             if self.causal:
@@ -88,26 +89,40 @@ class Case:
 
 
 @given(
-    lengths=st.lists(st.integers(0, 9), max_size=6),
+    pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6),
     filler=st.integers(0, 5),
     size=st.sampled_from([1, 2, 4]),
 )
-def test_tiles_hold_each_token_once_and_one_sentence_each(lengths, filler, size) -> None:
-    tokens = sum(lengths) + filler
-    table = tile_table(np.array(lengths, np.int64), tokens, size)
-    assert table.dtype == torch.int32
-    assert table.shape == (tokens // size + len(lengths) + 1, 4)
-    rows = table.tolist()
-    used = [row for row in rows if row[1] > row[0]]
-    assert rows[len(used) :] == [[0, 0, -1, 0]] * (len(rows) - len(used))
+def test_tiles_hold_each_token_once_and_the_ranges_of_its_sentence(pairs, filler, size) -> None:
+    lengths, other = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    tokens = int(lengths.sum()) + filler
+    tables = tile_table(lengths, tokens, size, other)
+    assert tables.dtype == torch.int32
+    assert tables.is_contiguous()
+    assert tables.shape == (2, tokens // size + len(pairs) + 1, 4)
+    assert torch.equal(tables[:1], tile_table(lengths, tokens, size))
+    own_rows, other_rows = tables.tolist()
+    assert [row[:2] for row in own_rows] == [row[:2] for row in other_rows]
+    used = [row for row in own_rows if row[1] > row[0]]
+    for rows in (own_rows, other_rows):
+        assert rows[len(used) :] == [[0, 0, 0, 0]] * (len(rows) - len(used))
     assert [token for start, end, *_ in used for token in range(start, end)] == list(range(tokens))
-    bounds = [0, *np.cumsum(lengths, dtype=int).tolist(), tokens]
-    for start, end, sentence, first in used:
-        assert sentence < len(lengths)
-        owner = len(lengths) if sentence == -1 else sentence
+    ranges = [
+        [(sum(side[:index]), sum(side[: index + 1])) for index in range(len(pairs))]
+        for side in (lengths.tolist(), other.tolist())
+    ]
+    owners = [sentence for sentence, length in enumerate(lengths) for _ in range(length)]
+    for own_row, other_row in zip(used, other_rows, strict=False):
+        start, end = own_row[:2]
         assert end - start <= size
-        assert bounds[owner] + first == start
-        assert end <= bounds[owner + 1]
+        if start >= len(owners):
+            assert own_row[2:] == other_row[2:] == [0, 0]
+            continue
+        sentence = owners[start]
+        assert (*own_row[2:],) == ranges[0][sentence]
+        assert (*other_row[2:],) == ranges[1][sentence]
+        assert (start - own_row[2]) % size == 0
+        assert end == min(start + size, own_row[3])
 
 
 @settings(max_examples=8)
@@ -121,9 +136,8 @@ def test_tiles_pair_each_query_with_each_allowed_key_once(pairs, causal) -> None
     query, key, value = case.streams
     # All weights are equal for queries of zero: the softmax's sum counts the keys.
     _, log_sums = _forward(
-        [torch.zeros_like(query), key, value], 1, 8, 8, *case.tiles, *case.offsets, case.causal,
-        case.size,
-    )  # fmt: skip
+        [torch.zeros_like(query), key, value], 1, 8, 8, *case.tiles, case.causal, case.size
+    )
     expected = [
         position + 1 if causal else keys[sentence]
         for sentence, length in enumerate(queries)
@@ -195,7 +209,7 @@ def test_tile_attention_accepts_non_contiguous_streams() -> None:
 
 def test_tile_attention_refuses_other_widths_and_dtypes() -> None:
     wide, double, unequal = Case([2], d_k=129), Case([2], dtype=torch.float64), Case([2])
-    unequal.offsets = unequal.offsets[0], torch.tensor([0, 1, 2])
+    unequal.tiles = unequal.tiles[0], tile_table(np.array([1, 1]), 2, 16)[0]
     mixed = Case([2])
     mixed.streams[1] = mixed.streams[1].half()
     for case, message in ((wide, "129"), (double, "float64"), (mixed, "16"), (unequal, "same")):
@@ -206,7 +220,7 @@ def test_tile_attention_refuses_other_widths_and_dtypes() -> None:
 def test_tile_operator_passes_opcheck() -> None:
     case = Case([2, 3])
     leaves = [stream.requires_grad_() for stream in case.streams]
-    arguments = (leaves, 1, 8, 8, *case.tiles, *case.offsets, True, 16)
+    arguments = (leaves, 1, 8, 8, *case.tiles, True, 16)
     torch.library.opcheck(_forward, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
@@ -250,7 +264,7 @@ def test_gradient_of_joined_streams_is_one_tensor(d_k: int, d_v: int) -> None:
     case = Case([5, 17, 1], filler=2, d_k=d_k, d_v=d_v, heads=2)
     leaf = torch.cat([stream.flatten(1) for stream in case.streams], dim=1).requires_grad_()
     output = joined_tile_attention(
-        [leaf], HeadWidths(2, d_k, d_v), case.tiles, case.offsets, causal=True, size=case.size
+        [leaf], HeadWidths(2, d_k, d_v), case.tiles, causal=True, size=case.size
     )
     (gradient,) = torch.autograd.grad(output, leaf, case.slope)
     expected, *gradients = case.run()
@@ -259,11 +273,28 @@ def test_gradient_of_joined_streams_is_one_tensor(d_k: int, d_v: int) -> None:
 
 
 def test_segments_have_a_tile_table() -> None:
-    segments = Segments.from_lengths([40, 3], 50)
-    assert torch.equal(segments.tiles, tile_table(np.array([40, 3]), 50, 32))
+    lengths, other = np.array([40, 3]), np.array([2, 70])
+    segments = Segments.from_lengths(lengths, 50, other=other)
+    assert torch.equal(segments.tiles, tile_table(lengths, 50, 32, other))
     assert torch.equal(segments.to("cpu").tiles, segments.tiles)
     square = Segments.rectangle(2, 5)
     assert torch.equal(square.tiles, tile_table(np.array([5, 5]), 10, 32))
+
+
+def test_both_sides_of_a_batch_have_the_ranges_of_the_other(random_batch, make_model) -> None:
+    batch = random_batch(make_model({}).config, [40, 3], [2, 70])
+    src, tgt = batch.src_segments, batch.tgt_segments
+    assert src.tiles[1, :3, 2:].tolist() == [[0, 2], [0, 2], [2, 72]]
+    assert tgt.tiles[1, :4, 2:].tolist() == [[0, 40], [40, 43], [40, 43], [40, 43]]
+
+
+def test_attention_between_segments_not_made_for_each_other_is_refused() -> None:
+    queries = Segments.from_lengths([2, 1])
+    keys = Segments.from_lengths([4, 1], other=[2, 1])
+    streams = torch.zeros(3, 1, 8), torch.zeros(5, 1, 8), torch.zeros(5, 1, 8)
+    for sides in ((queries, keys), (keys, queries)):
+        with pytest.raises(ValueError, match="other side"):
+            tile_attention(*streams, *sides, causal=False)
 
 
 _COMPILE = """
@@ -274,7 +305,7 @@ from triton.compiler import ASTSource, compile
 from nmt_cli.model.backends import tile_kernels as kernels
 from nmt_cli.model.backends.tiles import _constants
 
-KINDS = {"tiles": "*i32", "offsets": "*i64", "log_sums": "*fp32", "shares": "*fp32",
+KINDS = {"tiles": "*i32", "log_sums": "*fp32", "shares": "*fp32",
          "scale": "fp32", "tokens": "i32"}
 stream = torch.empty(4, 8, 64, dtype=torch.bfloat16)
 constants = {**_constants(stream, stream, 32), "causal": True}

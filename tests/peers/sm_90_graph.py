@@ -31,7 +31,7 @@ from triton.backends.compiler import GPUTarget
 
 from nmt_cli.batch import Shape, batch_streams
 from nmt_cli.config.schema import SettingsLayer, resolve
-from nmt_cli.model import attention, dropout
+from nmt_cli.model import attention, dropout, layers
 from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.transformer import Transformer
 
@@ -208,6 +208,7 @@ def main() -> None:
     """Write the calls of each graph of a model with some layers to stdout."""
     fake_tensor.init_gpu_context = lambda *_: None
     attention.joins_projections = lambda _: True
+    layers.fuses_relu = lambda _: True
     # Its form on a GPU.
     dropout.Dropout.forward = lambda self, x: F.dropout(x, self.rate) if self.training else x
     graphs = traced(int(sys.argv[1]))

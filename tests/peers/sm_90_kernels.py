@@ -23,7 +23,7 @@ from nmt_cli.training.loss.kernels import kernel_constants, loss_row
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
 KINDS = {
-    "tiles": "*i32", "offsets": "*i64", "log_sums": "*fp32", "deltas": "*fp32", "scale": "fp32",
+    "tiles": "*i32", "log_sums": "*fp32", "deltas": "*fp32", "scale": "fp32",
     "targets": "*i64", "means": "*fp32", "losses": "*fp32", "bias": "*fp32", "epsilon": "fp32",
     "tokens": "i32",
 }  # fmt: skip

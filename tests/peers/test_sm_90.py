@@ -69,6 +69,9 @@ def test_sm_90_graph_has_no_break_and_copies_no_gradients_together(
     # Two layers: self-attention on both sides, and cross-attention.
     assert forward["nmt_cli.segment_attention.default"] == 6
     assert backward["nmt_cli.segment_attention_backward.default"] == 6
+    # A product, its bias and ReLU are one kernel, in the encoder's and the decoder's layers.
+    assert forward["aten._addmm_activation.default"] == 4
+    assert not any("relu" in name for name in forward)
     # Weights are concatenated for joined projections, gradients of activations never.
     assert sum(count for name, count in forward.items() if "cat" in name) == 6
     assert not any("cat" in name for name in backward)

@@ -149,6 +149,21 @@ def test_parsing_recipes_report_missing_data_first(folder: Path, recipe: Path) -
     assert not (folder / "calls").exists()
 
 
+def test_treebank_recipe_runs_with_few_steps_and_in_a_tiny_size(folder: Path, monkeypatch) -> None:
+    provide_nmt(folder, RECORDER)
+    for section in range(2, 24):
+        (folder / "wsj" / f"{section:02}").mkdir(parents=True)
+        (folder / "wsj" / f"{section:02}" / "wsj.mrg").write_text(tree(section))
+    for name, value, expected, every in (("STEPS", "20", 1024, 1), ("SIZE", "tiny", 16, 2)):
+        monkeypatch.setenv(name, value)
+        done = run(WSJ, "wsj", f"work-{value}")
+        assert done.returncode == 0, done.stderr
+        calls = [line.split() for line in (folder / "calls").read_text().splitlines()]
+        (training,) = [call for call in calls if call[0] == "train"][-1:]
+        config = resolve([SettingsLayer("recipe", settings_of(training))]).config
+        assert (config.model.d_model, config.train.checkpoint_every) == (expected, every)
+
+
 def test_parsing_recipe_refuses_invalid_size(folder: Path, monkeypatch) -> None:
     provide_nmt(folder, RECORDER)
     monkeypatch.setenv("SIZE", "huge")

@@ -6,11 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmt_cli.inference.native.linear import Kernels, NativeLinear, PackedLinear
+from nmt_cli.inference.native.linear import Kernels, NativeLinear
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packer import Packer
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.inference.weights import Projection, TransformerArrays
+from nmt_cli.inference.weights import ProjectionRows, TransformerArrays
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
@@ -24,16 +25,17 @@ def arrays_of_model(model: Transformer) -> TransformerArrays:
 
 
 def native_model(model: Transformer, kernels: Kernels, precision: str = "float32") -> NativeModel:
-    return NativeModel(PackedWeights.of(arrays_of_model(model), precision), kernels)
+    return NativeModel(
+        PackedWeights.of(arrays_of_model(model), kernels.library, precision), kernels
+    )
 
 
 def native_linear(
     kernels: Kernels, layer: Affine, precision: str = "int8"
 ) -> Callable[[Tensor], Tensor]:
     bias = None if layer.bias is None else layer.bias.numpy()
-    product = NativeLinear(
-        kernels, PackedLinear.of(Projection(layer.weight.numpy(), bias), precision)
-    )
+    packed = Packer(kernels.library, precision).pack(ProjectionRows.of(layer.weight.numpy(), bias))
+    product = NativeLinear(kernels, packed)
     return lambda x: torch.from_numpy(product(x.numpy()))
 
 

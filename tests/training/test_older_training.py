@@ -84,7 +84,7 @@ def test_resumed_baseline_run_equals_the_uninterrupted_one(corpus, tmp_path, kin
 def test_resume_with_another_model_kind_is_refused(corpus, tmp_path, kind):
     go(settings(kind, train_max_steps=1), corpus, tmp_path)
     other = "conv" if kind == "rnn" else "rnn"
-    with pytest.raises(ConfigError, match=f"model.kind was '{kind}', now '{other}'"):
+    with pytest.raises(ConfigError, match=f'model.kind was "{kind}", now "{other}"'):
         go(settings(other, train_max_steps=1), corpus, tmp_path)
 
 

@@ -68,10 +68,16 @@ def test_prepare_directory_lists_all_differing_settings(setting, tmp_path):
     config, corpus = setting
     config = complete(config, corpus)
     prepare_directory(config, corpus, tmp_path / "model")
-    other = with_values(config, {"train.seed": 5, "languages.tgt": "zz", "data.joint": False})
+    changes = {"train.seed": 5, "languages.tgt": "zz", "data.joint": False}
+    other = with_values(config, {**changes, "data.train": [["a.en", "a.de"]]})
     with pytest.raises(ConfigError) as caught:
         prepare_directory(other, corpus, tmp_path / "model")
-    for part in ("train.seed was 1, now 5", "languages.tgt was ", "data.joint was True, now False"):
+    for part in (
+        "train.seed was 1, now 5",
+        'now "zz"',
+        "data.joint was true, now false",
+        'now [["a.en", "a.de"]]',
+    ):
         assert part in caught.value.message
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from nmt_cli.model_dir import CONFIG, WEIGHTS, read_model, refresh_weights
 from nmt_cli.storage import manifest
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
 from nmt_cli.training.starting_model import load_starting_weights, published_digest
@@ -94,6 +96,25 @@ def test_model_is_validated_before_the_first_step_and_published(project, tmp_pat
     assert first.validation.perplexity == pytest.approx(earlier["perplexity"])
     closing = json.loads((tmp_path / "tuned" / "log.jsonl").read_text().splitlines()[-1])
     assert closing["published"]["before"] == [first.validation.bleu, first.validation.perplexity]
+
+
+def test_time_limit_begins_after_the_validation_before_the_first_step(
+    project, tmp_path, monkeypatch
+):
+    """Otherwise it might be over before a step was taken."""
+    config, corpus, model = project
+    now, validate = [0.0], Run.validate
+
+    def validate_for_an_hour(run: Run, *given: object) -> object:
+        now[0] += 3_600
+        return validate(run, *given)
+
+    monkeypatch.setattr(Run, "validate", validate_for_an_hour)
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("nmt_cli.training.reporting.monitor.time", clock)
+    limited = begun_with(config, model, train_max_steps=5, train_max_hours=0.5)
+    closing = go(limited, corpus, tmp_path / "tuned")[-1]
+    assert closing.note == "finished: 5 steps are done"
 
 
 def test_worse_weights_are_not_published(project, tmp_path):

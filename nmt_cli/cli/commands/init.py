@@ -51,8 +51,8 @@ TestTsv = Annotated[
         "": (SettingOption("train.preset", default="chosen by the amount of text"),),
         "Text": (
             "train", "train_tsv", "valid", "valid_tsv",
-            SettingOption("data.valid_split", default="none", low=1),
-            "test", "test_tsv", SettingOption("data.test_split", default="none", low=1),
+            SettingOption("data.valid_split", default="none"),
+            "test", "test_tsv", SettingOption("data.test_split", default="none"),
             SettingOption("languages.src", default=GUESSED),
             SettingOption("languages.tgt", default=GUESSED),
         ),
@@ -154,7 +154,8 @@ class _GivenSettings(NamedTuple):
 
 def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
     """The settings among the options; raises ConfigError for a preset that does not exist."""
-    from nmt_cli.cli.settings import COMMAND_LINE, option_names
+    from nmt_cli.cli.settings import option_names
+    from nmt_cli.config.held_out_text import COMMAND_LINE
     from nmt_cli.config.schema import SettingsLayer, resolve
 
     given = {key: value for key, value in flags.items() if value is not None}
@@ -181,11 +182,15 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
 
     Raises DataError where so few pairs do not suffice for the pairs to set apart.
     """
+    from nmt_cli.cli.settings import option_names
+    from nmt_cli.config.held_out_text import COMMAND_LINE, naming_origins
     from nmt_cli.data.cleaning.held_out import SplitSizes
     from nmt_cli.extras.advice import advise, measure, unsuitable
 
     size = measure(texts.train)
-    SplitSizes(texts.valid_split, texts.test_split).require_small(size.pairs)
+    names = option_names(["data.valid_split", "data.test_split"])
+    with naming_origins(dict.fromkeys(names, COMMAND_LINE), names):
+        SplitSizes(texts.valid_split, texts.test_split).require_small(size.pairs)
     if preset is not None:
         return _Choice(preset, "", unsuitable(preset, size), size.pairs)
     preset, reason = advise(size)

@@ -25,7 +25,7 @@ from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import Config
+    from nmt_cli.config.schema import Config, ResolvedConfig
     from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.preparation.passes import PreparedCorpus
 
@@ -70,8 +70,8 @@ Workers = Annotated[
     {
         "": ("train.preset", "sets", "config_file"),
         "Text": (
-            "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none", low=1),
-            SettingOption("data.test_split", default="none", low=1), "languages.src",
+            "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none"),
+            SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
         "Cleaning": ("data.normalize", "clean", "dropped"),
@@ -125,7 +125,8 @@ def command(
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
     model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
-    prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
+    resolved = resolved._replace(config=config)
+    prepared = _prepared(resolved, console, force=force, workers=workers, dropped=dropped)
     note_languages(config, console)
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
@@ -140,14 +141,19 @@ def command(
 
 
 def _prepared(
-    config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
+    resolved: "ResolvedConfig",
+    console: Console,
+    *,
+    force: bool,
+    workers: int,
+    dropped: Path | None,
 ) -> "PreparedCorpus":
     from nmt_cli.api.prepare import prepare_corpus
 
     with console.stages() as progress:
         return prepare_corpus(
-            config, force=force, workers=workers, dropped=dropped, progress=progress,
-            warn=console.warning,
+            resolved.config, resolved.origins, force=force, workers=workers, dropped=dropped,
+            progress=progress, warn=console.warning,
         )  # fmt: skip
 
 
@@ -228,7 +234,8 @@ def show(
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
-            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE"
+            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE; with "
+            'clean = "strict" under [data] in nmt.toml, later commands do so too'
         )
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")

@@ -24,7 +24,7 @@ from nmt_cli.cli.display.scores import (
 )
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
-from nmt_cli.cli.text_io import require_output
+from nmt_cli.cli.text_io import STDIN, require_output
 from nmt_cli.errors import QualityGateError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def command(
     judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
     _write_report(junit, texts, results, judging)
-    _enforce(results, gates, judging.limit)
+    _enforce(results, gates, judging.limit, texts.names[0])
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:
@@ -295,8 +295,13 @@ def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
         )
 
 
-def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
-    """Raise QualityGateError with every threshold missed and every baseline that is better."""
+def _enforce(
+    results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None, name: str
+) -> None:
+    """Raise QualityGateError with every threshold missed and every baseline that is better.
+
+    name: the file of the hypotheses.
+    """
     from nmt_cli.scoring import missed, verdict
 
     failed = missed(results, gates)
@@ -309,6 +314,7 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
         ]
     if not failed:
         return
+    message = f"{'stdin' if name == STDIN else name}: {'; '.join(failed)}"
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        typer.echo(f"::error title=nmt score::{escaped_for_github('; '.join(failed))}", err=True)
-    raise QualityGateError("; ".join(failed))
+        typer.echo(f"::error title=nmt score::{escaped_for_github(message)}", err=True)
+    raise QualityGateError(message)

@@ -21,6 +21,7 @@ from nmt_cli.cli.commands.translation.options import (
     Field,
     File,
     FlagFile,
+    FlagsField,
     Fuzzy,
     GlossaryFile,
     Join,
@@ -36,6 +37,7 @@ from nmt_cli.cli.commands.translation.options import (
     Stats,
     Then,
     Threads,
+    TranslationField,
     Verify,
     VerifyEvery,
 )
@@ -106,6 +108,8 @@ def command(
     kind: Kind = None,
     json_input: JsonInput = False,
     field: Field = None,
+    translation_field: TranslationField = "translation",
+    flags_field: FlagsField = "flags",
     fuzzy: Fuzzy = False,
     flag_file: FlagFile = None,
     fail_on: FailOn = None,
@@ -121,15 +125,15 @@ def command(
 
     Writes one line for each input line, as soon as it is ready. Empty lines stay empty, each
     sentence of a line is translated on its own, and very long sentences are translated in segments.
-    With --n-best, output lines are `N ||| translation ||| score`, where N is the index of the input
-    line, counted from 0. A model keeps the search settings that it was trained with.
+    With --n-best, output lines are `N ||| translation ||| score`, where N counts input lines from
+    0. A model keeps the search settings that it was trained with.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
     if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output = part_of(part, output)
-    chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
-    file = chosen.check(file, output, (scores, prefix, verify, verify_every, part), flags)
+    doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
+    file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     read, written = (file, glossary, ban, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, force=force)
@@ -137,8 +141,8 @@ def command(
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
-    if chosen.is_document:
-        translate_document(chosen, file, loading.last_model, start, reporting, output, as_json)
+    if doc.is_document:
+        translate_document(doc, file, loading.last_model, start, reporting, output, as_json)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))

@@ -29,15 +29,24 @@ class _FilePairType(CompositeParamType):
         for name in value:
             if name.startswith("-") and name != "-":
                 option = param.opts[0] if param is not None else "the option"
+                hint = f"such as {option} {value[0]} FILE (a file named {name} is written ./{name})"
+                table = f"{option}-tsv"
+                if ".tsv" in value[0] and ctx is not None and table in _options_of(ctx):
+                    hint = f"a TSV file has both sides: {table} {value[0]}"
                 raise UsageError(
                     f"{option} takes two files, the source and its translation, not {value[0]} "
                     f"and {value[1]}",
-                    f"such as {option} {value[0]} FILE (a file named {name} is written ./{name})",
+                    hint,
                 )
         return FilePair(*value)
 
 
 FILE_PAIR = _FilePairType()
+
+
+def _options_of(ctx: "Context") -> set[str]:
+    """The names of all options of a command."""
+    return {name for parameter in ctx.command.params for name in parameter.opts}
 
 
 def no_validation(pairs: int, command: str) -> str:

@@ -26,13 +26,11 @@ class SettingOption(NamedTuple):
 
     key: the dotted key of the setting. name: the option, if it is not the one of the declaration.
     default: what the command does without the option, if that is not the default of the setting.
-    low: a minimum above that of the setting.
     """
 
     key: str
     name: str = ""
     default: str = ""
-    low: int | None = None
 
 
 Layout = Mapping[str, Sequence[str | SettingOption]]
@@ -93,7 +91,6 @@ def _parameter(option: SettingOption) -> inspect.Parameter:
     info = typer.Option(
         option.name or setting.option,
         metavar=metavar,
-        min=option.low,
         help=_help(option, setting),
     )
     return inspect.Parameter(

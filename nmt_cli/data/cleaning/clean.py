@@ -16,7 +16,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digest
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digests_of
 from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
@@ -140,9 +140,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         len(chunk.src),
         joined_lines(src).encode(),
         joined_lines(tgt).encode(),
-        b"".join(
-            digest(src_line) + digest(tgt_line) for src_line, tgt_line in zip(src, tgt, strict=True)
-        ),
+        digests_of(src, tgt).tobytes(),
         find_doubts(src, tgt).tobytes() if is_checked else bytes(len(src)),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),
@@ -317,7 +315,7 @@ class _Reader:
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                     f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
-                    f"if the whole file is in Latin-1: {conversion(lines.name)}"
+                    f"if the whole file is in Windows-1252: {conversion(lines.name)}"
                 )
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]

@@ -1,4 +1,4 @@
-"""Finds held-out sentences in the training text, and chooses pairs to set apart from it."""
+"""Finds held-out sentences in the training text; sizes of the sets that are set apart from it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,6 +18,30 @@ LARGEST_SPLIT = 0.2
 def digest(sentence: str) -> bytes:
     """Return an eight-byte hash of a cleaned sentence."""
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
+
+
+def pair_hashes(digests: np.ndarray, *salts: int) -> np.ndarray:
+    """Return a hash of each pair that also depends on `salts`: (pairs,) uint64.
+
+    digests: (pairs,) PAIR_DIGEST. Mixed as by SplitMix64 (Steele, Lea and Flood 2014).
+
+    >>> pairs = np.zeros(2, PAIR_DIGEST)
+    >>> len({*pair_hashes(pairs, 1).tolist(), *pair_hashes(pairs, 2).tolist()})
+    2
+    """
+    mixed = np.zeros(len(digests), np.uint64)
+    for part in (*salts, digests["src"], digests["tgt"]):
+        mixed = (mixed ^ np.asarray(part, np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def digests_of(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
+    """Return the digests of both sides of cleaned pairs: (pairs,) PAIR_DIGEST."""
+    pairs = zip(src, tgt, strict=True)
+    return np.frombuffer(b"".join(digest(line) for pair in pairs for line in pair), PAIR_DIGEST)
 
 
 class HeldOut:
@@ -119,38 +143,19 @@ class SplitSizes(NamedTuple):
             are = "are" if self.valid and self.test else "is"
             raise DataError(
                 f"{sets} of {counted(self.total, 'pair')} {are} too large for "
-                f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
+                f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them "
+                f"({self.settings})",
                 f"{self.at_most(int(LARGEST_SPLIT * pairs))}, or more text",
             )
+
+    @property
+    def settings(self) -> str:
+        """The settings that ask for the pairs, with their values."""
+        sizes = (("data.valid_split", self.valid), ("data.test_split", self.test))
+        return ", ".join(f"{key}: {size:,}" for key, size in sizes if size)
 
     def at_most(self, pairs: int) -> str:
         """The hint that no more than so many `pairs` can be set apart."""
         if self.valid and self.test:
             return f"use --valid-split and --test-split of {pairs} pairs together, or less"
         return f"use --{'valid' if self.valid else 'test'}-split {pairs} or less"
-
-
-def choose_candidates(
-    digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes, seed: int
-) -> np.ndarray:
-    """Return the indices of pairs that may be set apart, in random order from `seed`.
-
-    Neither of their sides occurs in another pair. digests: (pairs,) PAIR_DIGEST; keep: (pairs,)
-    bool, the pairs to choose from. Raises DataError if there are too few.
-    """
-    sizes.require_small(int(keep.sum()))
-    unique = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
-    if len(unique) < sizes.total:
-        raise DataError(
-            f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
-            f"{sizes.total:,} were requested: the other pairs share a side with another pair",
-            sizes.at_most(len(unique)),
-        )
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(unique))
-    candidates: np.ndarray = unique[order]
-    return candidates
-
-
-def _is_unique(digests: np.ndarray) -> np.ndarray:
-    unique: np.ndarray = occurrences(digests)[0] == 1
-    return unique

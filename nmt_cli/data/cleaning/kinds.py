@@ -29,6 +29,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("invisible characters", "repaired"),
     NoiseKind("control characters", "repaired"),
     NoiseKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
+    NoiseKind("Windows-1252 read as Latin-1", "repaired"),
     NoiseKind("tags on one side only", "repaired"),
     NoiseKind("marks of subwords (@@)", "repaired"),
     # Pairs from which nothing can be learnt.
@@ -56,7 +57,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("also in validation or test text", "kept"),
 )
 (
-    CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, TAG, SUBWORD_MARK,
+    CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK,
     COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
     NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, NUMBERS, COPIED, SWAPPED, SOURCE_WRONG,
     TARGET_WRONG, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,

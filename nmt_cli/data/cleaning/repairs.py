@@ -109,15 +109,18 @@ def strip_tags(text: str) -> str:
     return " ".join(new.split()) if new != text else text
 
 
-# -- UTF-8 that was decoded as Latin-1 or Windows-1252 ---------------------------------------------
+# -- UTF-8 decoded as Latin-1 or Windows-1252, and Windows-1252 decoded as Latin-1 -----------------
 
+# The characters of Windows-1252 by the control characters that Latin-1 has in their place.
+_WINDOWS = {
+    byte: bytes([byte]).decode("cp1252")
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
+_WINDOWS_SIGN = re.compile("[" + "".join(map(chr, _WINDOWS)) + "]")
 _BYTE_OF = {
     **{chr(byte): byte for byte in range(0x80, 0x100)},
-    **{
-        bytes([byte]).decode("cp1252"): byte
-        for byte in range(0x80, 0xA0)
-        if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
-    },
+    **{character: byte for byte, character in _WINDOWS.items()},
 }
 _FOLLOWS = (
     "[" + re.escape("".join(letter for letter, byte in _BYTE_OF.items() if byte < 0xC0)) + "]"
@@ -155,6 +158,15 @@ def _decode_match(match: re.Match[str]) -> str:
         return match.group()
 
 
+def undo_latin1(text: str) -> str:
+    """Repair Windows-1252 that was decoded as Latin-1: the characters that Latin-1 lacks.
+
+    >>> undo_latin1("\\x84Ja\\x93, 5 \\x80")
+    '„Ja“, 5 €'
+    """
+    return text.translate(_WINDOWS)
+
+
 def _join_subwords(text: str) -> str:
     return _SUBWORD_MARK.sub(lambda match: "-" if "-" in match.group() else "", text)
 
@@ -170,6 +182,8 @@ def _remove_invisible(text: str) -> str:
 # Kind of noise, the sign of a line that may need the repair, and the repair.
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.MOJIBAKE, _MOJIBAKE_SIGN, undo_mojibake),
+    # After it, because UTF-8 that was read as Latin-1 has the same control characters.
+    (kinds.WINDOWS, _WINDOWS_SIGN, undo_latin1),
     (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _remove_byte_order_marks),
     (kinds.ENTITY, re.compile("&"), unescape),
     (kinds.INVISIBLE, _INVISIBLE_SIGN, _remove_invisible),

@@ -1,14 +1,15 @@
 """Statistics of the training text of a model: its sentences, its lengths, its two languages.
 
 `nmt prepare` measures it, training copies it into the model directory, and translation compares
-input and output with it. Stored as `text.safetensors`: the header has the numbers as JSON, and
-`language_odds` is its only tensor.
+input and output with it. Stored as `text.safetensors`: the header has the numbers as JSON, and the
+tensors are `language_odds` and `pair_hashes`.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from nmt_cli.storage.tensor_header import read_metadata, with_sorted_header
 TEXT = "text.safetensors"
 FORMAT = 1
 MAX_BYTES = 1 << 22
+# As many hashes of training pairs take 256 KiB.
+MAX_HASHES = 1 << 15
 # Training lines count as single sentences where fewer than this share of them have several.
 SINGLE_SENTENCES = 0.05
 # Sources of at most this many characters share a range of lengths; longer ones have the last.
@@ -66,7 +69,9 @@ class TextStatistics:
     lines: the pairs that were measured. length_ratios: for each of LENGTH_BOUNDS, the 0.1 % and
     99.9 % quantiles of the target's characters per source character. language_odds: (BUCKETS,)
     float32, how much likelier each byte trigram is in the source language, as natural log odds;
-    empty where the sides are too similar.
+    empty where the sides are too similar. pair_hashes: the smallest hashes of training pairs, at
+    most MAX_HASHES, sorted: uint64; empty if they are not known. test_digest: that of the test
+    pairs that were set apart from the text, else "".
     """
 
     src: SideStatistics
@@ -74,6 +79,8 @@ class TextStatistics:
     lines: int
     length_ratios: tuple[tuple[float, float], ...]
     language_odds: np.ndarray
+    pair_hashes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    test_digest: str = ""
 
     @property
     def has_single_sentences(self) -> bool:
@@ -85,15 +92,27 @@ class TextStatistics:
         index = next(i for i, bound in enumerate(LENGTH_BOUNDS) if characters <= bound)
         return self.length_ratios[index]
 
+    def seen_share(self, hashes: np.ndarray) -> float:
+        """The share of pairs, by their `hashes`, that are in the training text; 0 if unknown.
+
+        An estimate from the pairs with small hashes, if more than MAX_HASHES training pairs exist.
+        """
+        if len(self.pair_hashes) == MAX_HASHES:
+            hashes = hashes[hashes <= self.pair_hashes[-1]]
+        return float(np.isin(hashes, self.pair_hashes).mean()) if len(hashes) else 0.0
+
     def to_bytes(self) -> bytes:
         """The content of the file."""
         numbers = {
             "src": asdict(self.src), "tgt": asdict(self.tgt), "lines": self.lines,
-            "length_ratios": self.length_ratios,
+            "length_ratios": self.length_ratios, "test_digest": self.test_digest,
         }  # fmt: skip
         header = {"format": str(FORMAT), "numbers": json.dumps(numbers)}
-        odds = {"language_odds": self.language_odds.astype(np.float16)}
-        content: bytes = safetensors.numpy.save(odds, header)
+        tensors = {
+            "language_odds": self.language_odds.astype(np.float16),
+            "pair_hashes": self.pair_hashes,
+        }
+        content: bytes = safetensors.numpy.save(tensors, header)
         return with_sorted_header(content)
 
     @classmethod
@@ -107,21 +126,29 @@ class TextStatistics:
         path = directory / TEXT
         data = manifest.read_checked(directory, TEXT, MAX_BYTES)
         try:
-            odds = safetensors.numpy.load(data)["language_odds"].astype(np.float32)
+            tensors = safetensors.numpy.load(data)
             header = read_metadata(data)
             if header["format"] != str(FORMAT):
                 raise DataError(f"`{path}` is of another version of nmt", HINT)
-            return cls._from_json(json.loads(header["numbers"]), odds)
+            return cls._from_json(json.loads(header["numbers"]), tensors)
         except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"`{path}` is damaged: {error}", HINT) from error
 
     @classmethod
-    def _from_json(cls, numbers: Mapping[str, Any], odds: np.ndarray) -> "TextStatistics":
+    def _from_json(
+        cls, numbers: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+    ) -> "TextStatistics":
+        odds = tensors["language_odds"].astype(np.float32)
+        # Older versions stored no hashes.
+        hashes = tensors.get("pair_hashes", np.zeros(0, np.uint64))
         ratios = tuple((float(low), float(high)) for low, high in numbers["length_ratios"])
         if len(ratios) != len(LENGTH_BOUNDS) or odds.shape not in ((0,), (BUCKETS,)):
             raise ValueError("wrong sizes")
+        if hashes.dtype != np.uint64 or hashes.ndim != 1 or len(hashes) > MAX_HASHES:
+            raise ValueError("wrong hashes")
         src, tgt = (_side_from_json(numbers[name]) for name in ("src", "tgt"))
-        return cls(src, tgt, int(numbers["lines"]), ratios, odds)
+        digest = str(numbers.get("test_digest", ""))
+        return cls(src, tgt, int(numbers["lines"]), ratios, odds, hashes, digest)
 
 
 def _side_from_json(values: Mapping[str, Any]) -> SideStatistics:
@@ -142,6 +169,16 @@ def _texts(values: object) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("not a list of texts")
     return tuple(str(value) for value in values)
+
+
+def digest_of_pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the SHA-256 of the text of some pairs, in their order.
+
+    >>> digest_of_pairs([("a", "b")]) == digest_of_pairs([("a", "b"), ("c", "d")])
+    False
+    """
+    lines = "".join(f"{src}\n{tgt}\n" for src, tgt in pairs)
+    return hashlib.sha256(lines.encode(errors="replace")).hexdigest()
 
 
 def is_lower_case(line: str) -> bool:

@@ -13,7 +13,7 @@ from nmt_cli.storage.model_check import CONFIG, is_model_directory
 
 def refuse_in_use(corpus: Path, model: Path) -> None:
     """Raise TryAgainError if a training in the model directory is using the corpus."""
-    holder = lock_holder(model) if _names(model, corpus) else ""
+    holder = lock_holder(model) if is_trained_on(model, corpus) else ""
     if holder:
         raise TryAgainError(
             f"`{corpus}` is in use: `{model}` is being trained on it by {holder}",
@@ -23,7 +23,7 @@ def refuse_in_use(corpus: Path, model: Path) -> None:
 
 def replacement_warning(corpus: Path, model: Path) -> str:
     """Return the warning before replacing the corpus that the model was trained on, or ""."""
-    if not _names(model, corpus) or not _have_same_subwords(model, corpus):
+    if not is_trained_on(model, corpus) or not _have_same_subwords(model, corpus):
         return ""
     return (
         f"`{model}` was trained on `{corpus}`, which is replaced: unless the new corpus is the "
@@ -36,7 +36,7 @@ def new_model(corpus: Path, model: Path) -> Path | None:
 
     Once the corpus is replaced, the training of `model` cannot go on.
     """
-    return free_name(model) if _names(model, corpus) else None
+    return free_name(model) if is_trained_on(model, corpus) else None
 
 
 def free_name(model: Path) -> Path:
@@ -45,7 +45,7 @@ def free_name(model: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _names(model: Path, corpus: Path) -> bool:
+def is_trained_on(model: Path, corpus: Path) -> bool:
     """Return whether `model` is a model directory whose settings name this corpus."""
     if not is_model_directory(model):
         return False

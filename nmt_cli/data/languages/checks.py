@@ -111,9 +111,13 @@ def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str =
                 )
                 if other is not None
             ]
-    odds = _odds([head for text, head in heads if text.role == "training"])
+    turned = [text for text, _ in swapped]
+    # Held-out files are compared with the training text as it will be once its files are in order.
+    odds = _odds(
+        [head[::-1] if text in turned else head for text, head in heads if text.role == "training"]
+    )
     for text, head in heads:
-        if odds is None or text.role == "training" or text in [files for files, _ in swapped]:
+        if odds is None or text.role == "training" or text in turned:
             continue
         wrong = [
             _wrong_share(lines, odds * sign) for lines, sign in zip(head, (1, -1), strict=True)

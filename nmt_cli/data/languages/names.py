@@ -29,13 +29,25 @@ ENGLISH_NAMES = {
 }  # fmt: skip
 
 
+# The same by the name of the language in itself.
+OWN_NAMES = {
+    "dansk": "da", "deutsch": "de", "eesti": "et", "español": "es", "français": "fr",
+    "hrvatski": "hr", "italiano": "it", "latviešu": "lv", "lietuvių": "lt", "magyar": "hu",
+    "nederlands": "nl", "norsk": "no", "polski": "pl", "português": "pt", "română": "ro",
+    "slovenčina": "sk", "slovenščina": "sl", "suomi": "fi", "svenska": "sv", "türkçe": "tr",
+    "íslenska": "is", "čeština": "cs", "ελληνικά": "el", "български": "bg", "русский": "ru",
+    "српски": "sr", "українська": "uk", "中文": "zh", "日本語": "ja", "한국어": "ko",
+}  # fmt: skip
+_CODE_OF = {**ENGLISH_NAMES, **OWN_NAMES}
+
+
 def require_codes(*codes: str) -> None:
-    """Raise UsageError where the name of a language stands for its code, such as `english`."""
-    names = [code for code in dict.fromkeys(codes) if code.lower() in ENGLISH_NAMES]
+    """Raise UsageError where the name of a language stands for its code: english, deutsch."""
+    names = [code for code in dict.fromkeys(codes) if code.lower() in _CODE_OF]
     if names:
         raise UsageError(
             "; ".join(f"`{name}` is not a language code" for name in names),
-            "; ".join(f"for {name} use {ENGLISH_NAMES[name.lower()]}" for name in names),
+            "; ".join(f"for {name} use {_CODE_OF[name.lower()]}" for name in names),
         )
 
 

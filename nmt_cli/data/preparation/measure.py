@@ -9,8 +9,10 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.clean import CleanText, Progress
+from nmt_cli.data.cleaning.held_out import pair_hashes
 from nmt_cli.data.corpus.text_statistics import (
     LENGTH_BOUNDS,
+    MAX_HASHES,
     SideStatistics,
     TextStatistics,
     has_spaced_mark,
@@ -94,7 +96,9 @@ def measure_text(
             codes, splitters, counts, unknown, strict=True
         )
     )
-    return TextStatistics(src, tgt, done, _length_ratios(np.concatenate(lengths)), odds)
+    hashes = np.sort(pair_hashes(text.digests[keep]))[:MAX_HASHES]
+    ratios = _length_ratios(np.concatenate(lengths))
+    return TextStatistics(src, tgt, done, ratios, odds, hashes)
 
 
 def _side(

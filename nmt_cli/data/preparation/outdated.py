@@ -1,11 +1,12 @@
-"""Finds whether a corpus was prepared from other text or languages than the settings name now."""
+"""Finds whether a corpus was prepared from other text, or in another way, than the settings say."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from nmt_cli.config.schema import Config, flatten, load
 from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, read_description
+from nmt_cli.data.preparation.existing_subwords import VOCABULARY_SETTINGS
 from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import sha256_of
 
@@ -13,8 +14,11 @@ TEXT_KEYS = ("data.train", "data.valid", "data.test")
 COMPARED_KEYS = ("languages.src", "languages.tgt", *TEXT_KEYS)
 
 
-def outdated_reasons(corpus: Path, config: Config) -> list[str]:
-    """What has changed since `corpus` was prepared: languages, the files named, or their text.
+def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) -> list[str]:
+    """What has changed since `corpus` was prepared: languages, settings, files, or their text.
+
+    given: the dotted keys that the user has set; of the other settings that say how the text is
+    prepared, none is compared, because options of `nmt prepare` and presets set them too.
 
     Text that moved to other paths is no change. Files with the same paths are read only if they
     are younger than the corpus; files that are gone are not compared. A corpus that cannot be read
@@ -34,11 +38,23 @@ def outdated_reasons(corpus: Path, config: Config) -> list[str]:
         )
         if not is_same and new[key]:
             reasons.append(f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}")
+    reasons += [
+        f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}"
+        for key in new
+        if key in given and old[key] != new[key] and key not in _not_compared(before, config)
+    ]
     return reasons or [
         f"the text of `{path}` has changed"
         for path in dict.fromkeys(path for key in TEXT_KEYS for path in _paths(new[key]))
         if _is_younger(Path(path), corpus) and sums.get(path) not in (None, _sum(path))
     ]
+
+
+def _not_compared(before: Config, now: Config) -> set[str]:
+    """The settings of text files, and of a vocabulary that is or was copied, not learnt."""
+    keys = {*COMPARED_KEYS, "data.subwords_from"}
+    has_vocabulary = before.data.subwords_from or now.data.subwords_from
+    return keys | set(VOCABULARY_SETTINGS) if has_vocabulary else keys
 
 
 def _paths(value: object) -> Iterator[str]:

@@ -23,19 +23,12 @@ from nmt_cli.data.cleaning.clean import (
     CleanText,
     Progress,
     clean_training_text,
-    read_span,
 )
 from nmt_cli.data.cleaning.findings import Finding, Ledger
-from nmt_cli.data.cleaning.held_out import (
-    HeldOut,
-    SplitSizes,
-    choose_candidates,
-    find_duplicates,
-    occurrences,
-)
+from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
-from nmt_cli.data.corpus.text_statistics import TEXT
+from nmt_cli.data.corpus.text_statistics import TEXT, digest_of_pairs
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
 from nmt_cli.data.preparation.encode import (
     Encoded,
@@ -50,6 +43,7 @@ from nmt_cli.data.preparation.encode import (
 )
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords, fit_notes
 from nmt_cli.data.preparation.measure import measure_text
+from nmt_cli.data.preparation.split import Pairs, set_apart
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
@@ -62,7 +56,6 @@ from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
-Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -145,10 +138,13 @@ class PreparationRun:
         ledger = Ledger(text, data)
         self._check_together(text, ledger, held_out)
         test_files: tuple[str, ...] = ()
+        test_set: Pairs = []
         if data.valid_split or data.test_split:
-            apart = self._set_apart(text, ledger)
-            valid = apart[: data.valid_split] if data.valid_split else valid
-            test_files = self._write_test(apart[data.valid_split :])
+            split = set_apart(text, ledger.keep, data)
+            ledger.set_apart[split.indices] = True
+            valid = split.valid or valid
+            test_set = split.test
+            test_files = self._write_test(test_set)
         subwords = self._learn(text, ledger.keep)
         train = self._encode(text, ledger)
         dropped = ledger.dropped()
@@ -159,7 +155,7 @@ class PreparationRun:
             )
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
-        self._measure(text, ledger.keep, train)
+        self._measure(text, ledger.keep, train, test_set)
         remove(work)
         self._encode_valid(valid, subwords)
         return PreparedCorpus(
@@ -230,27 +226,6 @@ class PreparationRun:
             known = np.concatenate([sentences.digests for sentences in held_out])
             ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
 
-    def _set_apart(self, text: CleanText, ledger: Ledger) -> Pairs:
-        """Choose validation pairs, then test pairs, and remove them from the training pairs."""
-        data = self.config.data
-        sizes = SplitSizes(data.valid_split, data.test_split)
-        candidates = choose_candidates(text.digests, ledger.keep, sizes, data.seed)
-        chosen: dict[int, tuple[str, str]] = {}
-        for begin in range(0, len(candidates), sizes.total):
-            indices = candidates[begin : begin + sizes.total]
-            pairs = _read_pairs_at(text, np.sort(indices))
-            for index in indices.tolist():
-                if len(chosen) < sizes.total and self._has_usual_length(*pairs[index]):
-                    chosen[index] = pairs[index]
-        if len(chosen) < sizes.total:
-            raise DataError(
-                f"only {counted(len(chosen), 'training pair')} can become {sizes.name} pairs, "
-                f"{sizes.total:,} were requested: the others are too long",
-                sizes.at_most(len(chosen)),
-            )
-        ledger.set_apart[list(chosen)] = True
-        return list(chosen.values())
-
     def _write_test(self, pairs: Pairs) -> tuple[str, ...]:
         """Write the text of the test pairs into the corpus; return where it will be."""
         if not pairs:
@@ -260,11 +235,6 @@ class PreparationRun:
         for name, lines in zip(names, zip(*pairs, strict=True), strict=True):
             write_text(self.directory / name, "".join(f"{line}\n" for line in lines))
         return tuple(str(self.out / name) for name in names)
-
-    def _has_usual_length(self, src: str, tgt: str) -> bool:
-        data = self.config.data
-        short, long = sorted((len(src.split()), len(tgt.split())))
-        return long <= data.max_length // 2 and long <= max(4, data.max_ratio / 2 * short)
 
     def _learn(self, text: CleanText, keep: np.ndarray) -> Subwords:
         """Learn the subwords, or copy those of `data.subwords_from`."""
@@ -293,10 +263,15 @@ class PreparationRun:
             self.progress("encode", done, text.pairs)
         return train
 
-    def _measure(self, text: CleanText, keep: np.ndarray, train: SplitWriter) -> None:
+    def _measure(
+        self, text: CleanText, keep: np.ndarray, train: SplitWriter, test_set: Pairs
+    ) -> None:
         """Write statistics of the kept pairs, which the checks of translations need."""
         unknown = (train.src.unknown_share, train.tgt.unknown_share)
         statistics = measure_text(text, keep, self.config, unknown, self.pool, self.progress)
+        if test_set:
+            digest = digest_of_pairs(test_set)
+            statistics = dataclasses.replace(statistics, test_digest=digest)
         write_bytes(self.directory / TEXT, statistics.to_bytes())
 
     def _encode_valid(self, pairs: Pairs, subwords: Subwords) -> None:
@@ -313,19 +288,6 @@ class PreparationRun:
         reasons = np.zeros(len(pairs), np.uint8)
         for _ in SplitWriter(self.directory, "valid").write([Encoded(src, tgt, 0, reasons)]):
             pass
-
-
-def _read_pairs_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
-    """Return the text of some pairs by their index; `indices` are ascending."""
-    pairs: dict[int, tuple[str, str]] = {}
-    for span in text.spans:
-        first, after = span.first, span.first + span.pairs
-        wanted = indices[(indices >= first) & (indices < after)].tolist()
-        if wanted:
-            src = read_span(text.directory, "src", span.src_start, span.src_end)
-            tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
-            pairs |= {index: (src[index - first], tgt[index - first]) for index in wanted}
-    return pairs
 
 
 def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:

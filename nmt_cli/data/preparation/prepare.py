@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +24,10 @@ from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords
 from nmt_cli.data.preparation.length_check import require_equal_lengths
+from nmt_cli.data.preparation.options import options_for
 from nmt_cli.data.preparation.passes import PreparationRun
 from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
+from nmt_cli.data.preparation.split import changed_test_notes
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.streams import STDIN
@@ -82,7 +84,10 @@ def prepare(
             "inputs": inputs, "prepared": prepared.to_json(),
         }  # fmt: skip
         write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
-    return prepared
+        # Not stored: the next call, which keeps this corpus, replaces nothing.
+        test_files = [directory / Path(name).name for name in prepared.test_files]
+        replaced = changed_test_notes(out, test_files)
+    return replace(prepared, notes=(*replaced, *prepared.notes))
 
 
 def _no_progress(stage: str, done: int, total: int | None) -> None:
@@ -247,12 +252,16 @@ def _existing_corpus(
         moved.add("data.subwords_from")
     # Older versions did not record the cleaning level; they cleaned little.
     unknown = {"data.clean"} - set(stored.values) if config.data.clean != "strict" else set()
+    now = settings.flatten(config)
+    differing = {
+        key: old
+        for key, old in settings.flatten(before).items()
+        if old != now[key]
+        and key.startswith(("data.", "languages."))
+        and key not in unknown | moved
+    }
     changed = [
-        f"{key} was {_as_json(old)}, is {_as_json(new)}"
-        for (key, old), new in zip(
-            settings.flatten(before).items(), settings.flatten(config).values(), strict=True
-        )
-        if old != new and key.startswith(("data.", "languages.")) and key not in unknown | moved
+        f"{key} was {_as_json(old)}, is {_as_json(now[key])}" for key, old in differing.items()
     ]
     if other_subwords:
         changed.append(f"the vocabulary of `{config.data.subwords_from}` is another one")
@@ -263,11 +272,30 @@ def _existing_corpus(
     if changed:
         raise CannotCreateError(
             f"`{out}` exists already and was prepared differently: {'; '.join(changed)}",
-            "use --force to replace it, or another --out",
+            f"use --force to replace it, or another --out{_way_to_keep(differing, changed)}",
         )
     if unknown and config.data.clean == "safe":
         return replace(prepared, notes=(*prepared.notes, OLDER_VERSION_NOTE))
     return prepared
+
+
+def _way_to_keep(differing: Mapping[str, object], changed: Sequence[str]) -> str:
+    """How to keep a corpus that differs in settings alone, to be added to a hint, or "".
+
+    differing: its values by dotted key; changed: everything in which it differs.
+    """
+    options = options_for(differing)
+    if len(options) < len(changed):
+        return ""
+    return (
+        f"; to keep it as it is: {' '.join(options)}, or the same in nmt.toml "
+        f"({', '.join(_as_toml(key, value) for key, value in differing.items())})"
+    )
+
+
+def _as_toml(key: str, value: object) -> str:
+    section, name = key.split(".")
+    return f"{name} = {_as_json(value)} under [{section}]"
 
 
 def _has_subwords(corpus: Path, subwords: Subwords) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
+from nmt_cli.data.text.letters import has_letters
 
 # Languages written without spaces between words.
 WITHOUT_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
@@ -33,6 +34,19 @@ def unwritable_hint(text: str, subwords: Subwords) -> str:
     return (
         f"{lack}: remove the line or spell it in another way; a model that is prepared and trained "
         "with --set data.byte_fallback=true can write every letter"
+    )
+
+
+def knows_letters(subwords: Subwords) -> bool:
+    """Return whether a source subword has a letter; a model of digits and signs has none."""
+    if subwords.kind == "bytes":
+        return True
+    others = {*subwords.special, *subwords.tags.values()}
+    pieces = subwords.source_pieces(range(subwords.src_size))
+    return any(
+        has_letters(piece) and not _BYTE.fullmatch(piece)
+        for token_id, piece in enumerate(pieces)
+        if token_id not in others
     )
 
 

@@ -1,8 +1,8 @@
 """Detects text that is not in UTF-8, refuses it, and names the command that converts it."""
 
-import shlex
 from typing import TYPE_CHECKING
 
+from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
 
 
-def conversion(name: str) -> str:
-    """Return the command that converts a file or stdin from Latin-1, the likeliest encoding.
+def conversion(name: str, encoding: str = "CP1252") -> str:
+    """Return the command that converts a file or stdin to UTF-8, by default from Windows-1252.
+
+    Windows-1252 has the letters of Latin-1 at the same bytes, and quotation marks, dashes and the
+    euro sign at 0x80 to 0x9F, where Latin-1 has control characters.
 
     >>> conversion("a.fr"), conversion("stdin")
-    ('iconv -f LATIN1 -t UTF-8 a.fr', 'iconv -f LATIN1 -t UTF-8')
+    ('iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr', 'iconv -f CP1252 -t UTF-8')
     """
-    command = "iconv -f LATIN1 -t UTF-8"
-    return command if name == "stdin" else f"{command} {shlex.quote(name)}"
+    return copy_command(f"iconv -f {encoding} -t UTF-8", name, "utf8")
 
 
 def refuse_other_encoding(lines: "Lines") -> None:

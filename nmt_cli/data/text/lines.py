@@ -5,9 +5,10 @@ or bzip2, which is detected from their first bytes and not from their names; `-`
 never held in memory as a whole. Bytes that are not UTF-8 become U+FFFD, and such lines are counted.
 """
 
+import contextlib
 import select
-import shlex
 from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import why_no_text
@@ -21,12 +22,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import (
-    SEPARATORS,
-    conversion_to_tsv,
-    separator_of,
-    two_columns_command,
-)
+from nmt_cli.data.text.tables import columns_hint, other_format
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -37,8 +33,9 @@ LONGEST_LINE = 1 << 24
 LINES_AT_END = 16
 # After this many lines it is decided whether a file is TSV.
 ROWS_CHECKED = 1_000
-# The separator of a file without tabs is guessed from this many lines.
-ROWS_FOR_SEPARATOR = 100
+# The separator of a file without tabs, or the columns of a table with more than two, are guessed
+# from this many lines.
+ROWS_SAMPLED = 300
 UTF8_BOM = b"\xef\xbb\xbf"
 # Longer marks come first, because the mark of UTF-32 begins with that of UTF-16.
 OTHER_BOMS = {
@@ -172,7 +169,7 @@ class Lines(Iterator[str]):
         if encoding:
             raise DataError(
                 f"`{self.name}` looks like {encoding}, UTF-8 is needed",
-                f"convert it: iconv -f {encoding} -t UTF-8 {shlex.quote(self.name)}",
+                f"convert it: {conversion(self.name, encoding)}",
             )
         problem = why_no_text(head, self.name)
         if problem:
@@ -247,7 +244,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.bad_rows = 0
         self.is_bad_row = False
         self._first_bad = (0, 0)
-        self._rows_without_tab: list[str] = []
+        self._sampled_rows: list[str] = []
         self._keep_bad_rows = keep_bad_rows
         self.src = read_lines(paths[0], strict=strict)
         self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
@@ -284,11 +281,13 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
             self.bad_rows += 1
-            if len(columns) == 1:
-                self._rows_without_tab = [*self._rows_without_tab, line][-ROWS_FOR_SEPARATOR:]
+            if len(self._sampled_rows) < ROWS_SAMPLED:
+                self._sampled_rows.append(line)
             if self.bad_rows == 1:
                 self._first_bad = self.src.count, len(columns)
             if not self._keep_bad_rows:
+                with contextlib.suppress(NmtError):
+                    self._sampled_rows += islice(self.src, ROWS_SAMPLED)
                 raise self._bad_row()
             return line.replace("\t", " "), ""
         return columns[0], columns[1]
@@ -301,19 +300,19 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
-        separator = separator_of(self._rows_without_tab, self.src.name)
-        if columns == 1 and separator:
+        without_tab = [row for row in self._sampled_rows if "	" not in row]
+        is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
+        found = other_format(without_tab, self.src.name) if is_without_tabs else None
+        if columns == 1 and found:
+            kind, hint = found
             return DataError(
-                f"`{self.src.name}` looks like values separated by {SEPARATORS[separator]}; "
-                "nmt reads tab-separated values: one pair per line, as source, tab, target",
-                f"convert it: {conversion_to_tsv(self.src.name, separator)}",
+                f"`{self.src.name}` looks like {kind}; nmt reads tab-separated values: one pair "
+                "per line, as source, tab, target",
+                hint,
             )
         hint = "each line must be: source, tab, target"
         if columns > 2:
-            hint += (
-                f"; to take the columns 1 and 2: {two_columns_command(self.src.name)} "
-                "(-f takes the numbers of your two columns)"
-            )
+            hint += f"; {columns_hint(self._sampled_rows, self.src.name)}"
         return DataError(
             f"`{self.src.name}`, line {line}: {counted(columns, 'column')}, 2 are needed{more}",
             hint,

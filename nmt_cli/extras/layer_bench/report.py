@@ -18,7 +18,7 @@ def timing_rows(timings: Sequence[Timing]) -> list[tuple[object, ...]]:
     """The rows of the table of timings, in the columns of TIMING_HEADER."""
     return [
         (timing.kind, timing.n, timing.d, f"{timing.milliseconds:.3f}",
-         f"{timing.work / 1e6:,.1f} M", f"{timing.saved_bytes / 1e6:,.2f} MB")
+         f"{timing.work:,}", f"{timing.saved_bytes / 1e6:,.2f} MB")
         for timing in timings
     ]  # fmt: skip
 

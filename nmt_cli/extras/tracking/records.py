@@ -97,7 +97,8 @@ class RunSummary:
 
     step: the last one; best_step, bleu, perplexity: of the validation that chose the weights;
     tokens_per_second: the mean of the records; hours: of the whole run with validations, which
-    `--max-hours` limits; step_hours: of steps alone; state: finished with the reason, or `step N`.
+    `--max-hours` limits; step_hours: of steps alone; state: finished with the reason, diverged, or
+    `at step N`.
     """
 
     run: str
@@ -139,7 +140,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         hours=_hours(last, "elapsed_seconds"),
         step_hours=_hours(last, "seconds"),
         flops=last.get("flops"),
-        state=ended[-1].partition(";")[0] if ended else f"at step {last.get('step', 0):,}",
+        state=_state(ended[-1]) if ended else f"at step {last.get('step', 0):,}",
     )
 
 
@@ -164,7 +165,18 @@ def _quality(record: Mapping[str, Any]) -> float:
 
 def _is_end(record: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
     note = str(record.get("note", ""))
-    return note.startswith("finished") and record.get("step") == last.get("step")
+    return note.startswith(("finished", "diverged")) and record.get("step") == last.get("step")
+
+
+def _state(note: str) -> str:
+    """What a table of runs says of the note with which one ended.
+
+    >>> _state("finished: 300 steps are done; 2 shards did not fit into memory and were split")
+    'finished: 300 steps are done'
+    >>> _state("diverged: 10 steps in a row gave NaN or infinite values, up to 11")
+    'diverged'
+    """
+    return "diverged" if note.startswith("diverged") else note.partition(";")[0]
 
 
 def _preset(model: Path) -> str:

@@ -137,6 +137,7 @@ class NativeDecoder:
         )
         if not completed:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
+        self._model.require_embeddings()
         self.count_steps(1)
         lists = self._lists if state.shortlists else None
         layout = LogitsLayout(self.slots, self.beam, state.widest, lists)

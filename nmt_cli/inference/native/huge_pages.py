@@ -30,16 +30,15 @@ class Arena:
         self._region = np.empty(0, np.uint8)
         self._used = 0
 
-    def copy(self, array: np.ndarray) -> np.ndarray:
-        """A contiguous copy of `array` in this memory."""
-        size = array.nbytes
+    def zeros(self, shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
+        """An array of zeros in this memory."""
+        kind = np.dtype(dtype)
+        size = math.prod(shape) * kind.itemsize
         if self._used + size > len(self._region):
             self._region, self._used = huge_empty(max(size, REGION), np.uint8), 0
         room = self._region[self._used : self._used + size]
         self._used += -(-size // ALIGNMENT) * ALIGNMENT
-        copied = room.view(array.dtype).reshape(array.shape)
-        copied[...] = array
-        return copied
+        return room.view(kind).reshape(shape)
 
 
 def huge_empty(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:

@@ -14,7 +14,7 @@ SOURCES = Sources(
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
             "gemm.h", "head.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c",
-            "step.c", "attention.c", "output.c", "head.c",
+            "step.c", "attention.c", "output.c", "head.c", "pack.c",
         ),
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },
@@ -24,6 +24,8 @@ SOURCES = Sources(
         "nmt_product": (
             _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,
         ),
+        "nmt_pack": (_POINTER,),
+        "nmt_copy_outputs": (_POINTER, _POINTER, _INTEGER, _INTEGER, _INTEGER, _POINTER),
         "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
         "nmt_step": (_INTEGER, _POINTER, _POINTER),
         "nmt_encode_bytes": (_POINTER, _POINTER),
@@ -42,6 +44,11 @@ SOURCES = Sources(
 def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
     """The library and "", or None and why there is none; cache: a folder of this user."""
     return library.load_library(cache, SOURCES)
+
+
+def may_load() -> bool:
+    """Whether there is a library, or a C compiler to make it with."""
+    return library.may_load(SOURCES)
 
 
 def must_compile(cache: Path) -> bool:

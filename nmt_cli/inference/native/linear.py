@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.native.memory import address, empty
-from nmt_cli.inference.weights import Projection
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
 from nmt_cli.machine import kernel_threads
 
@@ -81,7 +79,9 @@ class Kernels(NamedTuple):
 class PackedLinear(NamedTuple):
     """A linear layer as the kernels read it, its outputs filled up to whole panels.
 
-    scales, totals: as in PackedRows. inputs, outputs: of the layer itself; kind: the number of the
+    packed: (panels, inputs, PANEL) float32 or the bits of bf16; of 8 bits, (panels, quads, PANEL),
+    a number for each quad of inputs. scales, totals: of 8-bit weights, the scale and the sum of
+    the integers of each output. inputs, outputs: of the layer itself; kind: the number of the
     precision.
     """
 
@@ -92,21 +92,6 @@ class PackedLinear(NamedTuple):
     inputs: int
     outputs: int
     kind: int
-
-    @classmethod
-    def of(
-        cls, projection: Projection, precision: str = "int8", arena: Arena | None = None
-    ) -> "PackedLinear":
-        """precision: of the weights, one of PRECISIONS; arena: the memory for them."""
-        rows = PackedRows.of(projection.weight, precision)
-        outputs, inputs = projection.weight.shape
-        more = -outputs % PANEL
-        packed = (arena or Arena()).copy(in_panels(rows.weight, precision))
-        bias, scales, totals = (
-            None if column is None else np.pad(column, (0, more))
-            for column in (projection.bias, *rows[1:])
-        )
-        return cls(packed, bias, scales, totals, inputs, outputs, PRECISIONS[precision])
 
 
 class NativeLinear:
@@ -132,48 +117,3 @@ class NativeLinear:
         if not completed:
             raise RuntimeError(f"no kernels of {self._kernels.lanes} lanes here")
         return out
-
-
-class PackedRows(NamedTuple):
-    """Weights, (outputs, inputs), before they are packed; 8-bit ones have scales and totals.
-
-    bf16 is kept as its bits. scales: of the integers of each output; totals: the sum of the
-    integers of each output.
-    """
-
-    weight: np.ndarray
-    scales: np.ndarray | None = None
-    totals: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, weight: np.ndarray, precision: str) -> "PackedRows":
-        """`weight` rounded to this precision."""
-        if precision == "int8":
-            integers, scales = QuantizedMatrix.of(weight)
-            return cls(integers, scales, integers.sum(axis=1, dtype=np.int32))
-        return cls(bf16_bits(weight) if precision == "bf16" else weight)
-
-
-def rows_of_panels(packed: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The weights of these outputs, (rows, inputs), of float32 panels; see `in_panels`."""
-    weights: np.ndarray = packed[rows // PANEL, :, rows % PANEL]
-    return weights
-
-
-def bf16_bits(weight: np.ndarray) -> np.ndarray:
-    """Finite float32 numbers rounded to the nearest bf16, of two the even one, as uint16."""
-    bits = np.ascontiguousarray(weight, np.float32).view(np.uint32)
-    rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
-    return (rounded >> np.uint32(16)).astype(np.uint16)
-
-
-def in_panels(weight: np.ndarray, precision: str) -> np.ndarray:
-    """Weights in panels of outputs and inputs, as a view; those of 8 bits in quads of inputs."""
-    outputs, inputs = weight.shape
-    more = -inputs % QUAD if precision == "int8" else 0
-    if outputs % PANEL or more:
-        weight = np.pad(weight, ((0, -outputs % PANEL), (0, more)))
-    if precision == "int8":
-        # Quads are moved as one 32-bit integer.
-        weight = np.ascontiguousarray(weight).view(np.int32)
-    return weight.reshape(-1, PANEL, weight.shape[1]).transpose(0, 2, 1)

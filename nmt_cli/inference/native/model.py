@@ -1,18 +1,19 @@
 """A model for the library of kernels, and its encoder; `decoder.py` has the decoder's steps."""
 
 import ctypes
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.errors import DataError
 from nmt_cli.inference.native.chunks import ChunkPool
-from nmt_cli.inference.native.linear import Kernels, Linear, PackedRows, rows_of_panels
+from nmt_cli.inference.native.linear import Kernels, Linear
 from nmt_cli.inference.native.memory import address, empty
-from nmt_cli.inference.native.packed_weights import HEAD, PackedWeights
+from nmt_cli.inference.native.packing.packed_weights import HEAD, PackedWeights
 from nmt_cli.inference.native.rooms import RoomPool
 from nmt_cli.inference.native.stack import NativeStack
-from nmt_cli.inference.native.structs import Encoding
+from nmt_cli.inference.native.structs import Encoding, ModelStruct
+from nmt_cli.inference.weights import TransformerArrays
 
 
 class EncodedSources(NamedTuple):
@@ -30,7 +31,9 @@ class NativeModel:
     """A model run by the library; it does not follow later changes of its weights."""
 
     def __init__(self, weights: PackedWeights, kernels: Kernels) -> None:
-        arrays = weights.arrays
+        # What is still in a file is read now.
+        arrays = TransformerArrays(weights.arrays.config, weights.arrays.unjoined())
+        weights = weights._replace(arrays=arrays)
         self.config = arrays.config
         self.d_k, self.d_v = arrays.d_k, arrays.d_v
         self.kernels = kernels
@@ -39,35 +42,40 @@ class NativeModel:
         self.decoder_stack = NativeStack(weights, "decoder", kernels)
         decoder = self.decoder_stack.model
         decoder.head = self.decoder_stack.linear(HEAD)
-        self._head = weights.linears[HEAD]
+        self.head = weights.linears[HEAD]
         self.words, self.padded_words = int(self.config.tgt_vocab_size), decoder.head.outputs
         self.precision, self.bias = weights.precision, arrays.output_bias
-        # What is not among the panels of the output layer in float32.
-        in_panels = weights.precision == "float32"
-        self._output = None if in_panels else arrays.output.weight
-        self._embedded = {
-            side: None if in_panels and arrays.is_output(side) else arrays.embedding(side)
-            for side in ("src", "tgt")
-        }
-        for side, stack in (("src", self.encoder_stack.model), ("tgt", decoder)):
-            embedded = self._embedded[side]
-            stack.embedded_in_panels = embedded is None
-            stack.embedding = address(self._head.packed if embedded is None else embedded)
+        # Set by the library where it fails to read an embedding; it stays set, since several
+        # threads may look.
+        self._unreadable = ctypes.c_int64()
+        # Keeps embeddings and their file alive.
+        self._weights = weights
+        self._embed(self.encoder_stack.model, "src", weights)
+        self._embed(decoder, "tgt", weights)
         projections = [each.linear for each in self.decoder_stack.memory]
         # The struct `linear` of each layer of the decoder.
         self._memory = (Linear * len(projections))(*projections)
 
-    def output_rows(self, words: np.ndarray) -> PackedRows:
-        """The weights of the output layer for these words, before they are packed."""
-        rows = self._all_rows
-        if rows is None:
-            return PackedRows(rows_of_panels(self._head.packed, words))
-        sums = (None if array is None else array[words] for array in rows[1:])
-        return PackedRows(rows.weight[words], *sums)
+    def _embed(self, stack: ModelStruct, side: str, weights: PackedWeights) -> None:
+        """Let a stack refer to the embedding of its side, src or tgt."""
+        arrays = weights.arrays
+        rows = weights.stored.get(arrays.embedding_name(side))
+        stack.unreadable = ctypes.addressof(self._unreadable)
+        if weights.precision == "float32" and arrays.is_output(side):
+            stack.embedded_in_panels, stack.embedding = True, address(self.head.packed)
+        elif rows is not None:
+            stack.embedding_file, stack.embedding_begin = rows.descriptor, rows.begin
+        else:
+            stack.embedding = address(arrays.embedding(side))
 
-    @cached_property
-    def _all_rows(self) -> PackedRows | None:
-        return None if self._output is None else PackedRows.of(self._output, self.precision)
+    def require_embeddings(self) -> None:
+        """Raise DataError if an embedding could not be read from its file."""
+        if self._unreadable.value:
+            (name,) = {rows.name for rows in self._weights.stored.values()}
+            raise DataError(
+                f"`{name}` cannot be read any more: it was changed, or its disk fails",
+                "start again: what is missing is written again",
+            )
 
     def row_widths(self) -> dict[str, int]:
         """The width of each buffer that a row needs in a stack of layers."""

@@ -14,15 +14,14 @@ from nmt_cli.inference.native.linear import (
     PRECISIONS,
     Kernels,
     NativeLinear,
-    PackedLinear,
-    PackedRows,
     QuantizedMatrix,
 )
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packer import Packer
 from nmt_cli.inference.plain.layers import log_sum_exp
 from nmt_cli.inference.plain.model import PlainModel, Sentences
-from nmt_cli.inference.weights import Projection, TransformerArrays
+from nmt_cli.inference.weights import ProjectionRows, TransformerArrays
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS, VARIABLE, wanted_lanes
 from nmt_cli.model.shapes import transformer_shapes
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
@@ -82,7 +81,8 @@ def _products_are_right(kernels: Kernels, precision: str) -> bool:
 def _product_is_right(kernels: Kernels, precision: str, inputs: int) -> bool:
     weight, x, bias = _random_arrays([(35, inputs), (29, inputs), (35,)])
     expected = _exact_product(x, weight, precision) + bias
-    actual = NativeLinear(kernels, PackedLinear.of(Projection(weight, bias), precision))(x)
+    layer = Packer(kernels.library, precision).pack(ProjectionRows.of(weight, bias))
+    actual = NativeLinear(kernels, layer)(x)
     return bool(np.abs(actual - expected).max() < LARGEST_ERROR * np.abs(expected).max() * 10)
 
 
@@ -95,10 +95,16 @@ def _exact_product(x: np.ndarray, weight: np.ndarray, precision: str) -> np.ndar
         rounded = np.rint(x * (largest / width)).astype(np.float64)
         exact: np.ndarray = rounded @ integers.astype(np.float64).T * (scales * (width / largest))
         return exact
-    rows = PackedRows.of(weight, precision).weight
     if precision == "bf16":
-        rows = (rows.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return x.astype(np.float64) @ rows.astype(np.float64).T
+        weight = _rounded_to_bf16(weight)
+    return x.astype(np.float64) @ weight.astype(np.float64).T
+
+
+def _rounded_to_bf16(weight: np.ndarray) -> np.ndarray:
+    """To the nearest bf16, of two the even one, in float32."""
+    bits = weight.view(np.uint32)
+    rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
+    return (rounded & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def _steps_are_right(kernels: Kernels) -> bool:
@@ -110,12 +116,11 @@ def _steps_are_right(kernels: Kernels) -> bool:
         weight *= np.float32(0.1 if weight.ndim == 1 else SMALL.d_model**-0.5)
         weight += np.float32("norm.weight" in name)
     arrays = TransformerArrays(SMALL, weights)
+    packed = PackedWeights.of(arrays, kernels.library)
     return all(
         np.allclose(actual, expected, rtol=0.0, atol=LARGEST_STEP_ERROR)
         for actual, expected in zip(
-            _steps(
-                NativeDecoder(NativeModel(PackedWeights.of(arrays), kernels), len(SOURCES), BEAM)
-            ),
+            _steps(NativeDecoder(NativeModel(packed, kernels), len(SOURCES), BEAM)),
             _expected_steps(PlainModel(arrays)),
             strict=True,
         )

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nmt_cli.inference.native.linear import BLOCK, Linear, in_panels
+from nmt_cli.inference.native.linear import BLOCK, Linear
 from nmt_cli.inference.native.memory import address
 from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.packing.packer import copy_outputs
 from nmt_cli.inference.native.structs import WordList
 from nmt_cli.search.decoder import Source
 
@@ -71,16 +72,16 @@ class Shortlists:
             inside = bias[first : first + count].reshape(-1)
             inside[: len(ids)] = 0.0 if model.bias is None else model.bias[ids]
             first += count
-        rows = model.output_rows(joined.flatten())
-        packed = in_panels(rows.weight, model.precision).reshape(sum(blocks), -1)
-        sums = [None if array is None else array.reshape(bias.shape) for array in rows[1:]]
+        layer = copy_outputs(model.kernels.library, model.head, joined.flatten())
+        # A row for each block.
+        arrays = [
+            None if array is None else array.reshape(sum(blocks), -1)
+            for array in layer._replace(bias=bias)[:4]
+        ]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):
-            own = slice(first, first + count)
-            own_sums = (None if array is None else array[own] for array in sums)
-            kept = packed[own], bias[own], *own_sums, ids
-            full = model.decoder_stack.model.head
-            head = Linear(*map(address, kept[:-1]), full.inputs, count * BLOCK, full.kind)
+            own = [None if each is None else each[first : first + count] for each in arrays]
+            head = Linear(*map(address, own), layer.inputs, count * BLOCK, layer.kind)
             self.entries[slot] = WordList(head, address(ids), len(ids))
-            self._kept[slot] = kept
+            self._kept[slot] = *own, ids
             first += count

@@ -7,7 +7,7 @@ import numpy as np
 
 from nmt_cli.inference.native.linear import Kernels, Linear, NativeLinear
 from nmt_cli.inference.native.memory import address
-from nmt_cli.inference.native.packed_weights import PackedWeights
+from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.inference.native.structs import LINEAR_PARTS, LayerStruct, ModelStruct, NormStruct
 from nmt_cli.inference.weights import NormWeights
 from nmt_cli.model.position_tables import TABLE_ROWS

@@ -42,7 +42,8 @@ class ModelStruct(ctypes.Structure):
         ("head", Linear),
         *((name, _POINTER) for name in ("embedding", "position_table", "cosines", "sines")),
         ("scale", ctypes.c_float),
-        ("embedded_in_panels", _INTEGER),
+        *((name, _INTEGER) for name in ("embedded_in_panels", "embedding_file", "embedding_begin")),
+        ("unreadable", _POINTER),
     )
 
 

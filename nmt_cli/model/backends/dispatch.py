@@ -75,9 +75,20 @@ def tile_attention(
     causal: bool,
 ) -> Float[Tensor, "tokens heads d_v"]:
     """The Triton kernels of `tiles`, over sentences cut into small tiles."""
-    tables = query_segments.tiles, key_segments.tiles
-    offsets = query_segments.offsets, key_segments.offsets
-    return tile_attention_function(query, key, value, tables, offsets, causal=causal, size=TILE)
+    tables = _tables(query_segments, key_segments)
+    return tile_attention_function(query, key, value, tables, causal=causal, size=TILE)
+
+
+def _tables(queries: Segments, keys: Segments) -> tuple[Tensor, Tensor]:
+    """The tables (tiles, 4) of the queries' and of the keys' tiles, for attention between them.
+
+    Raises ValueError if these are different segments that were not made for each other.
+    """
+    if queries is keys:
+        return queries.tiles[0], keys.tiles[0]
+    if min(len(queries.tiles), len(keys.tiles)) < 2:
+        raise ValueError("segments made without those of the other side have no tiles for it")
+    return queries.tiles[1], keys.tiles[1]
 
 
 def unequal_attention(
@@ -138,9 +149,8 @@ def attend_joined(
     widths = HeadWidths(
         heads, attention.key.out_features // heads, attention.value.out_features // heads
     )
-    tables = query_segments.tiles, key_segments.tiles
-    offsets = query_segments.offsets, key_segments.offsets
-    return joined_tile_attention(streams, widths, tables, offsets, causal=causal, size=TILE)
+    tables = _tables(query_segments, key_segments)
+    return joined_tile_attention(streams, widths, tables, causal=causal, size=TILE)
 
 
 def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:

@@ -1,9 +1,10 @@
 """Triton kernels of attention within sentences: a program computes one tile of one head.
 
-A tile is up to `size` neighbouring tokens of one sentence, a row of `Segments.tiles`; a program
-loops over its sentence's tokens on the other side. Streams are (tokens, heads, width), the last
-axis contiguous; the output is contiguous as a whole. Softmax uses powers of two. Each number is
-written by one program, without atomics, so that every run gives the same bits.
+A tile is up to `size` neighbouring tokens of one sentence; a program loops over that sentence's
+tokens on the other side. `tiles` (tiles, 4) int32 has the ranges of both (`batch.tile_table`).
+Streams are (tokens, heads, width), the last axis contiguous; the output is contiguous as a whole.
+Softmax uses powers of two. Each number is written by one program, without atomics, so that every
+run gives the same bits.
 
 Triton compiles the functions, so they are untyped; every argument after `tokens` is a constant.
 """
@@ -20,24 +21,14 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 @triton.jit
 @no_type_check
 def _load_tile(tiles, size: tl.constexpr):
-    """This program's tile: its rows, a mask of existing rows, its sentence, its start there."""
+    """This program's tile: its rows, a mask of existing rows, the range on the other side."""
     entry = tiles + 4 * tl.program_id(0)
     start = tl.load(entry)
     end = tl.load(entry + 1)
-    sentence = tl.load(entry + 2)
-    first = tl.load(entry + 3)
+    other_begin = tl.load(entry + 2)
+    other_end = tl.load(entry + 3)
     rows = start + tl.arange(0, size)
-    return rows, rows < end, sentence, first
-
-
-@triton.jit
-@no_type_check
-def _sentence_range(offsets, sentence):
-    """The range of the sentence on the other side; an empty one for filler (-1)."""
-    known = sentence >= 0
-    begin = tl.load(offsets + sentence, mask=known, other=0)
-    end = tl.load(offsets + sentence + 1, mask=known, other=0)
-    return begin.to(tl.int32), end.to(tl.int32)
+    return rows, rows < end, start, other_begin, other_end
 
 
 @triton.jit
@@ -66,31 +57,30 @@ def _store(
 @triton.jit
 @no_type_check
 def attend_tile(
-    query, key, value, output, log_sums, tiles, offsets,
+    query, key, value, output, log_sums, tiles,
     query_row, query_head, key_row, key_head, value_row, value_head, scale, tokens,
     heads: tl.constexpr, d_k: tl.constexpr, d_v: tl.constexpr, width_k: tl.constexpr,
     width_v: tl.constexpr, size: tl.constexpr, causal: tl.constexpr,
 ):  # fmt: skip
     """Output and log2 of the softmax's sum for a tile of queries; zeros where there is no key."""
-    rows, exist, sentence, first = _load_tile(tiles, size)
-    begin, end = _sentence_range(offsets, sentence)
-    last = end
+    rows, exist, first, begin, end = _load_tile(tiles, size)
     if causal:
-        last = tl.minimum(end, begin + first + size)
+        # Keys and queries are of one stream.
+        end = tl.minimum(end, first + size)
     queries = _load(query, query_row, query_head, rows, exist, d_k, width_k)
     maximum = tl.full([size], float("-inf"), tl.float32)
     total = tl.zeros([size], tl.float32)
     accumulated = tl.zeros([size, width_v], tl.float32)
     steps = tl.arange(0, size)
-    for block_start in range(begin, last, size):
+    for block_start in range(begin, end, size):
         columns = block_start + steps
-        inside_block = columns < last
+        inside_block = columns < end
         keys = _load(key, key_row, key_head, columns, inside_block, d_k, width_k)
         values = _load(value, value_row, value_head, columns, inside_block, d_v, width_v)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * (scale * LOG2_E)
         allowed = inside_block[None, :]
         if causal:
-            allowed = allowed & ((columns - begin)[None, :] <= (first + steps)[:, None])
+            allowed = allowed & (columns[None, :] <= rows[:, None])
         scores = tl.where(allowed, scores, float("-inf"))
         # The first key is never masked, so `new_maximum` is finite.
         new_maximum = tl.maximum(maximum, tl.max(scores, 1))
@@ -110,18 +100,17 @@ def attend_tile(
 @triton.jit
 @no_type_check
 def query_gradient_tile(
-    query, key, value, output, output_gradient, log_sums, deltas, query_gradient, tiles, offsets,
+    query, key, value, output, output_gradient, log_sums, deltas, query_gradient, tiles,
     query_row, query_head, key_row, key_head, value_row, value_head, upstream_row,
     upstream_head, gradient_row, gradient_head, scale, tokens,
     heads: tl.constexpr, d_k: tl.constexpr, d_v: tl.constexpr, width_k: tl.constexpr,
     width_v: tl.constexpr, size: tl.constexpr, causal: tl.constexpr,
 ):  # fmt: skip
     """Gradient of a tile of queries; writes `deltas`, the sums of output times its gradient."""
-    rows, exist, sentence, first = _load_tile(tiles, size)
-    begin, end = _sentence_range(offsets, sentence)
-    last = end
+    rows, exist, first, begin, end = _load_tile(tiles, size)
     if causal:
-        last = tl.minimum(end, begin + first + size)
+        # Keys and queries are of one stream.
+        end = tl.minimum(end, first + size)
     queries = _load(query, query_row, query_head, rows, exist, d_k, width_k)
     upstream = _load(output_gradient, upstream_row, upstream_head, rows, exist, d_v, width_v)
     outputs = _load(output, heads * d_v, d_v, rows, exist, d_v, width_v)
@@ -131,15 +120,15 @@ def query_gradient_tile(
     sums = tl.load(log_sums + addresses, mask=exist, other=0.0)
     gradient = tl.zeros([size, width_k], tl.float32)
     steps = tl.arange(0, size)
-    for block_start in range(begin, last, size):
+    for block_start in range(begin, end, size):
         columns = block_start + steps
-        inside_block = columns < last
+        inside_block = columns < end
         keys = _load(key, key_row, key_head, columns, inside_block, d_k, width_k)
         values = _load(value, value_row, value_head, columns, inside_block, d_v, width_v)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * (scale * LOG2_E)
         allowed = inside_block[None, :] & exist[:, None]
         if causal:
-            allowed = allowed & ((columns - begin)[None, :] <= (first + steps)[:, None])
+            allowed = allowed & (columns[None, :] <= rows[:, None])
         weights = tl.exp2(tl.where(allowed, scores - sums[:, None], float("-inf")))
         weight_gradient = tl.dot(upstream, tl.trans(values), input_precision="ieee")
         score_gradient = weights * (weight_gradient - delta[:, None])
@@ -151,7 +140,6 @@ def query_gradient_tile(
 @no_type_check
 def key_gradient_tile(
     query, key, value, output_gradient, log_sums, deltas, key_gradient, value_gradient, tiles,
-    offsets,
     query_row, query_head, key_row, key_head, value_row, value_head, upstream_row,
     upstream_head, keys_row, keys_head, values_row, values_head, scale, tokens,
     heads: tl.constexpr,  # noqa: ARG001 (all kernels are given the same constants)
@@ -159,18 +147,16 @@ def key_gradient_tile(
     width_v: tl.constexpr, size: tl.constexpr, causal: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a tile of keys and of their values; runs after `query_gradient_tile`."""
-    rows, exist, sentence, first = _load_tile(tiles, size)
-    begin, end = _sentence_range(offsets, sentence)
+    rows, exist, first, begin, end = _load_tile(tiles, size)
     keys = _load(key, key_row, key_head, rows, exist, d_k, width_k)
     values = _load(value, value_row, value_head, rows, exist, d_v, width_v)
     key_sum = tl.zeros([size, width_k], tl.float32)
     value_sum = tl.zeros([size, width_v], tl.float32)
     steps = tl.arange(0, size)
-    start = begin
     if causal:
         # Earlier queries attend to none of these keys.
-        start = begin + first
-    for block_start in range(start, end, size):
+        begin = first
+    for block_start in range(begin, end, size):
         columns = block_start + steps
         inside_block = columns < end
         addresses = tl.program_id(1).to(tl.int64) * tokens + columns
@@ -184,7 +170,7 @@ def key_gradient_tile(
         scores = tl.dot(keys, tl.trans(queries), input_precision="ieee") * (scale * LOG2_E)
         allowed = inside_block[None, :] & exist[:, None]
         if causal:
-            allowed = allowed & ((first + steps)[:, None] <= (columns - begin)[None, :])
+            allowed = allowed & (rows[:, None] <= columns[None, :])
         weights = tl.exp2(tl.where(allowed, scores - sums[None, :], float("-inf")))
         value_sum += tl.dot(weights.to(upstream.dtype), upstream, input_precision="ieee")
         weight_gradient = tl.dot(values, tl.trans(upstream), input_precision="ieee")

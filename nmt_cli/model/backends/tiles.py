@@ -24,7 +24,6 @@ def tile_attention_function(
     key: Tensor,
     value: Tensor,
     tiles: tuple[Tensor, Tensor],
-    offsets: tuple[Tensor, Tensor],
     *,
     causal: bool,
     size: int,
@@ -33,21 +32,19 @@ def tile_attention_function(
 
     query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v) of one dtype,
     bfloat16, float16 or float32; d_k and d_v up to 128. Returns (tokens, heads, d_v), contiguous.
-    tiles: `batch.tile_table` with tiles of `size`, of the queries' and of the keys' segments;
-    offsets: of the same segments, each (sentences + 1,). causal: the two segments are the same.
+    tiles: of `batch.tile_table` with tiles of `size`: the table of the queries' tokens with the
+    ranges of their keys, and that of the keys' with the ranges of their queries. causal: queries
+    and keys are of the same tokens.
     Raises ValueError for other widths, dtypes or numbers of sentences.
     """
     widths = HeadWidths(query.shape[1], query.shape[2], value.shape[2])
-    return joined_tile_attention(
-        [query, key, value], widths, tiles, offsets, causal=causal, size=size
-    )
+    return joined_tile_attention([query, key, value], widths, tiles, causal=causal, size=size)
 
 
 def joined_tile_attention(
     streams: Sequence[Tensor],
     widths: "HeadWidths",
     tiles: tuple[Tensor, Tensor],
-    offsets: tuple[Tensor, Tensor],
     *,
     causal: bool,
     size: int,
@@ -63,9 +60,11 @@ def joined_tile_attention(
     dtypes = [stream.dtype for stream in streams]
     if dtypes[0] not in DTYPES or len(set(dtypes)) > 1:
         raise ValueError(f"dtypes {dtypes}: one of {DTYPES}")
-    if offsets[0].shape != offsets[1].shape:
+    sides = zip(tiles, (streams[0], streams[-1]), strict=True)
+    rows = {len(table) - len(stream) // size for table, stream in sides}
+    if len(rows) > 1:
         raise ValueError("queries and keys are not of the same sentences")
-    output: Tensor = _forward(list(streams), *widths, *tiles, *offsets, causal, size)[0]
+    output: Tensor = _forward(list(streams), *widths, *tiles, causal, size)[0]
     return output
 
 
@@ -85,20 +84,18 @@ def _forward(
     d_v: int,
     query_tiles: Tensor,
     key_tiles: Tensor,
-    query_offsets: Tensor,
-    key_offsets: Tensor,
     causal: bool,
     size: int,
 ) -> tuple[Tensor, Tensor]:
     """The output, and log2 of each softmax's sum: (heads, tokens) float32."""
     from nmt_cli.model.backends.tile_kernels import attend_tile
 
-    del key_tiles, query_offsets  # the backward pass needs them
+    del key_tiles  # the backward pass needs them
     query, key, value = _of_heads([_dense_rows(stream) for stream in streams], heads, d_k, d_v)
     output, log_sums = _empty_forward(streams, heads, d_v)
     with _device_of(query):
         attend_tile[_grid(query_tiles, query)](
-            query, key, value, output, log_sums, query_tiles, key_offsets,
+            query, key, value, output, log_sums, query_tiles,
             *_strides(query, key, value), _scale(query), len(query),
             **_constants(query, value, size), causal=causal,
         )  # fmt: skip
@@ -116,8 +113,6 @@ def _backward(
     d_v: int,
     query_tiles: Tensor,
     key_tiles: Tensor,
-    query_offsets: Tensor,
-    key_offsets: Tensor,
     causal: bool,
     size: int,
 ) -> list[Tensor]:
@@ -135,12 +130,11 @@ def _backward(
     with _device_of(query):
         query_gradient_tile[_grid(query_tiles, query)](
             query, key, value, output, output_gradient, log_sums, deltas, query_slope, query_tiles,
-            key_offsets, *strides, *_strides(query_slope), *scalars, **constants, causal=causal,
+            *strides, *_strides(query_slope), *scalars, **constants, causal=causal,
         )  # fmt: skip
         key_gradient_tile[_grid(key_tiles, query)](
             query, key, value, output_gradient, log_sums, deltas, key_slope, value_slope, key_tiles,
-            query_offsets, *strides, *_strides(key_slope, value_slope), *scalars, **constants,
-            causal=causal,
+            *strides, *_strides(key_slope, value_slope), *scalars, **constants, causal=causal,
         )  # fmt: skip
     return gradients
 
@@ -186,9 +180,8 @@ def _(output_gradient: Tensor, streams: Sequence[Tensor], *_: Any) -> list[Tenso
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    streams, *widths, query_tiles, key_tiles, query_offsets, key_offsets, causal, size = inputs
-    tables = query_tiles, key_tiles, query_offsets, key_offsets
-    ctx.save_for_backward(*streams, *output, *tables)
+    streams, *widths, query_tiles, key_tiles, causal, size = inputs
+    ctx.save_for_backward(*streams, *output, query_tiles, key_tiles)
     ctx.count, ctx.widths, ctx.causal, ctx.size = len(streams), widths, causal, size
 
 
@@ -198,7 +191,7 @@ def _backward_of_forward(ctx: Any, output_gradient: Tensor, _: Tensor) -> tuple[
     gradients = _backward(
         output_gradient, streams, output, log_sums, *ctx.widths, *tables, ctx.causal, ctx.size
     )
-    return gradients, *[None] * 9
+    return gradients, *[None] * 7
 
 
 _forward.register_autograd(_backward_of_forward, setup_context=_save_for_backward)

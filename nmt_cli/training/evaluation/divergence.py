@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.errors import DivergedError
+from nmt_cli.model.precision import precision_name
 from nmt_cli.training.parallel.heartbeat import named_pairs
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.checkpoints import Checkpoint
@@ -14,7 +15,6 @@ from nmt_cli.training.step import StepResult
 SKIPS_ALLOWED = 10
 ROLLBACKS_ALLOWED = 3
 PAIRS_NAMED = 5
-REMEDIES = "lower train.learning_rate, lengthen train.warmup_steps, or train in float32"
 
 
 class Divergence(NamedTuple):
@@ -68,6 +68,15 @@ def detect_divergence(run: Run, result: StepResult) -> Divergence | None:
     return Divergence(message, step - 2 * FAST_STEPS)
 
 
+def remedies(run: Run) -> str:
+    """What may keep the training from diverging."""
+    precision = run.config.train.precision
+    ways = ["lower train.learning_rate", "lengthen train.warmup_steps"]
+    if precision_name(precision, run.ranks.device) != "float32":
+        ways.append("train in float32 (train.precision=float32)")
+    return ", or ".join((", ".join(ways[:-1]), ways[-1]))
+
+
 def recover(run: Run, problem: Divergence, position: Position) -> str:
     """Warn, roll back or raise DivergedError, as train.on_divergence says; returns a message.
 
@@ -80,7 +89,7 @@ def recover(run: Run, problem: Divergence, position: Position) -> str:
     if action == "stop":
         raise DivergedError(
             f"{problem.message}; train.on_divergence=stop",
-            f"{REMEDIES}; to continue anyway, run again with train.on_divergence=warn",
+            f"{remedies(run)}; to continue anyway, run again with train.on_divergence=warn",
         )
     return problem.message
 
@@ -96,7 +105,7 @@ def roll_back(run: Run, position: Position, problem: Divergence) -> str:
         raise DivergedError(
             f"{problem.message}, for the {ROLLBACKS_ALLOWED + 1}th time although the learning rate "
             f"was halved each time; the last one began with pairs {_pairs_at(run, position)}",
-            REMEDIES,
+            remedies(run),
         )
     run.load_or_initialise(_agreed_checkpoint(run, problem.since))
     state = run.state

@@ -165,7 +165,12 @@ class Monitor:
         self._listener(Validating(step, done, total, elapsed, left, unmeasured))
 
     def end_validation(self, seconds: float, validation: Validation | None) -> None:
-        """A validation took this many seconds; None: it was abandoned."""
+        """A validation took this many seconds; None: it was abandoned.
+
+        The time of a run, which may be limited, begins after the validation before the first step.
+        """
+        if not self._run.state.step:
+            self._began = time.monotonic()
         self._update_elapsed()
         self._validation_began, self._validation_sent = None, -math.inf
         self._expected_validation = _ExpectedValidation()

@@ -20,14 +20,14 @@ MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
 
 
 class SourceLine(NamedTuple):
-    """The segments of a line and the source of each.
+    """The segments of a line and the source of each, None for one that is copied.
 
     A segment is a sentence, or a part of a sentence that is too long for the model. sentences: the
     text of each sentence.
     """
 
     pieces: list[Piece]
-    sources: list[Source]
+    sources: list[Source | None]
     sentences: list[str]
 
 
@@ -51,13 +51,14 @@ def make_source_lines(
     max_subwords: int,
     fields: SourceFields,
     splitter: SentenceSplitter | None = None,
+    copies: Callable[[str], bool] = lambda _: False,
 ) -> list[SourceLine]:
     """The sources of each line; a blank line has none.
 
     With a `splitter` each sentence is a source, except in a line with a prefix, which may begin
     with several sentences. A sentence of more than `max_subwords` subwords is split; a prefix
     belongs to the first segment. A tag of the target language at the start of a line is put before
-    each of its segments.
+    each of its segments. copies: whether a text is copied instead of translated.
     """
     tags, texts = [], []
     for line in lines:
@@ -77,18 +78,20 @@ def make_source_lines(
     )
     source_lines = []
     for index, of_line in enumerate(sentences):
-        kept: list[tuple[Piece, list[int]]] = []
+        kept: list[Segment] = []
         kept_sentences = []
         for sentence in of_line:
-            segments = _segments(sentence, next(encoded), subwords, max_subwords)
-            kept += [(piece, tags[index] + ids) for piece, ids in segments]
+            segments = _segments(sentence, next(encoded), subwords, max_subwords, copies)
+            kept += segments
             kept_sentences += [sentence.text] if segments else []
         prefix = tuple(forced[index]) if forced else ()
         sources = [
-            Source(
-                tuple(ids),
+            None
+            if ids is None
+            else Source(
+                (*tags[index], *ids),
                 () if segment else prefix,
-                constraints.for_source(piece.text, ids),
+                constraints.for_source(piece.text, tags[index] + ids),
                 (fields.indices[index], segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )
@@ -98,16 +101,26 @@ def make_source_lines(
     return source_lines
 
 
+# A piece with its ids; None: it is copied.
+Segment = tuple[Piece, list[int] | None]
+
+
 def _segments(
-    sentence: Sentence, ids: list[int], subwords: Subwords, max_subwords: int
-) -> list[tuple[Piece, list[int]]]:
+    sentence: Sentence,
+    ids: list[int],
+    subwords: Subwords,
+    max_subwords: int,
+    copies: Callable[[str], bool],
+) -> list[Segment]:
     """The segments of a sentence with their ids: itself, unless it is long; none if it is blank."""
+    if copies(sentence.text):
+        return [(Piece(sentence.text, sentence.gap, ends_sentence=True), None)]
     pieces, encoded = [Piece(sentence.text, "")], [ids]
     if len(ids) - 1 > max_subwords:
         pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
         encoded = subwords.encode_source([piece.text for piece in pieces])
-    segments = [
-        pair
+    segments: list[Segment] = [
+        (pair[0], None if copies(pair[0].text) else pair[1])
         for pair in zip(pieces, encoded, strict=True)
         if any(token != subwords.eos_id for token in pair[1])
     ]

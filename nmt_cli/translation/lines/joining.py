@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.decoder import Hypothesis
 from nmt_cli.search.ranking import HypothesisRanker
@@ -16,6 +17,7 @@ from nmt_cli.translation.result import (
     Alternative,
     SentenceTranslation,
     Translation,
+    copied_translation,
     empty_translation,
     search_flags,
 )
@@ -32,6 +34,8 @@ def line_translation(
     """The translation of a line; parts: the translations of each segment, best first."""
     if not source_line.sources:
         return empty_translation(line, "empty")
+    if not any(source_line.sources):
+        return copied_translation(line, _copied_text(line, subwords))
     if not all(parts):
         return empty_translation(line, "failed")
     spaced = quality.languages[1] not in WITHOUT_SPACES
@@ -51,8 +55,17 @@ def line_translation(
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
     scores = _sentence_scores(pieces, hypotheses)
     flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
-    flags |= quality.flags(list(map(CheckedSentence, source_line.sentences, texts, scores)))
+    # Sentences that are copied have no scores.
+    checked = map(CheckedSentence, source_line.sentences, texts, scores)
+    flags |= quality.flags([sentence for sentence in checked if sentence.token_scores])
     return Translation(line, best.text, best.score, alternatives, in_order(flags), sentences)
+
+
+def _copied_text(line: str, subwords: Subwords) -> str:
+    """A line that is copied, without the tag of its target language."""
+    cleaned = clean_line(line)
+    tag, rest = subwords.split_tag(cleaned.strip())
+    return rest.strip() if tag else cleaned
 
 
 def _sentence_scores(

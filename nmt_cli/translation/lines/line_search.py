@@ -7,10 +7,12 @@ from typing import NamedTuple
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelling import knows_letters
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import SourceFields, SourceLine, make_source_lines
 from nmt_cli.translation.lines.joining import line_translation
-from nmt_cli.translation.lines.outputs import HypothesisSelector, LinePart
+from nmt_cli.translation.lines.outputs import HypothesisSelector, LinePart, copied_part
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.quality.checker import QualityChecker
 from nmt_cli.translation.result import Translation
@@ -90,19 +92,42 @@ class LineSearch:
             self._max_subwords,
             SourceFields(indices, config.sample, config.replace_unknown),
             self._splitter(config),
+            lambda text: self.copies(text, config, bound),
         )
-        sources = {source for source_line in source_lines for source in source_line.sources}
+        sources = {
+            source for source_line in source_lines for source in source_line.sources if source
+        }
         hypotheses = self._source_search.run(sources, config, bound, on_progress)
         parts = self._selector.parts(hypotheses, config)
         result = []
         for request, source_line in zip(requests, source_lines, strict=True):
-            of_line = [parts[source] for source in source_line.sources]
+            of_line = [
+                parts[source] if source else [copied_part(piece.text, config)]
+                for piece, source in zip(source_line.pieces, source_line.sources, strict=True)
+            ]
             join = partial(
                 line_translation,
                 request.text, source_line, of_line, config, self._subwords, self._quality,
             )  # fmt: skip
             result.append(SearchedLine(source_line, of_line, join))
         return result
+
+    def copies(self, text: str, config: SearchConfig, bound: BoundConstraints) -> bool:
+        """Whether a text is copied: it has neither a letter nor a term of the glossary.
+
+        For a model without letters, or with `search.markup=off`, all texts are words.
+        """
+        return (
+            config.markup == "keep"
+            and not has_letters(text)
+            and self._knows_letters
+            and not bound.has_term(text)
+            and bool(text)
+        )
+
+    @cached_property
+    def _knows_letters(self) -> bool:
+        return knows_letters(self._subwords)
 
     def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
         """What splits lines into sentences; None where they are translated as they are."""

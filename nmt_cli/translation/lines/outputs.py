@@ -34,6 +34,19 @@ class LinePart(NamedTuple):
     tgt_words: int = 0
 
 
+def copied_part(text: str, config: SearchConfig) -> LinePart:
+    """A text that is its own translation, as the translation of a segment."""
+    hypothesis = Hypothesis((), 0.0, 0.0, ())
+    if not _needs_links(config):
+        return LinePart(hypothesis, text)
+    words = len(text.split())
+    return LinePart(hypothesis, text, tuple((i, i) for i in range(words)), words, words)
+
+
+def _needs_links(config: SearchConfig) -> bool:
+    return config.alignment or config.replace_unknown
+
+
 HypothesesBySource = Mapping[Source, Sequence[Hypothesis]]
 
 
@@ -79,7 +92,7 @@ class HypothesisSelector:
         self, hypotheses: HypothesesBySource, config: SearchConfig
     ) -> dict[Source, list[LinePart]]:
         """Each hypothesis with its text, and with its word alignment where that is needed."""
-        if config.alignment or config.replace_unknown:
+        if _needs_links(config):
             return self._aligned(hypotheses, config)
         return {source: self._plain(of_source) for source, of_source in hypotheses.items()}
 

@@ -34,6 +34,10 @@ class MarkedSearch:
         """Whether the quick search may give the result; else it only chooses stand-ins."""
         return self._quick == replace(self._config, beam=1)
 
+    def copies(self, text: str) -> bool:
+        """Whether a text has nothing to translate."""
+        return self._line_search.copies(text, self._config, self._bound)
+
     def full(self, requests: Sequence[Request]) -> list[SearchedLine]:
         """The lines, searched with the given settings."""
         return self._line_search.run(requests, self._config, self._bound, self._on_progress)

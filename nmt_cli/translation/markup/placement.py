@@ -4,6 +4,7 @@ A tag pair goes around the target words of its source words. Pairs are nested as
 those that would cross are cut apart between their best words, or nested where they share one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,8 @@ from nmt_cli.translation.markup.stand_ins import Copied
 from nmt_cli.translation.markup.tokens import Matrix, Token
 
 _ENDS = ".!?…。！？؟।,;:"
+# Where a placeholder replaces `Peter's`, it gets the ending.
+_POSSESSIVE = re.compile("['’]s$", re.IGNORECASE)
 _QUOTES = "\"'«»“”„‚‘’‹›()[]"
 
 
@@ -95,7 +98,8 @@ class Placer:
                 taken.add(begin)
                 [piece] = atom.pieces
                 assert isinstance(piece, Placeholder)
-                result[atom.at] = Copied(begin, end, piece.raw)
+                ending = _POSSESSIVE.search(self._aligned.target[begin:end])
+                result[atom.at] = Copied(begin, end, piece.raw, ending[0] if ending else "")
         return result
 
     def _emit(self, nodes: Sequence[Node], low: int, high: int) -> None:
@@ -294,9 +298,9 @@ def _joined(
     end = 0
     for index, elements in enumerate(gaps):
         begin = tokens[index].begin if index < len(tokens) else len(target)
-        is_edge = index in (0, len(gaps) - 1)
+        edges = index == 0, index == len(gaps) - 1
         next_is_word = index < len(tokens) and tokens[index].is_word
-        pieces += _gap(target[end:begin], elements, is_edge, next_is_word)
+        pieces += _gap(target[end:begin], elements, edges, next_is_word)
         if index < len(tokens):
             end = tokens[index].end
             pieces += texts.get(begin, (Text(target[begin:end]),))
@@ -304,9 +308,12 @@ def _joined(
 
 
 def _gap(
-    space: str, elements: Sequence[Element], is_edge: bool, next_is_word: bool
+    space: str, elements: Sequence[Element], edges: tuple[bool, bool], next_is_word: bool
 ) -> list[MarkedPiece]:
-    """The white space of a gap and its elements, each on the side of the space that it had."""
+    """The white space of a gap and its elements, each on the side of the space that it had.
+
+    edges: whether the target text begins, and whether it ends, with the gap.
+    """
     if not elements:
         return [Text(space)]
     if any(element.space == 3 for element in elements):
@@ -318,12 +325,12 @@ def _gap(
             result.append(Text(space))
         sides = (-1, 1, 2) if element.is_word else ()
         is_atom = element.kind == "atom"
-        needs_space = is_atom and not (is_edge and not index)
+        needs_space = is_atom and (index > 0 or not edges[0])
         if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
             result.append(Text(" "))
         result += element.pieces
         is_last = index + 1 == len(elements)
-        needs_space = is_atom and not (is_edge and is_last)
+        needs_space = is_atom and not (is_last and edges[1])
         needs_space &= next_is_word or not is_last or not element.is_word
         if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
             result.append(Text(" "))

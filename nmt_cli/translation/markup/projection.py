@@ -20,11 +20,12 @@ from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.boundaries import TargetWords, tokens_with
 from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
 from nmt_cli.translation.markup.placement import Aligned, Placer, merged
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
-from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids, tokens_of
+from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
 # Returns the attention (target ids, source ids) of each pair of source and target ids.
@@ -34,14 +35,15 @@ Attend = Callable[[Sequence[IdPair]], Sequence[Matrix]]
 class Segment(NamedTuple):
     """A segment of a line with one of its translations.
 
-    begin, end: its characters in the plain text; after: where the segment before it ends, or -1.
+    begin, end: its characters in the plain text; after: where the segment before it ends, or -1;
+    ids: None if the segment is copied.
     """
 
     piece: Piece
     begin: int
     end: int
     after: int
-    ids: IdPair
+    ids: IdPair | None
     text: str
 
 
@@ -83,11 +85,11 @@ def locate(text: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]]:
 class Projector:
     """Projects with one model's subwords."""
 
-    def __init__(self, subwords: Subwords, attend: Attend, *, spaced: bool) -> None:
-        """spaced: whether the target language has spaces between words."""
+    def __init__(self, subwords: Subwords, attend: Attend, words: TargetWords) -> None:
+        """words: those of the target language."""
         self._subwords = subwords
         self._attend = attend
-        self._spaced = spaced
+        self._words = words
         self._spellings: tuple[list[bytes], list[bytes]] | None = None
 
     def project(self, jobs: Sequence[Job]) -> list[Projected]:
@@ -95,7 +97,7 @@ class Projector:
         wanted: dict[IdPair, None] = {}
         for job in jobs:
             for segment in job.segments:
-                if segment.text and _needs_alignment(job.carrier, segment):
+                if segment.ids and segment.text and _needs_alignment(job.carrier, segment):
                     wanted[segment.ids] = None
         attention = dict(zip(wanted, self._attend(list(wanted)), strict=True)) if wanted else {}
         return [self._project(job, attention) for job in jobs]
@@ -107,26 +109,23 @@ class Projector:
         moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
         if moved:
             pieces = at_ends(job.source, words_of(pieces))
-        return Projected(separated(job.source, pieces, spaced=self._spaced), sentences, moved)
+        return Projected(separated(job.source, pieces, spaced=self._words.spaced), sentences, moved)
 
     def _segment(
         self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]
     ) -> MarkedText:
         """The translation of a segment with its marks."""
         stand_ins = stand_ins_of(carrier, segment)
-        copies = find_copies(segment.text, stand_ins)
+        copies = copies_in(carrier, segment)
         if not _needs_alignment(carrier, segment):
             return _restored(segment.text, [copy for copy in copies if copy])
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
-        src = _joined_tokens(
-            source,
-            [
-                (begin, begin + len(each.word))
-                for begin, each in zip(begins, stand_ins, strict=True)
-            ],
-        )
-        tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        tgt = self._words.tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        spans = [
+            (begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins, strict=True)
+        ]
+        src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
@@ -155,6 +154,8 @@ class Projector:
         tgt: Sequence[Token],
         attention: dict[IdPair, Matrix],
     ) -> Matrix:
+        if segment.ids is None:
+            return np.eye(len(tgt), len(src))
         if self._spellings is None:
             self._spellings = source_spellings(self._subwords), target_spellings(self._subwords)
         counts = len(src), len(tgt)
@@ -179,7 +180,7 @@ class Projector:
         return merged(result)
 
     def _glue(self, piece: Piece) -> str:
-        if not self._spaced:
+        if not self._words.spaced:
             return ""
         return piece.glue or (" " if piece.ends_sentence else "")
 
@@ -200,9 +201,7 @@ class Projector:
 
 def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:
     """Whether a segment has marks whose places the stand-ins do not tell."""
-    stand_ins = stand_ins_of(carrier, segment)
-    lost = None in find_copies(segment.text, stand_ins)
-    return lost or bool(_nodes_of(carrier, segment))
+    return None in copies_in(carrier, segment) or bool(_nodes_of(carrier, segment))
 
 
 def _spaces(text: str, begin: int, end: int) -> tuple[bool, bool]:
@@ -236,6 +235,15 @@ def stand_ins_of(carrier: Carrier, segment: Segment) -> list[StandIn]:
     return [each for each in carrier.stand_ins if segment.begin <= each.begin < segment.end]
 
 
+def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
+    """Where the stand-ins of a segment are in its translation."""
+    stand_ins = stand_ins_of(carrier, segment)
+    if segment.ids is None:
+        first = segment.begin
+        return [Copied(each.begin - first, each.end - first, each.raw) for each in stand_ins]
+    return find_copies(segment.text, stand_ins)
+
+
 def _source_text(carrier: Carrier, segment: Segment) -> str:
     """The source of a segment with its placeholders."""
     parts, end = [], segment.begin
@@ -253,21 +261,6 @@ def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:
         pieces += [Text(text[end : copy.begin]), Placeholder(copy.raw), Text(copy.ending)]
         end = copy.end
     return merged([*pieces, Text(text[end:])])
-
-
-def _joined_tokens(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
-    """The tokens of a text, where each of these spans is one word."""
-    tokens: list[Token] = []
-    end = 0
-    for begin, after in [*sorted(spans), (len(text), len(text))]:
-        tokens += [
-            Token(end + token.begin, end + token.end, token.is_word)
-            for token in tokens_of(text[end:begin])
-        ]
-        if after > begin:
-            tokens.append(Token(begin, after, is_word=True))
-        end = after
-    return tokens
 
 
 def is_kept(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> bool:

@@ -29,6 +29,8 @@ MOST = 12
 TRIED, TRIED_AGAIN = 2, 3
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2
+# What follows a word after an apostrophe: `Anna's`.
+_CLITIC = re.compile(r"(?:['’][^\W\d_]+(?!\w))?")
 _MARKS = ".,:/'’"
 # Placeholders of numbers: `%d`, `{count}`.
 _COUNT = re.compile(
@@ -126,6 +128,8 @@ def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
 
     >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")])
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
+    >>> find_copies("Anna's dog.", [StandIn(0, 4, "Anna", "{name}")])
+    [Copied(begin=0, end=6, raw='{name}', ending="'s")]
     """
     copies: list[Copied | None] = []
     for stand_in in stand_ins:
@@ -141,11 +145,12 @@ def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
 
 def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
     """The word, with the ending that it may have got."""
-    pattern = rf"(?<!\w){re.escape(stand_in.word)}([^\W\d_]{{0,{_LONGEST_ENDING}}})(?!\w)"
+    letters = rf"[^\W\d_]{{0,{_LONGEST_ENDING}}}"
+    pattern = rf"(?<!\w){re.escape(stand_in.word)}({letters})({_CLITIC.pattern})(?!\w)"
     # An ending would become a part of an address or of `%s`.
     keeps_ending = not stand_in.raw[-1].isalnum()
     return [
-        (match.start(), match.end(), match[1] if keeps_ending else "")
+        (match.start(), match.end(), (match[1] if keeps_ending else "") + match[2])
         for match in re.finditer(pattern, text)
     ]
 
@@ -156,4 +161,10 @@ def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
     if not found:
         digits = re.sub(r"\D", "", number)
         found = [match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits]
-    return [(match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found]
+    spans = []
+    for match in found:
+        end = match.start() + len(match[0].rstrip(_MARKS))
+        ending = _CLITIC.match(text, end)
+        assert ending is not None
+        spans.append((match.start(), ending.end(), ending[0]))
+    return spans

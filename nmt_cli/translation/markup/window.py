@@ -16,11 +16,11 @@ from nmt_cli.data.markup.inline import (
 )
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
+from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import (
@@ -30,8 +30,8 @@ from nmt_cli.translation.markup.projection import (
     Projector,
     Segment,
     at_ends,
+    copies_in,
     locate,
-    stand_ins_of,
     words_of,
 )
 from nmt_cli.translation.markup.stand_ins import (
@@ -39,11 +39,10 @@ from nmt_cli.translation.markup.stand_ins import (
     TRIED_AGAIN,
     StandIns,
     Translate,
-    find_copies,
 )
 from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.quality.flags import in_order
-from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
+from nmt_cli.translation.result import SentenceTranslation, Translation, copied_translation
 
 # Words are aligned by the mean of this many last layers.
 ALIGNMENT_LAYERS = 2
@@ -127,7 +126,7 @@ class MarkupTranslator:
         self, requests: Sequence[Request], texts: Sequence[MarkedText | None], search: MarkedSearch
     ) -> "list[Translation | _Result]":
         """The results of marked texts, and the translations of requests that have none."""
-        items = [None if text is None else self._item(text) for text in texts]
+        items = [None if text is None else self._item(text, search) for text in texts]
         chosen = self._first(requests, items, search)
         changed = self._compare(requests, items, chosen, search)
         if changed and not search.quick_is_final:
@@ -190,11 +189,12 @@ class MarkupTranslator:
                         chosen[index] = changed[index] = other
         return changed
 
-    def _item(self, text: MarkedText) -> _Item:
-        if not _has_letters(text):
+    def _item(self, text: MarkedText, search: MarkedSearch) -> _Item:
+        words = words_of(text)
+        if not any(map(str.isalnum, words)) or search.copies(words):
             return _Item(text, [])
         placeholders = placeholders_of(text)
-        choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
+        choices = self._stand_ins.choices(placeholders, words) if placeholders else [[]]
         return _Item(text, choices)
 
     def _projected(
@@ -249,11 +249,6 @@ def replace_text(request: Request, carrier: Carrier) -> Request:
     return Request(carrier.text, request.line, prefix)
 
 
-def _has_letters(text: MarkedText) -> bool:
-    """Whether there is anything to translate."""
-    return any(isinstance(piece, Text) and any(map(str.isalnum, piece.text)) for piece in text)
-
-
 def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
     """The translation that lost the fewest stand-ins; of those the one with the best score.
 
@@ -279,7 +274,7 @@ def _lost(carrier: Carrier, searched: SearchedLine, rank: int = 0) -> int:
     return len(carrier.stand_ins) - sum(
         copy is not None
         for segment in _segments(searched, carrier, rank)
-        for copy in find_copies(segment.text, stand_ins_of(carrier, segment))
+        for copy in copies_in(carrier, segment)
     )
 
 
@@ -288,20 +283,18 @@ def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segme
     if not all(searched.parts):
         return []
     parts = [of_segment[min(rank, len(of_segment) - 1)] for of_segment in searched.parts]
-    return [
-        Segment(
-            piece, begin, end, after, (tuple(source.ids), part.hypothesis.ids), part.text.strip()
-        )
-        for piece, source, part, (begin, end, after) in zip(
-            pieces, sources, parts, locate(carrier.text, pieces), strict=True
-        )
-    ]
+    segments = []
+    spans = locate(carrier.text, pieces)
+    for piece, source, part, span in zip(pieces, sources, parts, spans, strict=True):
+        ids = (tuple(source.ids), part.hypothesis.ids) if source else None
+        segments.append(Segment(piece, *span, ids, part.text.strip()))
+    return segments
 
 
 def _copied(source: MarkedText) -> _Result:
     """The result of a text that has nothing to translate: the text itself."""
     line = raw_text(source)
-    return _Result([source], Translation(line, line, 0.0, (Alternative(line, 0.0, 0.0),)))
+    return _Result([source], copied_translation(line, line))
 
 
 def _result(
@@ -387,5 +380,5 @@ def markup_translator(
         weights = forcer().cross_attentions(pairs, ALIGNMENT_LAYERS)
         return [arrays_of(of_pair).to_numpy(of_pair).astype(np.float64) for of_pair in weights]
 
-    projector = Projector(subwords, attend, spaced=language not in WITHOUT_SPACES)
+    projector = Projector(subwords, attend, TargetWords(language))
     return MarkupTranslator(projector, StandIns(translate, subwords))

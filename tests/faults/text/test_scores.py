@@ -210,7 +210,7 @@ def test_missed_score_bound_is_a_github_annotation(
     assert b"::error" not in nmt_score("bad.txt", "ref.txt", "--min-bleu", "99").err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     shown = nmt_score("bad.txt", "ref.txt", "--min-bleu", "99").err
-    assert b"::error title=nmt score::BLEU" in shown
+    assert b"::error title=nmt score::bad.txt: BLEU" in shown
     checks(2)
 
 

@@ -217,7 +217,8 @@ def test_strict_refuses_invalid_utf8_in_every_command(name: str) -> None:
     assert result.code == 65
     error, blank, hint = result.err.decode().splitlines()
     assert error == "error: `bad`, line 2, byte 4: not UTF-8"
-    assert (blank, hint) == ("", "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 bad")
+    command = "iconv -f CP1252 -t UTF-8 bad > bad.utf8"
+    assert (blank, hint) == ("", f"hint: convert it, for example: {command}")
     assert not Path("corpus").exists()
 
 

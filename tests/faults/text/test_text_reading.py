@@ -116,7 +116,7 @@ def test_other_encodings_are_refused_with_conversion_hint(
     odd = write(tmp_path / "a text", f"\ufeff{text}".encode(encoding))
     with pytest.raises(DataError, match=f"looks like {name}") as caught:
         list(read_lines(odd))
-    assert caught.value.hint == f"convert it: iconv -f {name} -t UTF-8 '{odd}'"
+    assert caught.value.hint == f"convert it: iconv -f {name} -t UTF-8 '{odd}' > '{odd}.utf8'"
 
 
 @fault("T6")

@@ -20,6 +20,7 @@ from ranks import in_ranks
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import DataError, DivergedError
+from nmt_cli.extras.tracking.records import read_log, summarise
 from nmt_cli.storage.manifest import write_manifest
 from nmt_cli.training.evaluation.divergence import Divergence, LossTrend, roll_back
 from nmt_cli.training.loop import train
@@ -290,7 +291,9 @@ def test_divergence_ends_the_run_when_configured(setting, tmp_path, monkeypatch)
     with pytest.raises(DivergedError, match=r"step 20\d: the loss is .* far above") as raised:
         run(setting, tmp_path / "model", train_on_divergence="stop", **LONG)
     assert raised.value.exit_code == 4
+    assert "train in float32" not in raised.value.hint
     assert checkpoints(tmp_path / "model")[-1].step == 200
+    assert summarise(tmp_path / "model", read_log(tmp_path / "model")).state == "diverged"
 
 
 @fault("N3")

@@ -5,70 +5,20 @@ import json
 import os
 import shutil
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from byte_models import byte_config, byte_model, byte_subwords
+from packed_cases import LINES, answers, kept_file, saved_model
 
 from nmt_cli import model_weights
 from nmt_cli.errors import DataError
-from nmt_cli.inference.native import packed_cache
 from nmt_cli.inference.native.linear import PRECISIONS
-from nmt_cli.inference.native.packed_weights import PackedWeights
-from nmt_cli.model_dir import save_model
+from nmt_cli.inference.native.packing import packed_cache, packed_file
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import WEIGHTS
 from nmt_cli.translation.translator import Translator
-
-LINES = ["ab cd", "the red house", "x"]
-
-
-@pytest.fixture
-def cache(tmp_path: Path, kernels: object, kernel_cache: Path, monkeypatch) -> Path:
-    """A cache with the compiled kernels and no packed weights; small ones are kept, too."""
-    monkeypatch.setattr(packed_cache, "SMALLEST", 0)
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    for path in kernel_cache.glob("kernels-*.so"):
-        shutil.copy(path, folder)
-    return folder
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved_model(tmp_path / "model", 1)
-
-
-def saved_model(path: Path, seed: int, **settings: object) -> Path:
-    config = byte_config({f"model.{name}": value for name, value in settings.items()})
-    save_model(path, byte_model(config, seed).state_dict(), config, byte_subwords(), {"step": "1"})
-    return path
-
-
-@pytest.fixture
-def packed(monkeypatch) -> list[str]:
-    """The precision of each model that is packed from its weights, in order."""
-    precisions: list[str] = []
-    original = PackedWeights.of.__func__
-
-    def of(cls, arrays, precision="float32"):
-        # The self-test of the kernels packs a model of its own.
-        if arrays.config.d_model == 16:
-            precisions.append(precision)
-        return original(cls, arrays, precision)
-
-    monkeypatch.setattr(PackedWeights, "of", classmethod(of))
-    return precisions
-
-
-def answers(translator: Translator) -> list[tuple[str, float]]:
-    return [(each.text, each.score) for each in translator.translate(LINES)]
-
-
-def kept_file(cache: Path) -> Path:
-    (path,) = cache.glob("packed-*.bin")
-    return path
 
 
 def other_model(folder: Path, cache: Path) -> tuple[Path, list[tuple[str, float]]]:
@@ -108,7 +58,7 @@ def test_the_model_is_checked_while_packed_weights_are_read(
 ) -> None:
     Translator.load(model, cache=cache)
     checked = threading.Event()
-    read, check = packed_cache._read, manifest.check_open_file
+    read, check = packed_file.read, manifest.check_open_file
 
     def read_later(*arguments):
         assert checked.wait(60)
@@ -119,7 +69,7 @@ def test_the_model_is_checked_while_packed_weights_are_read(
         checked.set()
         return digest
 
-    monkeypatch.setattr(packed_cache, "_read", read_later)
+    monkeypatch.setattr(packed_file, "read", read_later)
     monkeypatch.setattr(manifest, "check_open_file", check_first)
     assert not Translator.load(model, cache=cache).engine.notice
 
@@ -146,6 +96,14 @@ def flipped(place: float) -> Callable[[bytes], bytes]:
     return flip
 
 
+def with_header(data: bytes) -> bytes:
+    """The header of another version, with a right checksum."""
+    begin, length = len(packed_file.MAGIC) + packed_file.SIZES.size, 16
+    header = b"{}".ljust(length)
+    sizes = packed_file.SIZES.pack(length, zlib.crc32(header))
+    return packed_file.MAGIC + sizes + header + data[begin:]
+
+
 DAMAGE = {
     "first byte": flipped(0),
     "size of the header": lambda data: data[:23] + b"\xff" * 8 + data[31:],
@@ -156,6 +114,7 @@ DAMAGE = {
     "longer": lambda data: data + b"\0",
     "empty": lambda data: b"",
     "start only": lambda data: data[:30],
+    "other header": with_header,
 }
 
 

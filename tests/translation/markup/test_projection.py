@@ -11,6 +11,7 @@ from marked_lines import html_sentence, random_string
 from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, raw_text
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.projection import (
     Job,
@@ -32,7 +33,7 @@ def encoded(text: str) -> tuple[int, ...]:
     return tuple(SUBWORDS.encode_target([text])[0])
 
 
-def aligned_by(links: Sequence[tuple[str, str]]) -> "Projector":
+def aligned_by(links: Sequence[tuple[str, str]], language: str = "de") -> "Projector":
     """A projector whose attention links these (source, target) words."""
 
     def attend(pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Matrix]:
@@ -51,7 +52,7 @@ def aligned_by(links: Sequence[tuple[str, str]]) -> "Projector":
             result.append(matrix)
         return result
 
-    return Projector(SUBWORDS, attend, spaced=True)
+    return Projector(SUBWORDS, attend, TargetWords(language))
 
 
 def job(source: MarkedText, carrier: Carrier, texts: Sequence[str], glue: str = " ") -> Job:
@@ -70,10 +71,15 @@ def job(source: MarkedText, carrier: Carrier, texts: Sequence[str], glue: str = 
 
 
 def project(
-    line: str, texts: str, links: Sequence[tuple[str, str]], words: Sequence[str | None] = ()
+    line: str,
+    texts: str,
+    links: Sequence[tuple[str, str]],
+    words: Sequence[str | None] = (),
+    language: str = "de",
 ) -> Projected:
     source = parse_line(line)
-    [result] = aligned_by(links).project([job(source, carry(source, words), texts.split(" | "))])
+    projector = aligned_by(links, language)
+    [result] = projector.project([job(source, carry(source, words), texts.split(" | "))])
     assert is_kept(source, result.pieces)
     return result
 
@@ -156,6 +162,27 @@ def test_stand_in_that_is_lost_gives_its_place_to_the_word_aligned_with_it() -> 
     assert raw_text(result.pieces) == "Der Hund {x} schläft."
 
 
+@pytest.mark.parametrize("stand_in", ["Anna", None])
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("{x} The dog sleeps.", "Der Hund schläft.", "{x} Der Hund schläft."),
+        ("The dog: {x}", "Der Hund.", "Der Hund. {x}"),
+        ("The dog: `{x}`", "Der Hund", "Der Hund `{x}`"),
+    ],
+)
+def test_placeholder_at_an_end_keeps_its_space(
+    line: str, target: str, expected: str, stand_in: str | None
+) -> None:
+    result = project(line, target, LINKS, [stand_in])
+    assert raw_text(result.pieces) == expected
+
+
+def test_tag_that_moves_to_an_end_keeps_its_space() -> None:
+    result = project("The dog <br/> sleeps", "Schläft Hund", [("sleeps", "Schläft")])
+    assert raw_text(result.pieces) == "<br/> Schläft Hund"
+
+
 def test_translation_without_words_keeps_the_marks() -> None:
     result = project("The <b>small</b> dog {x}.", "", LINKS, ["Anna"])
     assert result.moved
@@ -168,6 +195,9 @@ def test_translation_without_words_keeps_the_marks() -> None:
         ("Anna", "{x}", "Annas Hund", "Annas"),
         ("Anna", "{x}", "Anna und Anna", None),
         ("Anna", "{x}", "Annabelle", None),
+        ("Anna", "{x}", "It is Anna's dog.", "Anna's"),
+        ("Anna", "%s", "It is Anna’s dog.", "Anna’s"),
+        ("7", "7", "The 7's dog", "7's"),
         ("12.50", "12.50", "Es kostet 12,50 Euro.", "12,50"),
         ("12.50", "12.50", "Es kostet 12.50.", "12.50"),
         ("3", "3", "Um 13 Uhr", None),
@@ -193,7 +223,7 @@ def random_projector(chooser: random.Random) -> Projector:
         generator = np.random.default_rng(chooser.randrange(1 << 30))
         return [generator.random((len(tgt), len(src))) ** 6 for src, tgt in pairs]
 
-    return Projector(SUBWORDS, attend, spaced=True)
+    return Projector(SUBWORDS, attend, TargetWords("de"))
 
 
 def random_target(chooser: random.Random, carrier: Carrier) -> str:
@@ -224,6 +254,55 @@ def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
             letters = ["".join(words_of(result.pieces).split()), "".join("".join(texts).split())]
             assert letters[0] == letters[1] or kind == "random"
     assert placed > 1_200
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("Ich weiß <b>nicht</b>.", "I don't know.", "I <b>don't</b> know."),
+        ("Ich weiß <b>nicht</b>.", "I don’t know.", "I <b>don’t</b> know."),
+        ("Ich weiß <br>nicht.", "I don't know.", "I <br>don't know."),
+    ],
+)
+def test_contraction_is_one_word(line: str, target: str, expected: str) -> None:
+    # The last letter alone has the attention.
+    links = [("Ich", "I"), ("nicht", "t"), ("weiß", "know")]
+    result = project(line, target, links, ["Anna"], language="en")
+    assert raw_text(result.pieces) == expected
+
+
+def test_placeholder_that_is_lost_does_not_stand_in_a_contraction() -> None:
+    links = [("Ich", "I"), ("weiß", "don"), ("hier", "know")]
+    result = project("Ich weiß {x} hier.", "I don't know.", links, ["Anna"], language="en")
+    assert raw_text(result.pieces) == "I don't {x} know."
+
+
+def test_placeholder_in_the_place_of_a_word_keeps_its_possessive_ending() -> None:
+    links = [("Hund", "dog"), ("Annas", "Peter")]
+    result = project("Das {x} Hund.", "It is Peter's dog.", links, ["Annas"], language="en")
+    assert raw_text(result.pieces) == "It is {x}'s dog."
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "I don't, 'word' Hans' U.S.", "I|don't|,|'|word|'|Hans|'|U.S|."),
+        ("en", "rock'n'roll", "rock'n'roll"),
+        ("en", "The 90's: 12.50", "The|90's|:|12.50"),
+        ("fr", "l'homme d’État aujourd'hui Levi's", "l'|homme|d’|État|aujourd'hui|Levi's"),
+        ("fr_CA", "l'11 septembre", "l'|11|septembre"),
+        ("it", "l'uomo", "l'|uomo"),
+        ("de", "l'homme", "l'homme"),
+        ("ca", "la col·lecció", "la|col·lecció"),
+        ("de", "Donau\u00addampf cafe\u0301", "Donau\u00addampf|cafe\u0301"),
+        ("hi", "हिन्दी में", "हिन्दी|में"),
+        ("th", "ที่นี่", "ที่|นี่"),
+        ("ja", "日本", "日|本"),
+    ],
+)  # fmt: skip
+def test_words_of_a_translation(language: str, text: str, expected: str) -> None:
+    tokens = TargetWords(language).tokens(text)
+    assert [text[token.begin : token.end] for token in tokens] == expected.split("|")
 
 
 def test_texts_are_cut_into_words_and_marks() -> None:

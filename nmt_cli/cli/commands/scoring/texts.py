@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.commands.scoring.checks import check_baselines, check_references
+from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import NoInputError, UsageError
 
@@ -85,6 +86,7 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         hypotheses = _read(wanted.files[0], console, strict=strict)
     else:
         check_aligned([(src_file, source or []), *named])
+        warn_of_test_set(source or [], references[0][1], resolved.config, console)
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
     check_aligned([(name, hypotheses), *named])

@@ -31,6 +31,8 @@ class DocumentOptions(NamedTuple):
     kind: str | None
     json_input: bool
     field: str | None
+    translation_field: str
+    flags_field: str
     fuzzy: bool
 
     @property
@@ -53,10 +55,11 @@ class DocumentOptions(NamedTuple):
         from nmt_cli.documents.kinds import KINDS
 
         if not self.is_document:
-            if self.kind or self.field or self.fuzzy:
+            if self.kind or self._json_options() or self.fuzzy:
                 raise UsageError(
-                    "--kind, --field and --fuzzy are for documents", "add --document FILE"
-                )
+                    "--kind, --field, --translation-field, --flags-field and --fuzzy are for "
+                    "documents", "add --document FILE"
+                )  # fmt: skip
             return file
         kind = self._kind(file)
         names = ("--scores", "--prefix", "--verify", "--verify-every", "--part")
@@ -67,13 +70,30 @@ class DocumentOptions(NamedTuple):
             raise UsageError(
                 f"{', '.join(wrong)}: not for documents", "leave it out, or translate lines"
             )
-        if self.field and kind != JSON_LINES:
-            raise UsageError("--field is for JSON lines", "add --kind jsonl, or leave it out")
+        if self._json_options() and kind != JSON_LINES:
+            raise UsageError(
+                f"{', '.join(self._json_options())}: for JSON lines only",
+                "add --kind jsonl, or leave it out",
+            )
+        if self.translation_field == self.flags_field:
+            raise UsageError(
+                f"--translation-field and --flags-field are both `{self.flags_field}`",
+                "name two fields",
+            )
         if self.fuzzy and kind != "po":
             raise UsageError("--fuzzy is for catalogues (.po)", "leave it out")
         if KINDS[kind].is_binary and (output is None or str(output) == STDOUT):
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
         return self._file(file)
+
+    def _json_options(self) -> list[str]:
+        """The options about JSON lines that differ from their defaults."""
+        chosen = {
+            "--field": self.field is not None,
+            "--translation-field": self.translation_field != "translation",
+            "--flags-field": self.flags_field != "flags",
+        }
+        return [name for name, is_chosen in chosen.items() if is_chosen]
 
     def _file(self, file: str) -> str:
         return file if self.document is None else self.document
@@ -111,7 +131,7 @@ class DocumentOptions(NamedTuple):
         kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
         options = ReadOptions(
             "stdin" if file == STDIN else file, self._language(model), self.field or "text",
-            fuzzy=self.fuzzy,
+            self.translation_field, self.flags_field, fuzzy=self.fuzzy,
         )  # fmt: skip
         return read_document(data, kind, options)
 

@@ -30,7 +30,9 @@ LAYOUT = {
         "as_json", "stats", "quiet",
     ),
     "Parts of a text": ("part", "join"),
-    "Documents": ("document", "kind", "json_input", "field", "fuzzy"),
+    "Documents": (
+        "document", "kind", "json_input", "field", "translation_field", "flags_field", "fuzzy",
+    ),
     "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
     "Verification": ("verify", "verify_every"),
     "Hardware": ("device", "precision", "threads", "search.batch_tokens"),
@@ -193,8 +195,8 @@ JsonInput = Annotated[
     bool,
     typer.Option(
         "--json-input",
-        help="The text file has JSON lines (as --document FILE --kind jsonl): each object gets a "
-        "field `translation`",
+        help="The text file has JSON lines (as --document FILE --kind jsonl): each object gets "
+        "the fields `translation` and `flags`",
     ),
 ]
 Field = Annotated[
@@ -202,6 +204,18 @@ Field = Annotated[
     typer.Option(
         "--field", metavar="NAME",
         help="Field of JSON lines to translate, such as text or item.title [default: text]",
+    ),
+]  # fmt: skip
+TranslationField = Annotated[
+    str,
+    typer.Option(
+        "--translation-field", metavar="NAME", help="Field that JSON lines get for the translation",
+    ),
+]  # fmt: skip
+FlagsField = Annotated[
+    str,
+    typer.Option(
+        "--flags-field", metavar="NAME", help="Field that JSON lines get for the flags of it",
     ),
 ]  # fmt: skip
 Fuzzy = Annotated[

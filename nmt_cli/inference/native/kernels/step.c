@@ -2,10 +2,14 @@
    thread takes rows of its own; where these would be few, the threads divide the outputs of every
    product, and the rows in the operations between products. */
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "step.h"
 
 /* Multiplications. With less work than this, starting a thread takes longer than doing it. */
 static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
+static const int64_t WEIGHT_BYTES[] = {[FLOAT32] = 4, [BF16] = 2, [INT8] = 1};
 /* With fewer rows a thread waits for memory, since each thread reads all weights. */
 static const int64_t MIN_ROWS_PER_THREAD = 32;
 
@@ -35,8 +39,28 @@ static void multiply(const pass_worker *w, const linear *l, const float *x, floa
     barrier(&w->worker);
 }
 
+/* Read the embedding of a word from its file. A row that is not there is one of zeros. */
+static void read_row(const model *m, int64_t id, float *to) {
+    const int64_t size = sizeof(float) * m->d_model, begin = m->embedding_begin + id * size;
+    for (int64_t done = 0, count; done < size; done += count) {
+        count = pread((int)m->embedding_file, (char *)to + done, size - done, begin + done);
+        if (count > 0) continue;
+        if (count < 0 && errno == EINTR) {
+            count = 0;
+            continue;
+        }
+        __atomic_store_n(m->unreadable, 1, __ATOMIC_RELAXED);
+        memset(to, 0, size);
+        return;
+    }
+}
+
 /* Copy the embedding of a word. */
 static void look_up(const model *m, int64_t id, float *to) {
+    if (!m->embedding) {
+        read_row(m, id, to);
+        return;
+    }
     if (!m->embedded_in_panels) {
         memcpy(to, m->embedding + id * m->d_model, sizeof(float) * m->d_model);
         return;
@@ -159,18 +183,26 @@ static pass_worker make_worker(const worker *own, const pass_task *task) {
     return w;
 }
 
+/* How many threads have enough work. To read a byte of a weight takes about as long as to multiply it
+   with a row. */
+static int64_t find_useful_threads(int64_t threads, int64_t rows, int64_t weights, int64_t kind) {
+    const int64_t work = weights * (rows > WEIGHT_BYTES[kind] ? rows : WEIGHT_BYTES[kind]);
+    const int64_t useful = work / MIN_WORK_PER_THREAD;
+    return threads < useful ? threads : useful;
+}
+
 /* Whether several threads compute a layer sooner than one: they meet at a barrier after every
    product, which takes microseconds. A product takes as long as its arithmetic, or as reading its
    weights from memory. */
 static int sharing_pays(const layer *l, int64_t rows) {
-    static const double BYTES[] = {4, 2, 1}, NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
+    static const double NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
     static const double BARRIERS = 12, MICROSECONDS_BETWEEN = 50;
     const linear *products[] = {&l->joined, &l->output, &l->query, &l->cross_output, &l->inner,
                                 &l->outer};
     double weights = 0;
     for (int i = 0; i < 6; i++) weights += (double)products[i]->inputs * products[i]->outputs;
     const double computed = weights * rows / NUMBERS_A_MICROSECOND;
-    const double read = weights * BYTES[l->joined.kind] / BYTES_A_MICROSECOND;
+    const double read = weights * (double)WEIGHT_BYTES[l->joined.kind] / BYTES_A_MICROSECOND;
     return (computed > read ? computed : read) > BARRIERS * MICROSECONDS_BETWEEN;
 }
 
@@ -277,9 +309,9 @@ int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     pass_task task = {find_kernels((int)lanes), m, s};
     if (!task.kernels) return 0;
     for (int64_t i = 0; i < s->busy; i++) update_ancestors(s, s->slots[i]);
-    const int64_t size = s->busy * s->beam * m->d_model * (s->widest + m->depth * m->d_ff);
-    const int64_t useful_threads = size / MIN_WORK_PER_THREAD;
-    run_parallel(s->threads < useful_threads ? s->threads : useful_threads, decode, &task);
+    const int64_t weights = m->d_model * (s->widest + m->depth * m->d_ff);
+    run_parallel(find_useful_threads(s->threads, s->busy * s->beam, weights, m->head.kind), decode,
+                 &task);
     for (int64_t i = 0; i < s->busy; i++) s->lengths[s->slots[i]]++;
     return 1;
 }
@@ -351,8 +383,8 @@ static void encode_group(const model *m, const encoding *e, const kernels *kerne
             ends[row] = start + e->lengths[i];
             positions[row] = t;
         }
-    const int64_t useful_threads = s.busy * m->d_model * m->depth * m->d_ff / MIN_WORK_PER_THREAD;
-    run_parallel(s.threads < useful_threads ? s.threads : useful_threads, encode, &task);
+    const int64_t weights = m->d_model * m->depth * m->d_ff;
+    run_parallel(find_useful_threads(s.threads, s.busy, weights, m->head.kind), encode, &task);
 }
 
 /* Run the encoder, and project its output to the keys and values of each layer of the decoder.

@@ -9,8 +9,10 @@ typedef struct {
 } layer;
 
 /* first_norm: applied to the embedded input, with pre-norm. embedding: a row for each word, or with
-   embedded_in_panels the packed float32 weights of the output layer. position_table (or null): added to the
-   embeddings. cosines, sines (or null): the rotations of queries and keys. */
+   embedded_in_panels the packed float32 weights of the output layer; null: the rows are read from
+   embedding_file, a descriptor, from the byte embedding_begin on. unreadable: is set to 1 where that
+   fails. position_table (or null): added to the embeddings. cosines, sines (or null): the rotations of
+   queries and keys. */
 typedef struct {
     const layer *layers;
     int64_t depth, d_model, heads, d_k, d_v, d_ff, activation, gated, pre_norm, position_rows;
@@ -18,7 +20,8 @@ typedef struct {
     linear head;
     const float *embedding, *position_table, *cosines, *sines;
     float scale;
-    int64_t embedded_in_panels;
+    int64_t embedded_in_panels, embedding_file, embedding_begin;
+    int64_t *unreadable;
 } model;
 
 /* Keys and values of a source: token t of head h of a layer l is (l * heads + h) * stride + t. */

@@ -137,6 +137,7 @@ class NativeBeamSearch:
         steps = self._library.nmt_run_search(self._lanes, *self._arguments, most)
         if not steps:
             raise RuntimeError(f"no kernels of {self._lanes} lanes here")
+        self._model.require_embeddings()
         self._decoder.count_steps(steps)
         done: list[int] = self._done[: self._struct.done].tolist()
         return done

@@ -1,0 +1,73 @@
+"""Warns of a test set that the model learnt from, or that is not the one set apart for it."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.errors import NmtError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from nmt_cli.config.schema import Config
+    from nmt_cli.data.corpus.text_statistics import TextStatistics
+    from nmt_cli.terminal.console import Console
+
+# A smaller share may be short sentences that every text has; `nmt prepare` reports them.
+LEAST_SHARE = 0.01
+
+
+def warn_of_test_set(
+    src: Sequence[str], reference: Sequence[str], config: "Config", console: "Console"
+) -> None:
+    """Warn if the model of `config` has seen the pairs of the test set, or had another one.
+
+    A model that cannot be read, or whose corpus was prepared by an older version, is not checked.
+    """
+    from nmt_cli.data.corpus.text_statistics import MAX_HASHES, TextStatistics
+
+    model, problems = Path(config.paths.model), []
+    with contextlib.suppress(NmtError, OSError):
+        text = TextStatistics.load(model)
+        if text is None or not src:
+            return
+        share = text.seen_share(_hashes(model, src, reference))
+        if share >= LEAST_SHARE:
+            about = "about " if len(text.pair_hashes) == MAX_HASHES else ""
+            problems.append(
+                f"{about}{round(share * len(src)):,} of {len(src):,} test pairs are in the "
+                f"training text of `{model}`, which scores higher on them than on new text"
+            )
+        if _is_another(text, config, src, reference):
+            problems.append(
+                f"the test set of `{config.paths.corpus}` is not the one that was set apart when "
+                f"`{model}` was trained, so the scores on the two cannot be compared"
+            )
+    if problems:
+        console.warning("; ".join(problems))
+
+
+def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":
+    """The hashes of the pairs after the cleaning of the training text of `model`."""
+    from nmt_cli.data.cleaning.clean import Cleaning
+    from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
+    from nmt_cli.model_dir import load_config
+
+    cleaning = Cleaning.of(load_config(model))
+    return pair_hashes(digests_of(cleaning.clean("src", src), cleaning.clean("tgt", reference)))
+
+
+def _is_another(
+    text: "TextStatistics", config: "Config", src: Sequence[str], reference: Sequence[str]
+) -> bool:
+    """Whether the corpus that the model was trained on has set apart another test set since."""
+    from nmt_cli.data.corpus.text_statistics import digest_of_pairs
+    from nmt_cli.data.corpus.users import is_trained_on
+
+    is_set_apart = config.data.test_split and not config.data.test
+    if not is_set_apart or not text.test_digest:
+        return False
+    return text.test_digest != digest_of_pairs(zip(src, reference, strict=True)) and is_trained_on(
+        Path(config.paths.model), Path(config.paths.corpus)
+    )

@@ -1,0 +1,145 @@
+"""Sets training pairs apart for validation and testing, by hashes of their text.
+
+The place of a pair depends on its own text and on `data.seed`, not on the other pairs. If pairs are
+added, or the text is cleaned in another way, almost all pairs that were set apart are so again.
+"""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.cleaning.clean import CleanText, read_span
+from nmt_cli.data.cleaning.held_out import SplitSizes, occurrences, pair_hashes
+from nmt_cli.data.corpus.layout import read_description
+from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.errors import DataError, NmtError
+from nmt_cli.plurals import agreeing, counted
+
+Pairs = list[tuple[str, str]]
+
+
+class Split(NamedTuple):
+    """The pairs that are set apart.
+
+    indices: (pairs,) of all of them in the cleaned text; valid, test: their text.
+    """
+
+    indices: np.ndarray
+    valid: Pairs
+    test: Pairs
+
+
+def set_apart(text: CleanText, keep: np.ndarray, data: DataConfig) -> Split:
+    """Choose `data.valid_split` and `data.test_split` pairs among those to `keep`, (pairs,) bool.
+
+    Neither side of a chosen pair occurs in another pair. Raises DataError if there are too few.
+    """
+    sizes = SplitSizes(data.valid_split, data.test_split)
+    candidates = _candidates(text.digests, keep, sizes)
+    valid = _choose(text, candidates, "valid", sizes.valid, data)
+    candidates = candidates[~np.isin(candidates, list(valid))]
+    test = _choose(text, candidates, "test", sizes.test, data)
+    chosen = len(valid) + len(test)
+    if chosen < sizes.total:
+        raise DataError(
+            f"only {counted(chosen, 'training pair')} can become {sizes.name} pairs, "
+            f"{sizes.total:,} were requested ({sizes.settings}): the others are too long",
+            sizes.at_most(chosen),
+        )
+    indices = np.array([*valid, *test], np.int64)
+    return Split(indices, list(valid.values()), list(test.values()))
+
+
+def changed_test_notes(corpus: Path, files: Sequence[Path]) -> list[str]:
+    """The warning that `corpus`, which is about to be replaced, has another test set, if it has.
+
+    files: the text of the test pairs of the corpus that replaces it; none: it sets none apart.
+    """
+    before, now = set(_test_pairs_of(corpus)), set(_pairs_of(files))
+    if not before or not now or before == now:
+        return []
+    stay = len(before & now)
+    return [
+        f"the test set changes: {stay:,} of {counted(len(before), 'pair')} "
+        f"{agreeing(stay, 'stays', 'stay')}; scores on it cannot be compared with earlier ones, "
+        "and models trained on the replaced corpus may have learnt from its pairs"
+    ]
+
+
+def _test_pairs_of(corpus: Path) -> Pairs:
+    """The test pairs that a corpus has set apart; none if it is not there or cannot be read."""
+    try:
+        files = read_description(corpus)["prepared"]["test_files"]
+        return _pairs_of([corpus / Path(file).name for file in files])
+    except (NmtError, LookupError, TypeError):
+        return []
+
+
+def _pairs_of(files: Sequence[Path]) -> Pairs:
+    return list(read_pairs(tuple(map(str, files)))) if files else []
+
+
+def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.ndarray:
+    """The indices of the pairs to keep neither of whose sides occurs in another pair.
+
+    digests: (pairs,) PAIR_DIGEST. Raises DataError if there are too few.
+    """
+    sizes.require_small(int(keep.sum()))
+    unique = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
+    if len(unique) < sizes.total:
+        raise DataError(
+            f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
+            f"{sizes.total:,} were requested ({sizes.settings}): the other pairs share a "
+            "side with another pair",
+            sizes.at_most(len(unique)),
+        )
+    return unique
+
+
+def _is_unique(digests: np.ndarray) -> np.ndarray:
+    unique: np.ndarray = occurrences(digests)[0] == 1
+    return unique
+
+
+def _choose(
+    text: CleanText, candidates: np.ndarray, use: str, size: int, data: DataConfig
+) -> dict[int, tuple[str, str]]:
+    """The `size` candidates of usual length with the smallest hashes, by their index.
+
+    The hashes differ for each use, so that the pairs for one hardly depend on how many the other
+    has.
+    """
+    hashes = pair_hashes(text.digests[candidates], data.seed, zlib.crc32(use.encode()))
+    ordered = candidates[np.argsort(hashes, kind="stable")]
+    chosen: dict[int, tuple[str, str]] = {}
+    for begin in range(0, len(ordered) if size else 0, max(1, size)):
+        indices = ordered[begin : begin + size]
+        pairs = _read_pairs_at(text, np.sort(indices))
+        for index in indices.tolist():
+            if len(chosen) < size and _has_usual_length(*pairs[index], data):
+                chosen[index] = pairs[index]
+        if len(chosen) == size:
+            break
+    return chosen
+
+
+def _has_usual_length(src: str, tgt: str, data: DataConfig) -> bool:
+    short, long = sorted((len(src.split()), len(tgt.split())))
+    return long <= data.max_length // 2 and long <= max(4, data.max_ratio / 2 * short)
+
+
+def _read_pairs_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
+    """Return the text of some pairs by their index; `indices` are ascending."""
+    pairs: dict[int, tuple[str, str]] = {}
+    for span in text.spans:
+        first, after = span.first, span.first + span.pairs
+        wanted = indices[(indices >= first) & (indices < after)].tolist()
+        if wanted:
+            src = read_span(text.directory, "src", span.src_start, span.src_end)
+            tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
+            pairs |= {index: (src[index - first], tgt[index - first]) for index in wanted}
+    return pairs

@@ -1,0 +1,98 @@
+"""Where marks may stand in a translation: between its words, and never within one."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.translation.markup.tokens import Token, tokens_of
+
+APOSTROPHES = "'’"
+# Signs that join letters: `don't`, `U.S.`, `col·lecció`, `צה״ל`, the soft hyphen, and the joiners
+# of Persian and of scripts of India. They are those of Unicode's word boundaries (UAX #29), without
+# the colon.
+_JOINING = APOSTROPHES + ".·‧׳״\u00ad\u200c\u200d"
+# Languages that write short words with an apostrophe before a vowel: `l'homme` is two words.
+_ELIDING = frozenset({"ca", "co", "fr", "it", "oc"})
+_VOWELS = frozenset("aeiouyh")
+# What stands before the apostrophe of single words: `aujourd'hui`, `quelqu'un`, `presqu'île`.
+_SINGLE_WORDS = ("aujourd", "quelqu", "presqu")
+
+
+@dataclass(frozen=True)
+class TargetWords:
+    """Cuts the translations into a language into the words between which marks may stand."""
+
+    language: str
+
+    @property
+    def spaced(self) -> bool:
+        """Whether the language has spaces between words."""
+        return self.language not in WITHOUT_SPACES
+
+    def tokens(self, text: str, spans: Sequence[tuple[int, int]] = ()) -> list[Token]:
+        """The words and the punctuation of a text; each of `spans` is one word.
+
+        >>> [token[:2] for token in TargetWords("en").tokens("I don't.")]
+        [(0, 1), (2, 7), (7, 8)]
+        >>> [token[:2] for token in TargetWords("fr").tokens("l'homme")]
+        [(0, 2), (2, 7)]
+        """
+        given = set(spans)
+        result: list[Token] = []
+        for token in tokens_with(text, spans):
+            if result and not given & {token[:2], result[-1][:2]}:
+                last = result[-1]
+                if last.end == token.begin and self._are_joined(text, last, token):
+                    result[-1] = Token(last.begin, token.end, last.is_word)
+                    continue
+            result.append(token)
+        return result
+
+    def _are_joined(self, text: str, left: Token, right: Token) -> bool:
+        """Whether two neighbours without a space between them are parts of one word."""
+        before, sign = text[right.begin - 1], text[right.begin]
+        if _is_combining(sign):
+            return True
+        if not text[left.begin : left.begin + 1].isalnum():
+            return False
+        if sign in _JOINING:
+            return _is_letter(before) and _is_letter(text[right.end : right.end + 1])
+        if not right.is_word:
+            return False
+        if _is_combining(before):
+            return self.spaced
+        return before in _JOINING and not self._is_elided(text[left.begin : left.end], sign)
+
+    def _is_elided(self, before: str, letter: str) -> bool:
+        """Whether a word begins with `letter` after the apostrophe at the end of `before`."""
+        if before[-1] not in APOSTROPHES or base_code(self.language) not in _ELIDING:
+            return False
+        first = unicodedata.normalize("NFKD", letter)[0].lower()
+        begins = first in _VOWELS or first.isdigit()
+        return begins and not before[:-1].lower().endswith(_SINGLE_WORDS)
+
+
+def _is_letter(text: str) -> bool:
+    return text.isalnum() or _is_combining(text[:1])
+
+
+def _is_combining(character: str) -> bool:
+    """Whether it is an accent or a vowel sign, which is written with the letter before it."""
+    return not character.isascii() and unicodedata.category(character).startswith("M")
+
+
+def tokens_with(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
+    """The tokens of a text, where each of these spans is one word."""
+    tokens: list[Token] = []
+    end = 0
+    for begin, after in [*sorted(spans), (len(text), len(text))]:
+        tokens += [
+            Token(end + token.begin, end + token.end, token.is_word)
+            for token in tokens_of(text[end:begin])
+        ]
+        if after > begin:
+            tokens.append(Token(begin, after, is_word=True))
+        end = after
+    return tokens

@@ -1,0 +1,93 @@
+"""`nmt score` warns of a test set that the model learnt from, or that was replaced since."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from byte_models import byte_model
+from corpora import write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import load, with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.model_dir import save_model
+
+SEEN = "test pairs are in the training text of `model`"
+REPLACED = "the test set of `corpus` is not the one that was set apart when `model` was trained"
+SETTINGS = """
+[languages]
+src = "xx"
+tgt = "yy"
+[data]
+train = [["train.src", "train.tgt"]]
+test_split = 60
+subwords = "bytes"
+"""
+
+
+@pytest.fixture
+def score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """What `nmt score` says on stderr with a model of the corpus; it copies the source."""
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path, "train", two_languages(400, 1))
+    Path("nmt.toml").write_text(SETTINGS, "utf-8")
+    assert main(["prepare"]) == 0
+    corpus = Corpus.open(Path("corpus"))
+    size = corpus.subwords.src_size
+    values = {
+        "model.d_model": 16, "model.d_ff": 16, "model.layers": 1, "model.heads": 2,
+        "model.output_bias": True, "model.src_vocab_size": size, "model.tgt_vocab_size": size,
+    }  # fmt: skip
+    config = with_values(load(Path("corpus/config.toml")), values)
+    weights = byte_model(config).state_dict()
+    save_model(Path("model"), weights, config, corpus.subwords, {}, text=corpus.text)
+    monkeypatch.setattr(
+        "nmt_cli.cli.commands.scoring.texts.translate_test_set", lambda src, *_: list(src)
+    )
+
+    def run(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(["score", *arguments]) == 0
+        return " ".join(capsys.readouterr().err.split())
+
+    return run
+
+
+def test_its_own_test_set_is_scored_without_a_warning(score: Callable[..., str]) -> None:
+    assert "warning" not in score()
+
+
+def test_test_pairs_that_the_model_has_seen_are_warned_of(score: Callable[..., str]) -> None:
+    assert main(["prepare", "--force", "--set", "data.seed=2"]) == 0
+    old = set(two_languages(400, 1))
+    test = list(zip(*(Path(f"corpus/test.{c}").read_text("utf-8").splitlines()
+                      for c in ("xx", "yy")), strict=True))  # fmt: skip
+    assert set(test) <= old
+    said = score("--set", "data.seed=2")
+    assert f" of 60 {SEEN}, which scores higher on them than on new text; {REPLACED}" in said
+    assert int(said.split("warning: ")[1].split(" of 60 ")[0]) >= 40
+
+
+def test_another_test_set_of_new_pairs_is_warned_of(score: Callable[..., str]) -> None:
+    write_pairs(Path(), "train", two_languages(400, 9))
+    assert main(["prepare", "--force"]) == 0
+    said = score()
+    assert SEEN not in said
+    assert REPLACED in said
+
+
+def test_test_files_are_checked_too(score: Callable[..., str]) -> None:
+    lines = [Path(f"corpus/train.{side}.txt").read_text("utf-8") for side in ("src", "tgt")]
+    for name, text in zip(("t.xx", "t.yy"), lines, strict=True):
+        Path(name).write_text("".join(text.splitlines(keepends=True)[:50]), "utf-8")
+    settings = SETTINGS.replace("test_split = 60", 'test = ["t.xx", "t.yy"]')
+    Path("nmt.toml").write_text(settings, "utf-8")
+    said = score()
+    assert f"warning: 50 of 50 {SEEN}" in said
+    assert REPLACED not in said
+    write_pairs(Path(), "new", two_languages(50, 9))
+    Path("nmt.toml").write_text(settings.replace("t.xx", "new.src").replace("t.yy", "new.tgt"))
+    assert "warning" not in score()

@@ -1,0 +1,118 @@
+"""The pairs that `prepare` sets apart for validation and testing stay the same ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
+from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.preparation.passes import PreparedCorpus
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines
+
+Pairs = list[tuple[str, str]]
+PAIRS = two_languages(700, 1)
+MORE = two_languages(70, 9)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepared(pairs: Pairs, **data: object) -> PreparedCorpus:
+    train = write_pairs(Path(), "train", pairs)
+    sizes = {"test_split": 60, "valid_split": 50}
+    settings = {f"data_{key}": value for key, value in {**sizes, **data}.items()}
+    config = tiny_config(data_train=[train], **settings)
+    return prepare(config, Path("corpus"), force=True, workers=1)
+
+
+def text_of(*names: str) -> set[tuple[str, str]]:
+    sides = [list(read_lines(f"corpus/{name}")) for name in names]
+    return set(zip(*sides, strict=True))
+
+
+def held_out() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The validation pairs and the test pairs of the corpus."""
+    return text_of("valid.src.txt", "valid.tgt.txt"), text_of("test.src", "test.tgt")
+
+
+def test_held_out_pairs_stay_when_pairs_are_added_moved_or_dropped() -> None:
+    prepared(PAIRS)
+    valid, test = held_out()
+    prepared(PAIRS[::-1])
+    assert held_out() == (valid, test)
+    # 10 % more pairs replace about 10 % of those held out, never by training pairs.
+    prepared([*MORE, *PAIRS])
+    more_valid, more_test = held_out()
+    assert (len(more_valid), len(more_test)) == (50, 60)
+    assert len(more_test & test) >= 48
+    assert len(more_valid & valid) >= 40
+    assert more_test - test <= {*MORE, *valid}
+    # Dropped pairs are replaced, all others stay.
+    kept = [pair for index, pair in enumerate(PAIRS) if index % 10]
+    prepared(kept)
+    fewer_valid, fewer_test = held_out()
+    assert len(fewer_test) == 60
+    assert len(test & set(kept) - fewer_test) <= 2
+    assert len(valid & set(kept) - fewer_valid) <= 2
+
+
+def test_the_size_of_one_set_hardly_changes_the_other() -> None:
+    prepared(PAIRS)
+    _, test = held_out()
+    prepared(PAIRS, valid_split=20)
+    assert len(held_out()[1] & test) >= 55
+    prepared(PAIRS, seed=2)
+    assert len(held_out()[1] & test) <= 20
+
+
+def test_another_test_set_is_reported_once(folder: Path) -> None:
+    assert not any("test set changes" in note for note in prepared(PAIRS).notes)
+    assert not any("test set changes" in note for note in prepared(PAIRS[::-1]).notes)
+    _, before = held_out()
+    result = prepared(PAIRS, seed=2)
+    stay = len(held_out()[1] & before)
+    assert result.notes[0].startswith(f"the test set changes: {stay} of 60 pairs stay; scores on")
+    config = tiny_config(
+        data_train=[("train.src", "train.tgt")], data_test_split=60, data_valid_split=50,
+        data_seed=2,
+    )  # fmt: skip
+    again = prepare(config, folder / "corpus", workers=1)
+    assert again.reused
+    assert not any("test set changes" in note for note in again.notes)
+
+
+def test_text_statistics_know_the_training_pairs_and_the_test_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared(PAIRS)
+    statistics = TextStatistics.load(Path("corpus"))
+    assert statistics is not None
+    _, test = held_out()
+
+    def share(pairs: Pairs) -> float:
+        assert statistics is not None
+        return statistics.seen_share(pair_hashes(digests_of(*zip(*pairs, strict=True))))
+
+    train = sorted(text_of("train.src.txt", "train.tgt.txt"))
+    assert share(train) == 1.0
+    assert share(sorted(test)) == share(MORE) == 0.0
+    assert share([*train[:30], *MORE[:10]]) == 0.75
+    assert share([(tgt, src) for src, tgt in train]) == 0.0
+    assert len(statistics.test_digest) == 64
+    # Of more training pairs only those with the smallest hashes are known.
+    for module in ("corpus.text_statistics", "preparation.measure"):
+        monkeypatch.setattr(f"nmt_cli.data.{module}.MAX_HASHES", 100)
+    prepared(PAIRS)
+    sampled = TextStatistics.load(Path("corpus"))
+    assert sampled is not None
+    assert sampled.pair_hashes.tolist() == statistics.pair_hashes[:100].tolist()
+    hashes = pair_hashes(digests_of(*zip(*train[:200], *MORE, strict=True)))
+    assert sampled.seen_share(hashes) == pytest.approx(200 / 260, abs=0.15)
+    assert sampled.seen_share(np.zeros(0, np.uint64)) == 0.0
