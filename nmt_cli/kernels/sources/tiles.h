@@ -33,7 +33,7 @@ static void tile_store(int tile, void *to, int64_t stride) {
 }
 
 /* Sums of products of unsigned bytes of `a` with signed bytes of `b`, in quads. */
-__attribute__((unused)) static void tile_multiply(int sums, int a, int b) {
+__attribute__((unused)) static void tile_multiply_int8(int sums, int a, int b) {
     for (int r = 0; r < configured.rows[sums]; r++)
         for (int c = 0; c < configured.row_bytes[sums] / 4; c++) {
             int32_t sum;
@@ -86,6 +86,6 @@ __attribute__((unused)) static void tile_multiply_bf16(int sums, int a, int b) {
 #define tile_zero(tile) _tile_zero(tile)
 #define tile_load(tile, from, stride) _tile_loadd(tile, from, stride)
 #define tile_store(tile, to, stride) _tile_stored(tile, to, stride)
-#define tile_multiply(sums, a, b) _tile_dpbusd(sums, a, b)
+#define tile_multiply_int8(sums, a, b) _tile_dpbusd(sums, a, b)
 #define tile_multiply_bf16(sums, a, b) _tile_dpbf16ps(sums, a, b)
 #endif
