@@ -78,7 +78,7 @@ PURPOSES = {
     "inference/native/kernels/amx": "products by AMX tiles",
     "inference/native/search": "a step of beam search in C: its best words, its hypotheses",
     "kernels": "compiles, caches and loads C kernels for CPUs",
-    "kernels/sources": "C sources of training: attention and softmax; and vectors",
+    "kernels/sources": "C sources of training: attention, softmax, products; vectors and tiles",
     "inference/packed": "the engine in torch with packed weights, if no C compiler is available",
     "inference/plain": "the engine in NumPy, if neither torch nor a C compiler is available",
     "model": "the Transformer, one file for each part of section 3 of the paper",

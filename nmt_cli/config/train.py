@@ -110,9 +110,10 @@ class TrainConfig:
     max_gradient_norm: float = setting(
         0.0, "clip gradients to this norm; 0 = no clipping, as in the paper", 0.0
     )
-    precision: Literal["auto", "float32", "bf16", "fast"] = setting(
+    precision: Literal["auto", "float32", "bf16", "fast", "split"] = setting(
         "auto",
-        "compute precision; auto = bf16 on a GPU, float32 on a CPU; fast = bf16 where it is faster",
+        "compute precision; auto = bf16 on a GPU, float32 on a CPU; fast = bf16 where it is "
+        "faster; split = float32 products as three of bf16, on CPUs with AMX",
     )
     deterministic: bool = setting(
         False,

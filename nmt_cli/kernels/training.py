@@ -1,7 +1,7 @@
 """The library of kernels for training on a CPU, in C: parts of a layer, softmax over words.
 
-There are kernels for AVX-512 and AVX2. The callers of a function, which know its formula, test
-which of its kernels give correct numbers.
+There are kernels for AVX-512 and AVX2, and products for AMX. The callers of a function, which know
+its formula, test which of its kernels give correct numbers.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ SOURCES = Sources(
         "nmt_cli.kernels.sources": (
             "vectors.h", "narrow.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
             "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c", "layer_loops.h",
-            "layer.c",
+            "layer.c", "tiles.h", "split_tiles.h", "split.c",
         ),
     },
     {
@@ -38,11 +38,14 @@ SOURCES = Sources(
         "nmt_bias": (_INTEGER, _POINTER, _INTEGER, _POINTER, *(_INTEGER,) * 4),
         "nmt_bias_backward": (_INTEGER, _POINTER, _POINTER, *(_INTEGER,) * 4, _POINTER),
         "nmt_accumulate": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_find_split": (),
+        "nmt_split_bytes": (_POINTER,),
+        "nmt_split_product": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
     },
 )  # fmt: skip
 
 
-# There are kernels for AVX-512 and AVX2.
+# There are kernels for AVX-512 and AVX2; those for AMX are products alone.
 LANES = 16, 8
 
 
@@ -62,7 +65,7 @@ def find_training_kernels(
     """
     import torch
 
-    compiled = None if folder is None else _load(folder)
+    compiled = load_training_kernels(folder)[0]
     if compiled is None:
         return None
     for lanes in wanted_lanes():
@@ -90,8 +93,11 @@ def must_compile(folder: Path) -> bool:
 
 
 @cache
-def _load(folder: Path) -> ctypes.CDLL | None:
-    return library.load_library(folder, SOURCES)[0]
+def load_training_kernels(folder: Path | None) -> tuple[ctypes.CDLL | None, str]:
+    """The library and "", or None and why there is none; folder: as `find_training_kernels`."""
+    if folder is None:
+        return None, "there is no folder for compiled kernels"
+    return library.load_library(folder, SOURCES)
 
 
 class MissingInstructionsError(RuntimeError):

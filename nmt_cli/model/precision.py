@@ -1,13 +1,16 @@
-"""The precision of matrix products: float32 in the faster library, or bf16 by autocast."""
+"""The precision of matrix products: float32 in the faster library, bf16 by autocast, or split."""
 
 import os
 import time
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 import torch
 
 from nmt_cli.errors import ConfigError
 from nmt_cli.kernels.training import can_have_training_kernels
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.native.split_products import SplitProducts, split_kernels
 
 # Rounding of float32 products of this length stays near 1e-6; bf16 products would show 1e-3.
 PROBE_SIZE = 256
@@ -27,8 +30,20 @@ def autocast(precision: str, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
 
 
+def split_products(precision: str) -> AbstractContextManager[object]:
+    """A context for forward and backward passes in which products are split, if `precision` is."""
+    if precision != "split":
+        return nullcontext()
+    kernels, reason = split_kernels(cache_folder())
+    if kernels is None:
+        raise _no_split(reason)
+    return SplitProducts(kernels)
+
+
 def precision_name(precision: str, device: torch.device) -> str:
-    """The precision used on `device`: bf16 or float32."""
+    """The precision used on `device`: bf16, float32 or split."""
+    if precision == "split":
+        return precision
     wanted = (
         precision == "bf16"
         or (precision == "auto" and device.type == "cuda")
@@ -38,12 +53,23 @@ def precision_name(precision: str, device: torch.device) -> str:
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Raises ConfigError where `device` would have to emulate bf16."""
+    """Raises ConfigError where `device` would have to emulate bf16, or has no split products."""
+    if precision == "split":
+        if device.type != "cpu":
+            raise _no_split("it is for CPUs with AMX, and this run uses a GPU")
+        split_products(precision)
     if precision == "bf16" and not computes_bf16(device.type):
         raise ConfigError(
             "this CPU has no instructions for bf16; without them, bf16 is about 100 times slower",
             "use `float32`, or `fast` (bf16 if the CPU has instructions for it)",
         )
+
+
+def _no_split(reason: str) -> ConfigError:
+    return ConfigError(
+        f"train.precision=split cannot be used here: {reason}",
+        "use `auto` (bf16 on a GPU, else float32), or `fast` (also on CPUs that compute in bf16)",
+    )
 
 
 @cache

@@ -9,8 +9,10 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
 
 __all__ = [
+    "OperatorMode",
     "foreach_add_",
     "foreach_addcdiv_",
     "foreach_addcmul_",
@@ -73,3 +75,24 @@ def pack_linear(weight: Tensor, bias: Tensor | None, rows: int) -> Callable[[Ten
         return result
 
     return product
+
+
+class OperatorMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A context in which `__torch_dispatch__` computes the operators that torch calls on a thread.
+
+    It is also called for the operators of a backward pass that begins in the context.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch would load its compiler, which takes more than a second and 150 MB.
+        return False
+
+    def __enter__(self) -> "OperatorMode":
+        # Without flags of the process, which are for the compiler: threads that enter and leave at
+        # the same time would not restore them.
+        _push_mode(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _pop_mode()

@@ -15,7 +15,7 @@ from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model.precision import autocast
+from nmt_cli.model.precision import autocast, split_products
 from nmt_cli.model.torch_adapter import foreach_mul_
 from nmt_cli.model.zero_start import clear_start_gradient
 from nmt_cli.training.execution.prefetch import Prefetcher
@@ -119,8 +119,9 @@ def _backward(
     # Padding to the shape of the plan would bring a half back to the size that did not fit.
     shape = None if micro_batch.depth else plan.shape_of(micro_batch.ids)
     batch = pairs.batch(micro_batch.ids, start_id(config.model), shape)
-    loss = shard_loss(cast(EncoderDecoder, model), config, batch, device)
-    torch.autograd.backward(loss.total / tokens)
+    with split_products(config.train.precision):
+        loss = shard_loss(cast(EncoderDecoder, model), config, batch, device)
+        torch.autograd.backward(loss.total / tokens)
     return torch.stack([loss.total.detach(), loss.nll])
 
 
@@ -146,7 +147,7 @@ def out_of_memory(step: int, pair: int | None) -> NmtError:
 
 
 def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torch.device) -> Loss:
-    """The loss of one shard, in the precision that the configuration asks for.
+    """The loss of one shard, in bf16 where the configuration asks for it.
 
     With R-Drop, a model in training mode does a second pass with other dropout masks.
     """

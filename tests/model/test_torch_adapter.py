@@ -1,5 +1,8 @@
 """The private names of torch: each is there, and one that depends on the build can be missing."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -56,3 +59,40 @@ def test_recompilation_is_an_error_unless_torch_has_no_such_setting(monkeypatch)
     monkeypatch.setattr(torch._dynamo, "config", Config())
     with torch_adapter.no_recompilation():
         pass
+
+
+ADDS_TEN = """
+import sys, threading, torch
+from nmt_cli.model.torch_adapter import OperatorMode
+
+class AddsTen(OperatorMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        return result + 10 if func is torch.ops.aten.mul.Tensor else result
+
+x = torch.tensor(3.0, requires_grad=True)
+entered, left = threading.Event(), threading.Event()
+
+def work():
+    with AddsTen():
+        entered.set()
+        left.wait()
+
+thread = threading.Thread(target=work)
+with AddsTen():
+    thread.start()
+    entered.wait()
+    y = x * x
+    y.backward()
+left.set()
+thread.join()
+print(y.item(), x.grad.item(), (x * x).item(), "torch._dynamo" in sys.modules)
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+print(is_in_torch_dispatch_mode())
+"""
+
+
+def test_operator_modes_are_those_of_a_thread_and_load_no_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", ADDS_TEN], capture_output=True, text=True)
+    # Each of the two products of the backward pass, too.
+    assert done.stdout.split() == ["19.0", "26.0", "9.0", "False", "False"], done.stderr

@@ -10,14 +10,14 @@ _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 SOURCES = Sources(
     "kernels",
     {
-        "nmt_cli.kernels.sources": ("vectors.h",),
+        "nmt_cli.kernels.sources": ("vectors.h", "tiles.h"),
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "instruction_set.h", "simd.h", "attention.h", "quantize.h", "tile.h",
             "gemm.h", "head.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
             "output.c", "head.c", "pack.c",
         ),
         "nmt_cli.inference.native.kernels.amx": (
-            "tiles.h", "tiled_rows.h", "tiled_products.h", "tiled_head.h",
+            "tiled_rows.h", "tiled_products.h", "tiled_head.h",
         ),
         "nmt_cli.inference.native.search": ("top_k.h", "beam_search.c"),
     },

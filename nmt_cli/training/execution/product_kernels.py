@@ -37,9 +37,12 @@ def make_product_kernels(
     """Compute each product of the weights of `model` once, for each of the `sizes` of streams.
 
     Results are dropped, so this changes no number. It takes less than half the time of a step,
-    as layers of equal sizes share their kernels. Only Transformers on a CPU need it.
+    as layers of equal sizes share their kernels. Only Transformers on a CPU need it, and those
+    whose products are split do not.
     """
     if not isinstance(model, Transformer) or model.output_weight.device.type != "cpu":
+        return
+    if config.train.precision == "split":
         return
     parts = _parts_of(model)
     chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)

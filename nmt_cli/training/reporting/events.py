@@ -11,10 +11,10 @@ class Outline:
     preset: its name; vocabularies: sizes of the source and target vocabularies of the corpus;
     preset_vocabulary: the size that the preset asks for, or auto; parameters: trainable numbers;
     devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
-    bf16 or float32; compiles: whether the first step includes compiling; step: the last one done;
-    steps: the last one planned; warmup: the steps in which the learning rate rises; epochs: passes
-    over the corpus in all these steps; max_hours, patience: other limits that may end the run;
-    seconds: elapsed in earlier processes.
+    bf16, float32 or split; compiles: whether the first step includes compiling; step: the last one
+    done; steps: the last one planned; warmup: the steps in which the learning rate rises; epochs:
+    passes over the corpus in all these steps; max_hours, patience: other limits that may end the
+    run; seconds: elapsed in earlier processes.
     """
 
     src: str

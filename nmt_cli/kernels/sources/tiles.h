@@ -34,7 +34,7 @@ static void tile_store(int tile, void *to, int64_t stride) {
 }
 
 /* Sums of products of unsigned bytes of `a` with signed bytes of `b`, in quads. */
-static void tile_multiply_int8(int sums, int a, int b) {
+__attribute__((unused)) static void tile_multiply_int8(int sums, int a, int b) {
     for (int r = 0; r < configured.rows[sums]; r++)
         for (int c = 0; c < configured.row_bytes[sums] / 4; c++) {
             int32_t sum;
@@ -46,36 +46,42 @@ static void tile_multiply_int8(int sums, int a, int b) {
 }
 
 /* The processor takes numbers below the least normal one for zero, and makes none. */
-static float without_subnormal(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+static inline float without_subnormal(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-static float read_bf16(const uint8_t *from) {
-    uint32_t bits = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 24;
+static inline float read_bf16(uint32_t upper_half) {
     float x;
-    memcpy(&x, &bits, 4);
+    memcpy(&x, &upper_half, 4);
     return without_subnormal(x);
 }
 
-/* Sums of products of bf16 numbers, in pairs: those of the first numbers of all pairs, and those of
-   the second, are added up first. Products are exact in float32. */
-static void tile_multiply_bf16(int sums, int a, int b) {
-    for (int r = 0; r < configured.rows[sums]; r++)
-        for (int c = 0; c < configured.row_bytes[sums] / 4; c++) {
-            float sum, parts[2] = {0, 0};
-            memcpy(&sum, emulated[sums][r] + 4 * c, 4);
-            for (int k = 0; k < configured.row_bytes[a] / 2; k++)
-                parts[k % 2] = without_subnormal(
-                    parts[k % 2] + read_bf16(emulated[a][r] + 2 * k) *
-                                       read_bf16(emulated[b][k / 2] + 4 * c + 2 * (k % 2)));
-            sum = without_subnormal(sum + without_subnormal(parts[0] + parts[1]));
-            memcpy(emulated[sums][r] + 4 * c, &sum, 4);
+/* Sums of products of bf16 numbers, in pairs: those of the first numbers of all pairs, and those of the
+   second, are added up first. Products are exact in float32. */
+__attribute__((unused)) static void tile_multiply_bf16(int sums, int a, int b) {
+    const int columns = configured.row_bytes[sums] / 4;
+    for (int r = 0; r < configured.rows[sums]; r++) {
+        float first[16] = {0}, second[16] = {0}, total[16];
+        for (int k = 0; k < configured.row_bytes[a] / 4; k++) {
+            uint32_t pair, pairs[16];
+            memcpy(&pair, emulated[a][r] + 4 * k, 4);
+            memcpy(pairs, emulated[b][k], sizeof pairs);
+            const float x = read_bf16(pair << 16), y = read_bf16(pair & 0xffff0000);
+            for (int c = 0; c < 16; c++) {
+                first[c] = without_subnormal(first[c] + x * read_bf16(pairs[c] << 16));
+                second[c] = without_subnormal(second[c] + y * read_bf16(pairs[c] & 0xffff0000));
+            }
         }
+        memcpy(total, emulated[sums][r], sizeof total);
+        for (int c = 0; c < columns; c++)
+            total[c] = without_subnormal(total[c] + without_subnormal(first[c] + second[c]));
+        memcpy(emulated[sums][r], total, sizeof total);
+    }
 }
 #else
 /* The intrinsics of GCC do not name all of the memory that they read: it is complete before. */
-#define tile_load_config(config)                                                         \
-    do {                                                                                 \
-        __asm__ volatile("" : : "r"(config) : "memory");                                 \
-        _tile_loadconfig(config);                                                        \
+#define tile_load_config(config)                        \
+    do {                                                \
+        __asm__ volatile("" : : "r"(config) : "memory"); \
+        _tile_loadconfig(config);                       \
     } while (0)
 #define tile_release() _tile_release()
 #define tile_zero(tile) _tile_zero(tile)
