@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from nmt_cli.config.automatic import shorter_warmup
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
@@ -185,7 +186,27 @@ def long_warmup(outline: "Outline") -> str:
     return (
         f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
         f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
+        f"{_advised_warmup(outline)}"
     )
+
+
+def _advised_warmup(outline: "Outline") -> str:
+    """The options that set a warm-up for these steps, if there is a shorter one, else ""."""
+    options = warmup_options(outline.steps, outline)
+    return f"; `{options}` suits {counted(outline.steps, 'step')}" if options else ""
+
+
+def warmup_options(steps: int, outline: "Outline") -> str:
+    """The options for a warm-up that suits a run of `steps`; "" if that of this run does.
+
+    A shorter one must not raise the peak of the learning rate, as equation 3 would.
+    """
+    warmup = shorter_warmup(steps, outline.warmup)
+    if not warmup:
+        return ""
+    rate = outline.rate_of_warmup
+    same_peak = f" --set train.learning_rate={rate:.3g}" if rate else ""
+    return f"--set train.warmup_steps={warmup}{same_peak}"
 
 
 def parameters(count: int) -> str:
@@ -284,6 +305,12 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     advice = "only a larger --max-hours helps"
     if end.fitting:
         advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
+        if options := warmup_options(end.fitting, outline):
+            # Another warm-up makes another run, unlike another number of steps.
+            advice = (
+                f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
+                "this is a new run, with another `--out`"
+            )
     return (
         f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}: "
         f"the schedule of the learning rate does not reach its end ({advice})"

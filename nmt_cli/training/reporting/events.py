@@ -12,7 +12,8 @@ class Outline:
     preset_vocabulary: the size that the preset asks for, or auto; parameters: trainable numbers;
     devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
     bf16, float32 or split; compiles: whether the first step includes compiling; step: the last one
-    done; steps: the last one planned; warmup: the steps in which the learning rate rises; epochs:
+    done; steps: the last one planned; warmup: the steps in which the learning rate rises;
+    rate_of_warmup: its peak, where another warm-up would change it (equation 3), else 0; epochs:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
     run; seconds: elapsed in earlier processes.
     """
@@ -32,6 +33,7 @@ class Outline:
     step: int
     steps: int
     warmup: int
+    rate_of_warmup: float
     epochs: float
     max_hours: float
     patience: int

@@ -7,10 +7,11 @@ import math
 import time
 
 from nmt_cli.config.automatic import max_steps
-from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.machine import outside_heap
 from nmt_cli.model.precision import precision_name
+from nmt_cli.training.optimizers.factory import peak_rate
 from nmt_cli.training.reporting.cost import add_cost, devices
 from nmt_cli.training.reporting.events import FirstStep, Listener, Outline, StepDone, Validating
 from nmt_cli.training.reporting.first_step import FirstStepEstimate
@@ -58,6 +59,7 @@ def outline(run: Run) -> Outline:
         step=state.step,
         steps=steps,
         warmup=config.train.warmup_steps,
+        rate_of_warmup=rate_of_warmup(config),
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience,
@@ -67,7 +69,23 @@ def outline(run: Run) -> Outline:
 
 def preset_vocabulary(preset: str) -> int | str:
     """The vocabulary size that a preset asks for: a number, or auto."""
-    return resolve([SettingsLayer("preset", {"train.preset": preset})]).config.data.vocab_size
+    return _preset_settings(preset).data.vocab_size
+
+
+def rate_of_warmup(config: Config) -> float:
+    """The peak of the learning rate if another warm-up would change it (equation 3), else 0.
+
+    In fine-tuning, it is a share of that of the preset.
+    """
+    train = config.train
+    of_preset = _preset_settings(train.preset).train.learning_rate if train.init_from else 0.0
+    if "auto" in (train.learning_rate, of_preset):
+        return peak_rate(train, config.model.d_model)
+    return 0.0
+
+
+def _preset_settings(preset: str) -> Config:
+    return resolve([SettingsLayer("preset", {"train.preset": preset})]).config
 
 
 class _ExpectedValidation:

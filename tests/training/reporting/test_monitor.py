@@ -10,7 +10,7 @@ import pytest
 import torch
 from corpora import reversal_corpus
 
-from nmt_cli.config.schema import with_values
+from nmt_cli.config.schema import Config, with_values
 from nmt_cli.errors import DivergedError
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.gradient_accumulation import MicroBatch
@@ -276,6 +276,27 @@ def test_the_outline_of_a_resumed_run_counts_all_epochs(setting, tmp_path):
     assert told[0].steps == 2 * batches(setting)
     assert told[0].epochs == pytest.approx(2.0)
     assert told[0].seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "rate"),
+    [
+        ({}, 6.99e-4),
+        ({"train.learning_rate": 1e-3}, 0.0),
+        # The rate of fine-tuning is a share of that of the preset.
+        ({"train.learning_rate": 1e-3, "train.init_from": "general"}, 1e-3),
+        (
+            {
+                "train.learning_rate": 1e-3,
+                "train.init_from": "general",
+                "train.preset": "small",
+            },
+            0.0,
+        ),
+    ],
+)
+def test_the_outline_says_which_peak_another_warm_up_would_change(settings, rate):
+    assert monitor.rate_of_warmup(with_values(Config(), settings)) == pytest.approx(rate, rel=1e-3)
 
 
 def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
