@@ -27,7 +27,8 @@ OUTLINE = Outline(
     src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
-    warmup=4_000, rate_of_warmup=0.0, epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
+    warmup=4_000, rate_of_warmup=0.0, epochs=97.3, max_hours=0.0, patience=0,
+    compares=False, seconds=0.0,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -230,6 +231,14 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
 
 
+def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:
+    compares = replace(OUTLINE, compares=True, max_hours=2.0)
+    lines = shown(replace(STEP, unmeasured=2), outline=compares)
+    assert lines[1].endswith(", at most 2 hours plus the last validation and comparison")
+    assert lines[2].endswith(" for 20,000 steps, plus 2 validations + comparison")
+    assert shown(STEP, outline=compares)[2].endswith(" for 20,000 steps")
+
+
 def test_progress_bar_starts_at_once_and_follows_each_step() -> None:
     text = "\n".join(shown(STEP, interactive=True))
     assert "| 0/20,000" in text
@@ -319,6 +328,10 @@ def test_report_json_without_steps_has_no_loss() -> None:
         (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
         (Validating(130, 2, 200, 300.0, 60.0, 2), "validating 2/200, 1m 00s + 2 validations left"),
+        (
+            Validating(130, 32, 300, 300.0, 60.0, activity="comparing: last average"),
+            "130/130, comparing: last average 32/300, 1m 00s left",
+        ),
         (replace(STEP, step=122, unmeasured=1), "122/130, 1h 20m + 1 validation left, 1,234 tok"),
         (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
         (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),

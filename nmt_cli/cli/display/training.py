@@ -99,8 +99,11 @@ class TrainDisplay:
             elapsed=step.seconds,
             # The first step also loads, allocates and compiles.
             left=step.seconds_left if step.fresh > 1 else None,
-            beyond=validations(step.unmeasured),
+            beyond=self._unmeasured(step),
         )
+
+    def _unmeasured(self, event: "StepDone | Validating") -> str:
+        return unmeasured(event, self._outline) if self._outline is not None else ""
 
     def _ends_early(self, end: "EndsEarly") -> None:
         if self._outline is not None:
@@ -108,7 +111,7 @@ class TrainDisplay:
             self._console.note(early_end(end, self._outline))
 
     def _validating(self, validating: "Validating") -> None:
-        text = "validating"
+        text = validating.activity
         if validating.total:
             text += f" {validating.done:,}/{validating.total:,}"
         # At the last step, there may be no estimate of the time left.
@@ -117,7 +120,7 @@ class TrainDisplay:
             activity=text,
             elapsed=validating.seconds,
             left=validating.seconds_left or None,
-            beyond=validations(validating.unmeasured),
+            beyond=self._unmeasured(validating),
         )
 
     def _estimate(self, step: "StepDone", outline: "Outline") -> None:
@@ -271,6 +274,7 @@ def limits(outline: "Outline") -> str:
     text = ""
     if outline.max_hours:
         text = f", at most {outline.max_hours:g} hours plus the last validation"
+        text += " and comparison" if outline.compares else ""
     if outline.patience:
         text += (
             f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
@@ -280,7 +284,7 @@ def limits(outline: "Outline") -> str:
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
     """How long the run takes at the speed of its first steps."""
-    plus = f", plus {validations(step.unmeasured)}" if step.unmeasured else ""
+    plus = f", plus {unmeasured(step, outline)}" if step.unmeasured else ""
     if not outline.step:
         whole = duration(step.seconds + step.seconds_left)
         return f"about {whole} for {counted(outline.steps, 'step')}{plus}"
@@ -288,9 +292,12 @@ def expected_time(step: "StepDone", outline: "Outline") -> str:
     return f"about {duration(step.seconds_left)} for the {remaining}{plus}"
 
 
-def validations(count: int) -> str:
-    """This many validations; "" for none."""
-    return counted(count, "validation") if count else ""
+def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
+    """What the time left does not include, as no validation has been measured; "" for nothing."""
+    if not event.unmeasured:
+        return ""
+    comparison = " + comparison" if outline.compares else ""
+    return f"{counted(event.unmeasured, 'validation')}{comparison}"
 
 
 def early_end(end: "EndsEarly", outline: "Outline") -> str:
