@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from nmt_cli.errors import NoInputError, UnavailableError, UsageError
 from nmt_cli.extras.tracking import adapters, records
 from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun, TrackerKind, parse_trackers
 from nmt_cli.extras.tracking.curves import picture
-from nmt_cli.extras.tracking.records import summarise
+from nmt_cli.extras.tracking.records import RunSummary, differences, summarise
 from nmt_cli.extras.tracking.tracker_thread import TrackerThread
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting import train_log
@@ -67,7 +68,7 @@ def test_a_tracker_gets_the_numbers_and_texts_of_each_record() -> None:
         "train/learning_rate": 1e-3, "train/tokens_per_second": 250, "train/seconds": 0.4,
         "train/flops": 0, "train/elapsed_seconds": 0, "validation/loss": 4.5,
         "validation/nll": 4.25, "validation/perplexity": 70.1, "validation/bleu": 12.5,
-        "validation/averaged": 1,
+        "validation/averaged": 1, "validation/sentences": 0,
     }  # fmt: skip
     assert texts == [
         ("text", 10, "note", "finished: 10 steps are done"),
@@ -226,11 +227,13 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "schema": 1, "run": "runs/a", "preset": "small", "step": 300, "best_step": 200,
         "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 2.0,
         "step_hours": 1.5,
-        "flops": 3e15, "state": "finished: 300 steps are done",
+        "flops": 3e15, "state": "finished: 300 steps are done", "validation_sentences": 200,
+        "validation_text": None, "corpus": "corpus", "init_from": "",
     }  # fmt: skip
     # Without BLEU, the loss decides.
     assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)
     assert (second["preset"], second["state"]) == ("", "at step 300")
+    assert (second["validation_sentences"], second["corpus"]) == (None, "")
     assert main(["runs", "runs/a"]) == 0
     header, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     assert header[0] == "run"
@@ -239,6 +242,55 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "runs/a", "small", "300", "200", "31.50", "49.00", "1,000", "2h 00m", "3.0e+15",
         "finished: 300 steps are done",
     ]  # fmt: skip
+
+
+def summary_of(run: str, text: str = "", sentences: int = 0, **settings: str) -> RunSummary:
+    """The summary of a run with one validation; text, sentences: what its log tells."""
+    validation = {"perplexity": 9.0, "bleu": 20.0, "text": text, "sentences": sentences}
+    values = {"paths.corpus": "corpus", "train.validation_sentences": 300}
+    given = {key.replace("_", ".", 1): value for key, value in settings.items()}
+    Path(run).mkdir()
+    config = resolve([SettingsLayer("test", {**values, **given})]).config
+    (Path(run) / "config.toml").write_text(dump(config))
+    return summarise(Path(run), [{"step": 1, "validation": validation}])
+
+
+def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, same = summary_of("a", "12ab", 200), summary_of("b", "12ab", 200)
+    assert differences([first, same]) == differences([]) == []
+    other = summary_of("c", "34cd", 1_000, train_init_from="general")
+    assert differences([first, other, same]) == [
+        "scores of different validation texts are not comparable: 12ab: a, b; 34cd: c",
+        "BLEU of different numbers of sentences is not comparable: 200 sentences: a, b; "
+        "1,000 sentences: c",
+        "c began with the weights of `general`",
+    ]
+    # A log of an older version tells neither: the corpus and the setting do.
+    older = summary_of("d", paths_corpus="captions")
+    assert differences([first, older]) == [
+        "scores of different validation texts are not comparable: corpus `corpus`: a; "
+        "corpus `captions`: d",
+        "BLEU of different numbers of sentences is not comparable: 200 sentences: a; "
+        "300 sentences: d",
+    ]
+    assert differences([older, replace(first, perplexity=None)]) == []
+
+
+def test_what_runs_differ_in_is_written_below_the_table(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    summary_of("runs/a", train_init_from="general")
+    record = {"step": 1, "validation": {"perplexity": 9.0, "bleu": 20.0}}
+    Path("runs/a/log.jsonl").write_text(json.dumps(record))
+    assert main(["runs"]) == 0
+    assert capsys.readouterr().err == "runs/a began with the weights of `general`\n"
+    assert main(["runs", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["init_from"] == "general"
 
 
 def test_runs_show_seconds_of_short_runs(runs: Path, capsys) -> None:

@@ -55,10 +55,12 @@ def command(
 
     The scores of a run are those of the validation that chose its published weights. Its time is
     that of the whole run with validations, which `--max-hours` limits; the speed is that of steps
-    alone. `--json` has the time of both, as `hours` and `step_hours`.
+    alone. `--json` has the time of both, as `hours` and `step_hours`. A note below the table says
+    which runs were validated on other text or on another number of sentences, and which began with
+    the weights of a model.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.extras.tracking.records import find_runs, read_log, summarise
+    from nmt_cli.extras.tracking.records import differences, find_runs, read_log, summarise
 
     if out is not None:
         _check_picture(out, force=force)
@@ -68,6 +70,8 @@ def command(
         typer.echo(json.dumps({"schema": 1, **asdict(summary)}, ensure_ascii=False))
     if not as_json:
         make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
+        for note in differences(summaries):
+            make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture
         from nmt_cli.extras.tracking.curves import picture

@@ -5,11 +5,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.model_check import CONFIG
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import Config
 
 # The same as in training.reporting.train_log, which is not imported since it loads torch.
 LOG = "log.jsonl"
@@ -98,7 +101,9 @@ class RunSummary:
     step: the last one; best_step, bleu, perplexity: of the validation that chose the weights;
     tokens_per_second: the mean of the records; hours: of the whole run with validations, which
     `--max-hours` limits; step_hours: of steps alone; state: finished with the reason, diverged, or
-    `at step N`.
+    `at step N`; validation_sentences: those of BLEU, in older logs as configured; validation_text:
+    the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
+    model that training began with, "" for random weights.
     """
 
     run: str
@@ -112,6 +117,10 @@ class RunSummary:
     step_hours: float | None
     flops: float | None
     state: str
+    validation_sentences: int | None
+    validation_text: str | None
+    corpus: str
+    init_from: str
 
 
 def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
@@ -128,20 +137,61 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         for record in records
         if record.get("tokens_per_second") and record.get("tokens")
     )
+    config = _config(model)
+    bleu = validation.get("bleu")
+    configured = config.train.validation_sentences if config else None
     ended = [str(record["note"]) for record in records if _is_end(record, last)]
     return RunSummary(
         run=str(model),
-        preset=_preset(model),
+        preset=config.train.preset if config else "",
         step=int(last.get("step", 0)),
         best_step=best.get("step"),
-        bleu=validation.get("bleu"),
+        bleu=bleu,
         perplexity=validation.get("perplexity"),
         tokens_per_second=tokens / seconds if speeds and seconds else None,
         hours=_hours(last, "elapsed_seconds"),
         step_hours=_hours(last, "seconds"),
         flops=last.get("flops"),
         state=_state(ended[-1]) if ended else f"at step {last.get('step', 0):,}",
+        validation_sentences=(None if bleu is None else validation.get("sentences") or configured),
+        validation_text=validation.get("text") or None,
+        corpus=config.paths.corpus if config else "",
+        init_from=config.train.init_from if config else "",
     )
+
+
+def differences(summaries: Sequence[RunSummary]) -> list[str]:
+    """Why the scores of some runs are not comparable, and which runs began with a model."""
+    notes = []
+    validated = [summary for summary in summaries if summary.perplexity is not None]
+    if all(summary.validation_text for summary in validated):
+        texts = [(summary.validation_text or "", summary) for summary in validated]
+    else:
+        texts = [(f"corpus `{summary.corpus}`", summary) for summary in validated if summary.corpus]
+    if named := _grouped(texts):
+        notes.append(f"scores of different validation texts are not comparable: {named}")
+    numbers = [
+        (f"{summary.validation_sentences:,} sentences", summary)
+        for summary in validated
+        if summary.validation_sentences
+    ]
+    if named := _grouped(numbers):
+        notes.append(f"BLEU of different numbers of sentences is not comparable: {named}")
+    return notes + [
+        f"{summary.run} began with the weights of `{summary.init_from}`"
+        for summary in summaries
+        if summary.init_from
+    ]
+
+
+def _grouped(values: Sequence[tuple[str, RunSummary]]) -> str:
+    """Each value with its runs; "" if all runs have the same."""
+    runs: dict[str, list[str]] = {}
+    for value, summary in values:
+        runs.setdefault(value, []).append(summary.run)
+    if len(runs) < 2:
+        return ""
+    return "; ".join(f"{value}: {', '.join(names)}" for value, names in runs.items())
 
 
 def _hours(record: Mapping[str, Any], key: str) -> float | None:
@@ -179,10 +229,10 @@ def _state(note: str) -> str:
     return "diverged" if note.startswith("diverged") else note.partition(";")[0]
 
 
-def _preset(model: Path) -> str:
+def _config(model: Path) -> "Config | None":
     from nmt_cli.config.schema import load
 
     try:
-        return load(model / CONFIG).train.preset
+        return load(model / CONFIG)
     except NmtError:
-        return ""
+        return None

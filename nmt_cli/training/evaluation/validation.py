@@ -1,5 +1,6 @@
 """Validation: the loss per token on the validation pairs, and BLEU of the translations."""
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
 # A translation is flagged as unlikely if fewer than this share of the validation is as unlikely.
 UNUSUAL_SHARE = 0.01
+HASH_DIGITS = 12
 # Called with the number of sentences translated so far, and of all.
 OnProgress = Callable[[int, int], None]
 
@@ -54,7 +56,10 @@ def validate(
     """
     assert corpus.valid is not None
     model.eval()
-    validation = losses or _losses(model, config, corpus.valid, device, stop, on_progress)
+    validation = losses or replace(
+        _losses(model, config, corpus.valid, device, stop, on_progress),
+        text=text_hash(corpus.valid_text),
+    )
     count = config.train.validation_sentences if sentences is None else sentences
     if not bleu or not count or corpus.valid_text is None:
         return validation
@@ -68,8 +73,20 @@ def validate(
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
     return replace(
         validation, bleu=measured.value, signature=measured.signature, samples=samples,
-        confidence=_confidence(translations),
+        confidence=_confidence(translations), sentences=len(sources),
     )  # fmt: skip
+
+
+def text_hash(text: tuple[list[str], list[str]] | None) -> str:
+    """The beginning of the SHA-256 of both sides of a text, by which runs are told apart.
+
+    >>> text_hash((["a"], ["b"])), text_hash((["a", "b"], [])), text_hash(None)
+    ('59b271ae1bbc', '691a9f61dcbf', '')
+    """
+    if text is None:
+        return ""
+    lines = "\0".join("\n".join(side) for side in text)
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:HASH_DIGITS]
 
 
 def _losses(

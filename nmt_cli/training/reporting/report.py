@@ -10,6 +10,7 @@ class Validation:
 
     loss, nll: per token, with and without label smoothing; perplexity: exp(nll), per subword;
     bleu: of beam-search output on the first pairs, with its signature, or None where not decoded;
+    sentences: how many these are; text: the beginning of the SHA-256 of the validation text;
     weights: those that were decoded: current, mean (of checkpoints) or ema (moving average);
     averaged: checkpoints in that mean, else 1;
     samples: (source, reference, translation) of a few pairs; best: whether no validation of this
@@ -27,6 +28,8 @@ class Validation:
     samples: tuple[tuple[str, str, str], ...] = ()
     best: bool = False
     confidence: str = ""
+    sentences: int = 0
+    text: str = ""
 
     @property
     def score(self) -> float:

@@ -14,7 +14,7 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.scoring import score
 from nmt_cli.training.evaluation import validation
-from nmt_cli.training.evaluation.validation import AbandonedError, validate
+from nmt_cli.training.evaluation.validation import AbandonedError, text_hash, validate
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.setup import complete
 from nmt_cli.translation.translator import Translator
@@ -61,6 +61,8 @@ def test_validation_bleu_equals_that_of_the_translator(setting, monkeypatch):
     expected = score(outputs, [references], ["bleu"])[0]
     assert (found.bleu, found.signature) == (expected.value, expected.signature)
     assert found.samples == tuple(zip(sources, references, outputs, strict=True))[:3]
+    assert found.sentences == 7
+    assert found.text == text_hash(corpus.valid_text) != text_hash((sources, references))
 
 
 def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch):
