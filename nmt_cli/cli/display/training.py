@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from nmt_cli.config.automatic import shorter_warmup
+from nmt_cli.cli.display.warmup import long_warmup, warmup_options
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
@@ -180,36 +180,6 @@ def header(outline: "Outline") -> list[str]:
     if outline.compiles:
         lines.append("the first step compiles the model, which may take some minutes")
     return lines
-
-
-def long_warmup(outline: "Outline") -> str:
-    """A warning if the run ends before the learning rate has reached its peak, else ""."""
-    if outline.steps >= outline.warmup:
-        return ""
-    return (
-        f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
-        f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
-        f"{_advised_warmup(outline)}"
-    )
-
-
-def _advised_warmup(outline: "Outline") -> str:
-    """The options that set a warm-up for these steps, if there is a shorter one, else ""."""
-    options = warmup_options(outline.steps, outline)
-    return f"; `{options}` suits {counted(outline.steps, 'step')}" if options else ""
-
-
-def warmup_options(steps: int, outline: "Outline") -> str:
-    """The options for a warm-up that suits a run of `steps`; "" if that of this run does.
-
-    A shorter one must not raise the peak of the learning rate, as equation 3 would.
-    """
-    warmup = shorter_warmup(steps, outline.warmup)
-    if not warmup:
-        return ""
-    rate = outline.rate_of_warmup
-    same_peak = f" --set train.learning_rate={rate:.3g}" if rate else ""
-    return f"--set train.warmup_steps={warmup}{same_peak}"
 
 
 def parameters(count: int) -> str:

@@ -281,9 +281,9 @@ def test_placeholder_that_is_lost_does_not_stand_in_a_contraction() -> None:
     ("line", "target", "links", "expected"),
     [
         (
-            "Until {x} while she", "Jusqu tandis qu'elle",
-            [("Until", "Jusqu"), ("Anna", "qu"), ("she", "elle"), ("while", "tandis")],
-            "Jusqu {x} tandis qu'elle",
+            "While {x} she", "tandis qu'elle",
+            [("While", "tandis"), ("Anna", "qu"), ("she", "elle")],
+            "tandis {x} qu'elle",
         ),
         ("The {x} above", "Le au-dessus", [("The", "Le"), ("Anna", "au"), ("above", "dessus")],
          "Le {x} au-dessus"),
