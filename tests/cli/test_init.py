@@ -64,15 +64,17 @@ class TestInitOptions:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arguments = (
-            "init --train train.en train.de --train test.en test.de --valid valid.en valid.de "
+            "init --train train.en train.de --train more.en more.de --valid valid.en valid.de "
             "--test test.en test.de --preset tiny"
         )
+        for code in ("en", "de"):
+            Path(f"more.{code}").write_bytes(Path(f"test.{code}").read_bytes())
         assert main(arguments.split()) == 0
         first = Path("nmt.toml").read_text().splitlines()[0]
         assert first.startswith("# The settings of this project; `nmt config show --origin` shows")
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("en", "de")
-        assert config.data.train == (("train.en", "train.de"), ("test.en", "test.de"))
+        assert config.data.train == (("train.en", "train.de"), ("more.en", "more.de"))
         assert config.data.valid == ("valid.en", "valid.de")
         assert config.data.test == ("test.en", "test.de")
         assert config.train.preset == "tiny"
