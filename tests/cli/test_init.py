@@ -367,3 +367,40 @@ class TestValidationSplitAdvice:
         assert (config.data.valid_split, config.train.preset) == (300, "tiny")
         assert (config.data.train, config.data.test) == (before.train, before.test)
         assert "validation" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "surplus", "hint"),
+    [
+        (["--train-tsv", "a.tsv"], "b c.tsv", "a second file: --train-tsv 'b c.tsv'"),
+        (["--train", "a.en", "a.de"], "b c.tsv", "--train-tsv for a second file"),
+        (["--train", "a.en", "a.de"], "more.en", "repeat it for a second pair: --train SRC TGT"),
+    ],
+)
+def test_a_second_text_file_is_not_taken_for_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, options: list[str], surplus: str,
+    hint: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name in (*options[1:], surplus):
+        Path(name).write_text("one\ttwo\n", "utf-8")
+    assert main(["init", *options, surplus, "--src-lang", "en", "--tgt-lang", "de"]) == 2
+    err = capsys.readouterr().err
+    assert f"error: DIR: `{surplus}` is a file\n" in err
+    assert hint in err
+
+
+@pytest.mark.parametrize("command", [["prepare"], ["train"], ["translate", "missing.en"]])
+def test_a_project_in_the_folder_above_is_pointed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command: list[str]
+) -> None:
+    (tmp_path / "text").mkdir()
+    monkeypatch.chdir(tmp_path / "text")
+    hint = "this folder has no nmt.toml, but there is `../nmt.toml`"
+    for is_there in (False, True):
+        assert main(command) in (2, 66)
+        assert capsys.readouterr().err.endswith(f"; {hint}\n") is is_there
+        (tmp_path / "nmt.toml").touch()
+    Path("nmt.toml").touch()
+    assert main(command) in (2, 66)
+    assert hint not in capsys.readouterr().err
