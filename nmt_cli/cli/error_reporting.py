@@ -3,14 +3,17 @@
 import errno
 import re
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
+from nmt_cli.cli.settings import PROJECT_FILE
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
+    NoInputError,
     TryAgainError,
     UnavailableError,
     UsageError,
@@ -54,8 +57,18 @@ def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
             f"this is a bug in nmt: {type(error).__name__}: {text}",
             "" if debug else "run the same command with --debug for a report to send us",
         )
+    if isinstance(error, NoInputError | UsageError) and (elsewhere := project_elsewhere()):
+        problem.hint = "; ".join(filter(None, (problem.hint, elsewhere)))
     console.error(problem)
     return problem.exit_code
+
+
+def project_elsewhere() -> str:
+    """A hint if the project file is not in this folder, but in the one above; else ""."""
+    above = Path("..") / PROJECT_FILE
+    if PROJECT_FILE.exists() or not above.is_file():
+        return ""
+    return f"this folder has no {PROJECT_FILE}, but there is `{above}`"
 
 
 def as_user_error(error: BaseException) -> NmtError | None:
