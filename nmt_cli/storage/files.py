@@ -292,7 +292,7 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
     """Lock `directory` against other processes; raises TryAgainError naming the holder.
 
     hint: what to do in that case. The lock is the kernel's (flock), so it is released when the
-    process ends, in whatever way.
+    process ends, in whatever way. The lock file names the holder only while the lock is held.
     """
     path = directory / LOCK
     try:
@@ -314,7 +314,10 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
         file.flush()
-        yield
+        try:
+            yield
+        finally:
+            file.truncate(0)
 
 
 def lock_holder(directory: Path) -> str:

@@ -280,6 +280,16 @@ def test_last_lines_describe_the_published_model(
     assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
 
 
+def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:
+    note = "saved at step 164; run the same command to resume"
+    published = Published(99, "current", (99,), None, 7.5)
+    assert shown(replace(REPORT, note=note, published=published))[2:] == [
+        note,
+        "best validation at step 99: perplexity 7.50",
+        "model: the weights of step 99, which `nmt translate` uses",
+    ]
+
+
 def test_report_json_without_steps_has_no_loss() -> None:
     record = replace(REPORT, tokens=0, loss=0.0, nll=0.0, learning_rate=0.0).as_json()
     gone = {"loss", "nll", "learning_rate", "gradient_norm", "tokens_per_second"}

@@ -234,6 +234,12 @@ class TestDirectoryLock:
         with files.locked(tmp_path):
             pass
 
+    def test_lock_file_does_not_keep_the_name_of_the_machine(self, tmp_path: Path) -> None:
+        with contextlib.suppress(KeyError), files.locked(tmp_path):
+            assert os.uname().nodename in (tmp_path / files.LOCK).read_text()
+            raise KeyError
+        assert (tmp_path / files.LOCK).read_text() == ""
+
     def test_locked_refuses_missing_directory(self, tmp_path: Path) -> None:
         with pytest.raises(CannotCreateError), files.locked(tmp_path / "none"):
             pass

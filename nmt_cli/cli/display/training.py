@@ -331,18 +331,15 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
 
 def closing(report: "Report", note: str) -> list[str]:
     """The lines of a note; the last note of a run also describes the published model."""
+    ended = f"{note}, {duration(report.elapsed_seconds)}"
     if report.published is None:
         # Only a run without validation or model publishes nothing.
-        return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
-    return [
-        f"{note}, {duration(report.elapsed_seconds)}",
-        *best_line(report.published),
-        f"model: {published_weights(report.published)}",
-    ]
-
-
-def _ends(note: str) -> bool:
-    return note.startswith("finished")
+        return [ended if note.startswith("finished") else note]
+    weights = published_weights(report.published)
+    if note.startswith(("saved", "stopped")):
+        weights += ", which `nmt translate` uses"
+        ended = note
+    return [ended, *best_line(report.published), f"model: {weights}"]
 
 
 def scores(bleu: float | None, perplexity: float) -> str:

@@ -284,6 +284,16 @@ def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
     assert reports[-1].note == f"saved at step {step}; run the same command to resume"
     assert Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()[-1].step == step
     assert "saved at" not in (tmp_path / "m" / "log.jsonl").read_text()
+    # The model directory holds the weights of an earlier step.
+    [validated] = [report for report in reports if report.validation]
+    assert reports[-1].published.step == validated.step < step
+    assert reports[-1].published.bleu == validated.validation.bleu
+
+
+def test_a_run_stopped_before_its_validation_says_that_there_are_no_weights(setting, tmp_path):
+    last = run(setting, tmp_path / "m", stop_after=2)[-1]
+    assert last.note.endswith("`nmt translate` has no weights to use before the first validation")
+    assert last.published is None
 
 
 def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path):
