@@ -116,8 +116,8 @@ def _usage_error(error: ClickException) -> UsageError:
         hint = f"{_choices_and_example(context.command, about)}{hint}"
     # Lists of choices are broken into lines.
     message = " ".join(error.format_message().split()).rstrip(".").replace("'", "`")
-    message = message.replace("is not a valid float", "is not a number")
-    message = message.replace("is not a valid int", "is not a whole number")
+    message = re.sub("is not a valid float( range)?", "is not a number", message)
+    message = re.sub("is not a valid int(eger)?( range)?", "is not a whole number", message)
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
