@@ -103,6 +103,9 @@ def _usage_error(error: ClickException) -> UsageError:
             name for parameter in context.command.get_params(context) for name in parameter.opts
         ]
         meant = meant_option(unknown, [name for name in known if name.startswith("--")])
+        if unknown.swapcase() in known:
+            # `-v` for `-V`.
+            meant = unknown.swapcase()
         hint = f"did you mean `{meant}`?" if meant else hint
         hint = ADVICE.get((context.info_name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)

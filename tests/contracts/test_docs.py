@@ -38,6 +38,12 @@ def test_top_level_help_fits_a_small_terminal() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_commands_that_draw_say_which_files_they_replace() -> None:
+    helps = {path: command.get_help(context) for path, command, context in docs.walk_commands()}
+    for path in ("nmt runs", "nmt plot", "nmt attention", "nmt bench layers"):
+        assert "is replaced without it" in " ".join(helps[path].split())
+
+
 def test_every_option_has_help() -> None:
     mute = [
         f"{path} {parameter.name}"
