@@ -25,6 +25,10 @@ CHECKPOINTS_PER_VALIDATION = 3
 # In a short run, validations must not take longer than the training itself: a model that is hardly
 # trained repeats itself up to the length limit. No run of automatic length has a smaller interval.
 FEWEST_STEPS_BETWEEN_VALIDATIONS = 30
+# The warm-up of few steps: 4 to 12 % of the steps are those of the presets that have a number of
+# steps. The shortest run of `small` has four times its warm-up.
+WARMUP_SHARE = 0.1
+FEWEST_STEPS_PER_WARMUP = 4
 
 
 def vocabulary_size(words: int) -> int:
@@ -51,6 +55,18 @@ def training_steps(tokens: int) -> int:
 
 def _rounded(number: float, multiple: int) -> int:
     return max(1, round(number / multiple)) * multiple
+
+
+def shorter_warmup(steps: int, warmup: int) -> int:
+    """The warm-up that suits a run of `steps` better than `warmup`; 0 where that is short enough.
+
+    >>> shorter_warmup(63, 100), shorter_warmup(399, 100), shorter_warmup(400, 100)
+    (6, 39, 0)
+    """
+    if steps >= FEWEST_STEPS_PER_WARMUP * warmup:
+        return 0
+    advised = max(1, int(WARMUP_SHARE * steps))
+    return advised if advised < warmup else 0
 
 
 def max_steps(train: TrainConfig) -> int:

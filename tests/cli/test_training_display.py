@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.display.training import TrainDisplay, pair_lines
+from nmt_cli.cli.display.training import TrainDisplay, pair_lines, warmup_options
 from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
@@ -27,7 +27,8 @@ OUTLINE = Outline(
     src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
-    warmup=4_000, epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
+    warmup=4_000, rate_of_warmup=0.0, epochs=97.3, max_hours=0.0, patience=0,
+    compares=False, seconds=0.0,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -71,9 +72,20 @@ def test_run_that_ends_within_its_warm_up_is_warned_of(steps: int, is_warned: bo
     warned = [line for line in shown(outline=replace(OUTLINE, steps=steps)) if "warning" in line]
     expected = (
         "warning: the learning rate rises for 4,000 steps (train.warmup_steps), and this run has "
-        "3,999: it ends before the rate has reached its peak"
+        "3,999: it ends before the rate has reached its peak; `--set train.warmup_steps=399` suits "
+        "3,999 steps"
     )
     assert warned == ([expected] if is_warned else [])
+
+
+def test_shorter_warm_up_keeps_the_peak_that_equation_3_would_raise() -> None:
+    single = replace(OUTLINE, steps=1)
+    assert "`--set train.warmup_steps=1` suits 1 step" in shown(outline=single)[2]
+    base = replace(OUTLINE, steps=63, rate_of_warmup=6.98771e-4)
+    options = "`--set train.warmup_steps=6 --set train.learning_rate=0.000699` suits 63 steps"
+    assert options in shown(outline=base)[2]
+    # There is no shorter one.
+    assert warmup_options(1, replace(OUTLINE, warmup=1)) == ""
 
 
 @pytest.mark.parametrize(
@@ -196,7 +208,7 @@ def test_validations_that_are_not_measured_are_counted() -> None:
 
 
 def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> None:
-    limited = replace(OUTLINE, max_hours=0.15)
+    limited = replace(OUTLINE, max_hours=0.15, warmup=17)
     end = EndsEarly(3, 79, 79, 70, 500.0)
     assert shown(end, STEP, outline=limited)[2:] == [
         "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000: the schedule of "
@@ -206,6 +218,25 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     (line,) = shown(replace(end, first=45, fitting=0), outline=limited)[2:]
     assert "at about step 45 to 79 of 20,000, depending on how long validations take" in line
     assert line.endswith("(only a larger --max-hours helps)")
+
+
+def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
+    limited = replace(OUTLINE, max_hours=0.08, warmup=100)
+    (line,) = shown(EndsEarly(3, 79, 79, 63, 240.0), outline=limited)[2:]
+    assert line.endswith(
+        "(`--max-steps 63 --set train.warmup_steps=6` fits into 0.08 hours, with validations; this "
+        "is a new run, with another `--out`)"
+    )
+    (line,) = shown(EndsEarly(3, 500, 500, 400, 240.0), outline=limited)[2:]
+    assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
+
+
+def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:
+    compares = replace(OUTLINE, compares=True, max_hours=2.0)
+    lines = shown(replace(STEP, unmeasured=2), outline=compares)
+    assert lines[1].endswith(", at most 2 hours plus the last validation and comparison")
+    assert lines[2].endswith(" for 20,000 steps, plus 2 validations + comparison")
+    assert shown(STEP, outline=compares)[2].endswith(" for 20,000 steps")
 
 
 def test_progress_bar_starts_at_once_and_follows_each_step() -> None:
@@ -307,6 +338,10 @@ def test_report_json_without_steps_has_no_loss() -> None:
         (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
         (Validating(130, 2, 200, 300.0, 60.0, 2), "validating 2/200, 1m 00s + 2 validations left"),
+        (
+            Validating(130, 32, 300, 300.0, 60.0, activity="comparing: last average"),
+            "130/130, comparing: last average 32/300, 1m 00s left",
+        ),
         (replace(STEP, step=122, unmeasured=1), "122/130, 1h 20m + 1 validation left, 1,234 tok"),
         (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
         (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),

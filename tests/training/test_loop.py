@@ -90,7 +90,10 @@ def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
         assert record["tokens"] == plan.tokens(*position)
         rate = learning_rate(index, config.train, config.model.d_model)
         assert record["learning_rate"] == rate
-        assert (record["eta_seconds"] > 0.0) is (index < 20)
+        validation = record.get("validation", {})
+        # At the end, the comparison of the last average is left unless that is published.
+        is_published = validation.get("best") and validation["weights"] == "mean"
+        assert (record["eta_seconds"] > 0.0) is (index < 20 or not is_published)
     seconds = [record["seconds"] for record in records]
     assert seconds[0] > 0.0
     assert seconds == sorted(seconds)

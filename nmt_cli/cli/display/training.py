@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from nmt_cli.config.automatic import shorter_warmup
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
@@ -98,8 +99,11 @@ class TrainDisplay:
             elapsed=step.seconds,
             # The first step also loads, allocates and compiles.
             left=step.seconds_left if step.fresh > 1 else None,
-            beyond=validations(step.unmeasured),
+            beyond=self._unmeasured(step),
         )
+
+    def _unmeasured(self, event: "StepDone | Validating") -> str:
+        return unmeasured(event, self._outline) if self._outline is not None else ""
 
     def _ends_early(self, end: "EndsEarly") -> None:
         if self._outline is not None:
@@ -107,7 +111,7 @@ class TrainDisplay:
             self._console.note(early_end(end, self._outline))
 
     def _validating(self, validating: "Validating") -> None:
-        text = "validating"
+        text = validating.activity
         if validating.total:
             text += f" {validating.done:,}/{validating.total:,}"
         # At the last step, there may be no estimate of the time left.
@@ -116,7 +120,7 @@ class TrainDisplay:
             activity=text,
             elapsed=validating.seconds,
             left=validating.seconds_left or None,
-            beyond=validations(validating.unmeasured),
+            beyond=self._unmeasured(validating),
         )
 
     def _estimate(self, step: "StepDone", outline: "Outline") -> None:
@@ -185,7 +189,27 @@ def long_warmup(outline: "Outline") -> str:
     return (
         f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
         f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
+        f"{_advised_warmup(outline)}"
     )
+
+
+def _advised_warmup(outline: "Outline") -> str:
+    """The options that set a warm-up for these steps, if there is a shorter one, else ""."""
+    options = warmup_options(outline.steps, outline)
+    return f"; `{options}` suits {counted(outline.steps, 'step')}" if options else ""
+
+
+def warmup_options(steps: int, outline: "Outline") -> str:
+    """The options for a warm-up that suits a run of `steps`; "" if that of this run does.
+
+    A shorter one must not raise the peak of the learning rate, as equation 3 would.
+    """
+    warmup = shorter_warmup(steps, outline.warmup)
+    if not warmup:
+        return ""
+    rate = outline.rate_of_warmup
+    same_peak = f" --set train.learning_rate={rate:.3g}" if rate else ""
+    return f"--set train.warmup_steps={warmup}{same_peak}"
 
 
 def parameters(count: int) -> str:
@@ -250,6 +274,7 @@ def limits(outline: "Outline") -> str:
     text = ""
     if outline.max_hours:
         text = f", at most {outline.max_hours:g} hours plus the last validation"
+        text += " and comparison" if outline.compares else ""
     if outline.patience:
         text += (
             f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
@@ -259,7 +284,7 @@ def limits(outline: "Outline") -> str:
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
     """How long the run takes at the speed of its first steps."""
-    plus = f", plus {validations(step.unmeasured)}" if step.unmeasured else ""
+    plus = f", plus {unmeasured(step, outline)}" if step.unmeasured else ""
     if not outline.step:
         whole = duration(step.seconds + step.seconds_left)
         return f"about {whole} for {counted(outline.steps, 'step')}{plus}"
@@ -267,9 +292,12 @@ def expected_time(step: "StepDone", outline: "Outline") -> str:
     return f"about {duration(step.seconds_left)} for the {remaining}{plus}"
 
 
-def validations(count: int) -> str:
-    """This many validations; "" for none."""
-    return counted(count, "validation") if count else ""
+def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
+    """What the time left does not include, as no validation has been measured; "" for nothing."""
+    if not event.unmeasured:
+        return ""
+    comparison = " + comparison" if outline.compares else ""
+    return f"{counted(event.unmeasured, 'validation')}{comparison}"
 
 
 def early_end(end: "EndsEarly", outline: "Outline") -> str:
@@ -284,6 +312,12 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     advice = "only a larger --max-hours helps"
     if end.fitting:
         advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
+        if options := warmup_options(end.fitting, outline):
+            # Another warm-up makes another run, unlike another number of steps.
+            advice = (
+                f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
+                "this is a new run, with another `--out`"
+            )
     return (
         f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}: "
         f"the schedule of the learning rate does not reach its end ({advice})"

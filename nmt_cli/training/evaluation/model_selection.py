@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,13 @@ from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model_dir import read_model, refresh_weights
 from nmt_cli.plurals import counted
-from nmt_cli.training.evaluation.validation import OnProgress, validate
+from nmt_cli.training.evaluation.passes import (
+    FINAL_SENTENCES,
+    VALIDATION,
+    ComparisonPasses,
+    Pass,
+)
+from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
@@ -28,8 +35,6 @@ MODEL = "the model"
 # The standard deviation of the difference in BLEU between two models, times the square root of the
 # number of sentences: 5 to 16 with checkpoints of runs on Multi30k and laws.
 BLEU_NOISE = 14.0
-# Sentences that are translated, at most, to compare the last average with the published weights.
-FINAL_SENTENCES = 2_000
 
 
 class WeightsCandidate(NamedTuple):
@@ -61,8 +66,8 @@ class ModelSelector:
         self._model = model
         self._checkpoints = checkpoints
         self._device = device
-        # Called during each validation, as by `validate`.
-        self.on_progress: OnProgress = lambda _done, _total: None
+        # Called during each pass as by `validate`, with the pass.
+        self.on_progress: Callable[[Pass, int, int], None] = lambda _pass, _done, _total: None
 
     def candidates(
         self, optimizer: Optimizer, ema: MovingAverage | None
@@ -139,18 +144,23 @@ class ModelSelector:
         if not averages or _is_published(averages[-1], state):
             return
         last, sentences = averages[-1], min(len(text[0]), FINAL_SENTENCES)
+        passes = ComparisonPasses.of(sentences, sample)
         try:
             arrays = read_model(self._out).weights
             weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-            before = self._validate(WeightsCandidate("", (), weights), poll, sentences=sentences)
-            after = self._validate(last, poll, sentences=sentences)
+            before = self._validate(
+                WeightsCandidate("", (), weights), poll, sentences=sentences, of=passes.published
+            )
+            after = self._validate(last, poll, sentences=sentences, of=passes.last)
             assert before.bleu is not None
             assert after.bleu is not None
             if after.bleu <= before.bleu:
                 return
             # The BLEU of the usual sentences, with which a continued run compares.
             validation = replace(
-                self._validate(last, poll, after), averaged=len(last.steps), weights=last.kind
+                self._validate(last, poll, after, of=passes.usual),
+                averaged=len(last.steps),
+                weights=last.kind,
             )
         finally:
             copy_weights(self._model, own.weights)
@@ -179,12 +189,16 @@ class ModelSelector:
         poll: Callable[[], bool],
         losses: Validation | None = None,
         sentences: int | None = None,
+        of: Pass = VALIDATION,
     ) -> Validation:
-        """The losses of a candidate; with known `losses`, or a number of `sentences`, its BLEU."""
+        """The losses of a candidate; with known `losses`, or a number of `sentences`, its BLEU.
+
+        of: the pass that this is.
+        """
         copy_weights(self._model, candidate.weights)
         return validate(
             self._model, self._config, self._corpus, self._device,
-            bleu=bool(losses or sentences), stop=poll, on_progress=self.on_progress,
+            bleu=bool(losses or sentences), stop=poll, on_progress=partial(self.on_progress, of),
             losses=losses, sentences=sentences,
         )  # fmt: skip
 

@@ -21,12 +21,17 @@ def learning_rate(step: int, train: TrainConfig, d_model: int) -> float:
     >>> f"{learning_rate(4_000, TrainConfig(), 512):.4e}"
     '6.9877e-04'
     """
-    peak = train.learning_rate
-    if peak == "auto":
-        peak = (d_model * train.warmup_steps) ** -0.5
+    peak = peak_rate(train, d_model)
     if step < train.warmup_steps:
         return peak * step / train.warmup_steps
     return peak * DECAYS[train.schedule](step, train)
+
+
+def peak_rate(train: TrainConfig, d_model: int) -> float:
+    """The learning rate at the end of warm-up; if it is `auto`, that of equation 3."""
+    if isinstance(train.learning_rate, str):
+        return float((d_model * train.warmup_steps) ** -0.5)
+    return train.learning_rate
 
 
 def _inverse_sqrt(step: int, train: TrainConfig) -> float:

@@ -12,9 +12,11 @@ class Outline:
     preset_vocabulary: the size that the preset asks for, or auto; parameters: trainable numbers;
     devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
     bf16, float32 or split; compiles: whether the first step includes compiling; step: the last one
-    done; steps: the last one planned; warmup: the steps in which the learning rate rises; epochs:
+    done; steps: the last one planned; warmup: the steps in which the learning rate rises;
+    rate_of_warmup: its peak, where another warm-up would change it (equation 3), else 0; epochs:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
-    run; seconds: elapsed in earlier processes.
+    run; compares: whether the last average and the published weights may be compared at the end;
+    seconds: elapsed in earlier processes.
     """
 
     src: str
@@ -32,9 +34,11 @@ class Outline:
     step: int
     steps: int
     warmup: int
+    rate_of_warmup: float
     epochs: float
     max_hours: float
     patience: int
+    compares: bool
     seconds: float
 
 
@@ -91,11 +95,12 @@ class EndsEarly:
 
 @dataclass(frozen=True)
 class Validating:
-    """A validation is in progress; sent about once a second.
+    """A pass over the validation pairs is in progress; sent about once a second.
 
     done, total: sentences translated, of those to be translated; 0 while the loss is measured.
     seconds: elapsed in all processes of the run; seconds_left: to the expected end, None as long as
-    it is not known; unmeasured: as for StepDone, with this validation.
+    it is not known; unmeasured: as for StepDone, with this validation; activity: what the pass
+    does.
     """
 
     step: int
@@ -104,6 +109,7 @@ class Validating:
     seconds: float
     seconds_left: float | None
     unmeasured: int = 0
+    activity: str = "validating"
 
 
 @dataclass(frozen=True)

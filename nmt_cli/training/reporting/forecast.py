@@ -6,6 +6,7 @@ from dataclasses import replace
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.training.evaluation.passes import comparison_share
 from nmt_cli.training.reporting.events import EndsEarly
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER, Pace, validations_left
 
@@ -29,6 +30,8 @@ class Forecast:
         self._pace = pace
         self._every = Intervals.of(config.train).validate
         self._is_reported = False
+        # The time of the comparison at the end, in validations.
+        self._comparison = comparison_share(config, corpus)
 
     def seconds_allowed(self, elapsed: float) -> float:
         """Seconds until the time limit; infinite without one, negative after it."""
@@ -36,18 +39,39 @@ class Forecast:
         return hours * 3_600 - elapsed if hours else math.inf
 
     def seconds_left(self, step: int, elapsed: float) -> float:
-        """Seconds to the end after `step`; validations count once one has been measured."""
+        """Seconds to the end after `step`; validations count once one has been measured.
+
+        So does the comparison at the end, which takes as long as several validations.
+        """
         allowed = self.seconds_allowed(elapsed)
-        return self._pace.seconds_left(step, self._last, self._every, seconds_allowed=allowed)
+        left = self._pace.seconds_left(step, self._last, self._every, seconds_allowed=allowed)
+        return left + self._comparison * self._pace.validation_seconds
 
     def seconds_left_validating(
         self, step: int, elapsed: float, spent: float, expected: float
     ) -> float | None:
         """Seconds to the end in a validation; the arguments are those of the pace."""
-        return self._pace.seconds_left_validating(
+        left = self._pace.seconds_left_validating(
             step, self._last, self._every, spent,
             seconds_allowed=self.seconds_allowed(elapsed), expected=expected,
         )  # fmt: skip
+        if left is None:
+            return None
+        return left + self._comparison * (expected or self._pace.validation_seconds)
+
+    def seconds_left_comparing(self, spent: float, expected: float) -> float | None:
+        """Seconds to the end in the comparison, after `spent` seconds of it.
+
+        expected: seconds of all of it according to its progress, 0 if that says nothing yet. None
+        if the time left is not known.
+        """
+        whole = expected or self._comparison * self._pace.validation_seconds
+        return max(0.0, whole - spent) if whole else None
+
+    def average_published(self, step: int) -> None:
+        """The average of `step` is published: if it is the last one, nothing is compared."""
+        if step >= self._last:
+            self._comparison = 0.0
 
     def unmeasured(self, step: int, elapsed: float, *, validating: bool = False) -> int:
         """The validations that `seconds_left` does not include, as none has been measured.

@@ -7,10 +7,12 @@ import math
 import time
 
 from nmt_cli.config.automatic import max_steps
-from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.machine import outside_heap
 from nmt_cli.model.precision import precision_name
+from nmt_cli.training.evaluation.passes import Pass, compared_sentences
+from nmt_cli.training.optimizers.factory import peak_rate
 from nmt_cli.training.reporting.cost import add_cost, devices
 from nmt_cli.training.reporting.events import FirstStep, Listener, Outline, StepDone, Validating
 from nmt_cli.training.reporting.first_step import FirstStepEstimate
@@ -58,16 +60,34 @@ def outline(run: Run) -> Outline:
         step=state.step,
         steps=steps,
         warmup=config.train.warmup_steps,
+        rate_of_warmup=rate_of_warmup(config),
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience,
+        compares=compared_sentences(config, run.corpus) > 0,
         seconds=state.elapsed,
     )
 
 
 def preset_vocabulary(preset: str) -> int | str:
     """The vocabulary size that a preset asks for: a number, or auto."""
-    return resolve([SettingsLayer("preset", {"train.preset": preset})]).config.data.vocab_size
+    return _preset_settings(preset).data.vocab_size
+
+
+def rate_of_warmup(config: Config) -> float:
+    """The peak of the learning rate if another warm-up would change it (equation 3), else 0.
+
+    In fine-tuning, it is a share of that of the preset.
+    """
+    train = config.train
+    of_preset = _preset_settings(train.preset).train.learning_rate if train.init_from else 0.0
+    if "auto" in (train.learning_rate, of_preset):
+        return peak_rate(train, config.model.d_model)
+    return 0.0
+
+
+def _preset_settings(preset: str) -> Config:
+    return resolve([SettingsLayer("preset", {"train.preset": preset})]).config
 
 
 class _ExpectedValidation:
@@ -147,8 +167,8 @@ class Monitor:
     def _update_elapsed(self) -> None:
         self._run.state.set_elapsed(self._before + time.monotonic() - self._began)
 
-    def _on_validation_progress(self, done: int, total: int) -> None:
-        """A validation has translated this many sentences; sends an event about once a second."""
+    def _on_validation_progress(self, of: Pass, done: int, total: int) -> None:
+        """A pass has translated this many sentences; sends an event about once a second."""
         now = time.monotonic()
         if now - self._validation_sent < SECONDS_BETWEEN_VALIDATION_EVENTS:
             return
@@ -158,11 +178,17 @@ class Monitor:
         run = self._run
         spent = now - self._validation_began
         elapsed = self._before + now - self._began
-        step, expected = run.state.step, self._expected_validation.update(done, total, spent)
-        left = self._forecast.seconds_left_validating(step, elapsed, spent, expected)
-        # With the progress of this one, the time of all is known.
-        unmeasured = 0 if expected else self._forecast.unmeasured(step, elapsed, validating=True)
-        self._listener(Validating(step, done, total, elapsed, left, unmeasured))
+        step, unmeasured = run.state.step, 0
+        whole = of.whole or total
+        expected = self._expected_validation.update(of.before + done, whole, spent)
+        if of.whole:
+            left = self._forecast.seconds_left_comparing(spent, expected)
+        else:
+            left = self._forecast.seconds_left_validating(step, elapsed, spent, expected)
+            # With the progress of this one, the time of all is known.
+            if not expected:
+                unmeasured = self._forecast.unmeasured(step, elapsed, validating=True)
+        self._listener(Validating(step, done, total, elapsed, left, unmeasured, of.activity))
 
     def end_validation(self, seconds: float, validation: Validation | None) -> None:
         """A validation took this many seconds; None: it was abandoned.
@@ -176,6 +202,9 @@ class Monitor:
         self._expected_validation = _ExpectedValidation()
         if validation is not None:
             self._pace.add_validation(seconds)
+            average = "ema" if self._run.config.train.ema else "mean"
+            if validation.best and validation.weights == average:
+                self._forecast.average_published(self._run.state.step)
 
     @property
     def seconds_left(self) -> float:

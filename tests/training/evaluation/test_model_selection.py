@@ -6,8 +6,14 @@ from types import SimpleNamespace
 import pytest
 from torch import nn
 
-from nmt_cli.config.schema import Config
+from nmt_cli.config.schema import Config, with_values
 from nmt_cli.training.evaluation.model_selection import ModelSelector, WeightsCandidate
+from nmt_cli.training.evaluation.passes import (
+    VALIDATION,
+    Pass,
+    compared_sentences,
+    comparison_share,
+)
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.state import TrainState
 
@@ -92,12 +98,14 @@ class Comparisons(ModelSelector):
             {"step": 225, "weights": "mean", "steps": [200, 225], "bleu": 19.0}, 19.0
         )
         self.published: list[tuple[str, float | None, str]] = []
+        self.passes: list[Pass] = []
 
     def candidates(self, *_):
         yield WeightsCandidate("current", (), {})
         yield WeightsCandidate("mean", (500, 525), {})
 
-    def _validate(self, candidate, poll, losses=None, sentences=None):
+    def _validate(self, candidate, poll, losses=None, sentences=None, of=VALIDATION):
+        self.passes.append(of)
         return replace(FOUND, bleu=self.bleu[candidate.kind, sentences or 200])
 
     def publish(self, state, chosen, validation=None, comparison=""):
@@ -132,6 +140,38 @@ def test_last_average_is_compared_only_where_that_can_tell_more() -> None:
     assert selector.compare() == [], "it is published"
     selector.state.published = {"bleu": None}
     assert selector.compare() == [], "nothing was translated in validation"
+
+
+@pytest.mark.usefixtures("published_model")
+def test_each_pass_of_the_comparison_says_what_it_is_and_how_many_sentences_are_done() -> None:
+    selector = Comparisons(BLEU_OF_BOTH)
+    selector.compare()
+    assert selector.passes == [
+        Pass("comparing: published weights", 0, 2_528),
+        Pass("comparing: last average", 1_014, 2_528),
+        Pass("validating the last average", 2_028, 2_528),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "pairs", "sentences"),
+    [
+        ({}, 1_014, 1_014),
+        ({}, 9_000, 2_000),
+        ({}, 200, 0),
+        ({"train.validation_sentences": 0}, 1_014, 0),
+        # There is no average.
+        ({"train.keep_last": 1}, 1_014, 0),
+        ({"train.checkpoint_every": 60_000}, 1_014, 0),
+        ({"train.keep_last": 1, "train.ema": 0.99}, 1_014, 1_014),
+    ],
+)
+def test_which_runs_end_with_a_comparison(settings, pairs, sentences) -> None:
+    config = with_values(Config(), {"train.validation_sentences": 200, **settings})
+    corpus = SimpleNamespace(valid_text=(["a"] * pairs, ["b"] * pairs))
+    assert compared_sentences(config, corpus) == sentences
+    assert comparison_share(config, corpus) == (2 * sentences / 200 + 1 if sentences else 0)
+    assert not compared_sentences(config, SimpleNamespace(valid_text=None))
 
 
 @pytest.mark.usefixtures("published_model")

@@ -23,7 +23,14 @@ def steady_pace(steps: int = 3, validation: float = 0.0) -> Pace:
     return pace
 
 
-def forecast(pace: Pace, steps: int, *, hours: float = SIX_MINUTES, validated: bool = True):
+def forecast(
+    pace: Pace,
+    steps: int,
+    *,
+    hours: float = SIX_MINUTES,
+    validated: bool = True,
+    pairs: int = 0,
+):
     values = {
         "train.max_steps": steps, "train.max_hours": hours, "train.checkpoint_every": "auto",
         "train.validation_sentences": 10, "search.beam": 1,
@@ -31,7 +38,7 @@ def forecast(pace: Pace, steps: int, *, hours: float = SIX_MINUTES, validated: b
     valid = SimpleNamespace(src_lengths=np.full(50, 10)) if validated else None
     return Forecast(
         with_values(Config(), values),
-        SimpleNamespace(valid=valid),
+        SimpleNamespace(valid=valid, valid_text=([""] * pairs, []) if pairs else None),
         steps,
         pace,  # type: ignore[arg-type]
     )
@@ -66,6 +73,25 @@ def test_the_time_left_respects_the_limit_and_shrinks_during_a_validation():
     # The limit is over: only the rest of this validation is left.
     assert ahead.seconds_left_validating(100, 365.0, 20.0, 0.0) == 40.0
     assert ahead.seconds_left_validating(100, 365.0, 20.0, 30.0) == 10.0
+
+
+def test_the_comparison_at_the_end_counts_like_validations():
+    """Both weights translate 15 sentences, and 10 more follow: the time of 4 validations."""
+    unknown = forecast(steady_pace(), 100, hours=0.0, pairs=15)
+    assert unknown.seconds_left(10, 0.0) == 180.0
+    assert unknown.seconds_left_comparing(3.0, 0.0) is None
+    assert unknown.seconds_left_comparing(3.0, 20.0) == 17.0
+    ahead = forecast(steady_pace(validation=60.0), 100, hours=0.0, pairs=15)
+    # Steps 30, 60, 90 and 100 are validated.
+    assert ahead.seconds_left(10, 0.0) == 180.0 + 4 * 60.0 + 4 * 60.0
+    assert ahead.seconds_left_validating(100, 0.0, 20.0, 0.0) == 40.0 + 4 * 60.0
+    assert ahead.seconds_left_validating(100, 0.0, 20.0, 30.0) == 10.0 + 4 * 30.0
+    assert ahead.seconds_left_comparing(40.0, 0.0) == 200.0
+    assert ahead.seconds_left_comparing(250.0, 0.0) == 0.0
+    ahead.average_published(90)
+    assert ahead.seconds_left(100, 0.0) == 60.0 + 4 * 60.0
+    ahead.average_published(100)
+    assert ahead.seconds_left(100, 0.0) == 60.0
 
 
 def test_the_first_validation_is_expected_from_its_own_progress():

@@ -10,9 +10,10 @@ import pytest
 import torch
 from corpora import reversal_corpus
 
-from nmt_cli.config.schema import with_values
+from nmt_cli.config.schema import Config, with_values
 from nmt_cli.errors import DivergedError
 from nmt_cli.model_dir import load_model
+from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
@@ -278,6 +279,27 @@ def test_the_outline_of_a_resumed_run_counts_all_epochs(setting, tmp_path):
     assert told[0].seconds > 0
 
 
+@pytest.mark.parametrize(
+    ("settings", "rate"),
+    [
+        ({}, 6.99e-4),
+        ({"train.learning_rate": 1e-3}, 0.0),
+        # The rate of fine-tuning is a share of that of the preset.
+        ({"train.learning_rate": 1e-3, "train.init_from": "general"}, 1e-3),
+        (
+            {
+                "train.learning_rate": 1e-3,
+                "train.init_from": "general",
+                "train.preset": "small",
+            },
+            0.0,
+        ),
+    ],
+)
+def test_the_outline_says_which_peak_another_warm_up_would_change(settings, rate):
+    assert monitor.rate_of_warmup(with_values(Config(), settings)) == pytest.approx(rate, rel=1e-3)
+
+
 def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
     reports = run(setting, tmp_path / "m", stop_after=6)
     step = reports[-1].step
@@ -390,6 +412,28 @@ def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch)
     assert len(translated) > 2
     seconds = [event.seconds for event in found]
     assert seconds == sorted(seconds)
+
+
+def test_the_passes_of_the_comparison_are_named_and_count_as_time_left(
+    setting, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(monitor, "SECONDS_BETWEEN_VALIDATION_EVENTS", 0.0)
+    told: list[object] = []
+    # The weights of step 4 are published, and compared at the end with the average.
+    monkeypatch.setattr(ModelSelector, "_is_better", lambda *args: args[2].step <= 4)
+    run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
+    assert told[0].compares
+    found = [event for event in told if isinstance(event, Validating)]
+    compared = [event for event in found if event.activity != "validating"]
+    assert found[-len(compared) :] == compared
+    names = list(dict.fromkeys(event.activity for event in compared))
+    assert names[:2] == ["comparing: published weights", "comparing: last average"]
+    assert all(event.seconds_left is not None for event in compared)
+    assert {event.total for event in compared if event.activity in names[:2]} == {0, 20}
+    # When the last validation is done, the comparison is left.
+    last = [event for event in found if event.activity == "validating" and event.total][-1]
+    assert last.done == last.total
+    assert last.seconds_left > 0
 
 
 def test_a_validation_sends_few_events(setting, tmp_path: Path) -> None:
