@@ -17,7 +17,7 @@ def emulated_tiles(folder: Path) -> Iterator[None]:
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "FLAGS", (*library.FLAGS, "-DNMT_EMULATE_TILES"))
+        patch.setattr(library, "FLAGS", (*library.FLAGS, "-DNMT_EMULATE_TILES=4"))
         patch.setenv("XDG_CACHE_HOME", str(folder))
         patch.delenv(VARIABLE, raising=False)
         yield
