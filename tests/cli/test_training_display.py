@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.display.training import TrainDisplay, pair_lines, warmup_options
+from nmt_cli.cli.display.training import TrainDisplay, pair_lines
+from nmt_cli.cli.display.training_outline import warmup_options
 from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
