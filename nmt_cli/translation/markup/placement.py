@@ -294,9 +294,9 @@ def _joined(
     end = 0
     for index, elements in enumerate(gaps):
         begin = tokens[index].begin if index < len(tokens) else len(target)
-        is_edge = index in (0, len(gaps) - 1)
+        edges = (index == 0, index == len(gaps) - 1)
         next_is_word = index < len(tokens) and tokens[index].is_word
-        pieces += _gap(target[end:begin], elements, is_edge, next_is_word)
+        pieces += _gap(target[end:begin], elements, edges, next_is_word)
         if index < len(tokens):
             end = tokens[index].end
             pieces += texts.get(begin, (Text(target[begin:end]),))
@@ -304,9 +304,12 @@ def _joined(
 
 
 def _gap(
-    space: str, elements: Sequence[Element], is_edge: bool, next_is_word: bool
+    space: str, elements: Sequence[Element], edges: tuple[bool, bool], next_is_word: bool
 ) -> list[MarkedPiece]:
-    """The white space of a gap and its elements, each on the side of the space that it had."""
+    """The white space of a gap and its elements, each on the side of the space that it had.
+
+    edges: whether the text begins with the gap, and whether it ends with it.
+    """
     if not elements:
         return [Text(space)]
     if any(element.space == 3 for element in elements):
@@ -318,13 +321,14 @@ def _gap(
             result.append(Text(space))
         sides = (-1, 1, 2) if element.is_word else ()
         is_atom = element.kind == "atom"
-        needs_space = is_atom and not (is_edge and not index)
-        if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
+        begins = edges[0] and all(other.kind == "open" for other in elements[:index])
+        has_space = (index == best and space) or (index and result[-1] == Text(" "))
+        if is_atom and not begins and element.space in (-1, 2, *sides) and not has_space:
             result.append(Text(" "))
         result += element.pieces
         is_last = index + 1 == len(elements)
-        needs_space = is_atom and not (is_edge and is_last)
-        needs_space &= next_is_word or not is_last or not element.is_word
+        ends = edges[1] and all(other.kind == "close" for other in elements[index + 1 :])
+        needs_space = is_atom and not ends and (next_is_word or not is_last or not element.is_word)
         if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
             result.append(Text(" "))
     if best == len(elements):
