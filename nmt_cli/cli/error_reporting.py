@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.settings import PROJECT_FILE
@@ -77,6 +78,9 @@ def as_user_error(error: BaseException) -> NmtError | None:
         return error
     if isinstance(error, ClickException):
         return _usage_error(error)
+    if isinstance(error, OSError) and error.errno == errno.EBADF and not stdout_is_open():
+        hint = "open it, such as with `> FILE`; commands with --output can write to a file too"
+        return WriteError("stdout is closed", hint)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` checks the disk")
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
