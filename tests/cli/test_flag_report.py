@@ -55,6 +55,20 @@ def test_lines_that_are_no_reason_for_doubt_are_not_counted() -> None:
     assert shown(flagged=flagged, interactive=True, fail_on=("empty",)) == ""
 
 
+def test_lines_of_the_flag_file_that_are_not_doubtful_are_counted_apart() -> None:
+    file = io.BytesIO()
+    text = shown(flagged=[*FLAGGED, ("empty", "split")], file=file)
+    doubtful, others = 2, 4
+    assert f"{doubtful} doubtful lines: " in text
+    assert text.endswith(
+        f"--flag-file also lists {others} other lines: 2 empty, 1 failed, 1 split, 1 term_missing"
+    )
+    assert file.getvalue().count(b"\n") - 1 == doubtful + others
+    alone = shown(flagged=[("empty",)], file=io.BytesIO())
+    assert alone == "--flag-file also lists 1 other line: 1 empty"
+    assert "also" not in shown(flagged=[("copied",), ()], file=io.BytesIO())
+
+
 def test_lines_without_translation_or_term_are_warned_of() -> None:
     text = shown(flagged=[("failed",), ("term_missing",), ("term_missing",)], interactive=True)
     assert text == (

@@ -1,7 +1,7 @@
 """Shows the flags of a run of `nmt translate`: counts, a file of the lines, an exit code."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from nmt_cli.errors import QualityGateError, UsageError, did_you_mean
@@ -12,7 +12,8 @@ from nmt_cli.translation.quality.flags import FLAGS
 if TYPE_CHECKING:
     from nmt_cli.translation.result import Translation
 
-# These are no reason to doubt a translation, or have a warning of their own.
+# These are no reason to doubt a translation, or have a warning of their own. --flag-file lists the
+# lines that have no other flag, too.
 NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing"})
 COLUMNS = ("line", "flags", "source", "translation")
 
@@ -42,6 +43,9 @@ class FlagReport:
         self._file = file
         self._counts: Counter[str] = Counter()
         self._doubtful = self._failing = 0
+        # The flags of the lines that are not doubtful, and the number of these lines.
+        self._other_flags: Counter[str] = Counter()
+        self._others = 0
         self._first_failing = ""
         if file is not None:
             file.write(("\t".join(COLUMNS) + "\n").encode())
@@ -50,7 +54,11 @@ class FlagReport:
         """Count the flags of a line; index: from 0; place: where it stands in a document."""
         flags = translation.flags
         self._counts.update(flags)
-        self._doubtful += not NOT_COUNTED.issuperset(flags)
+        if not NOT_COUNTED.issuperset(flags):
+            self._doubtful += 1
+        elif flags:
+            self._others += 1
+            self._other_flags.update(flags)
         failing = [flag for flag in flags if flag in self._fail_on]
         if failing:
             self._failing += 1
@@ -80,14 +88,14 @@ class FlagReport:
             )
         is_asked = bool(self._fail_on) or self._file is not None
         if self._doubtful and (is_asked or self._console.interactive):
-            counts = [
-                f"{self._counts[flag]:,} {flag}"
-                for flag in FLAGS
-                if self._counts[flag] and flag not in NOT_COUNTED
-            ]
+            counts = _listed(self._counts, [flag for flag in FLAGS if flag not in NOT_COUNTED])
             self._console.note(
-                f"{counted(self._doubtful, 'doubtful line')}: {', '.join(counts)} "
-                "(--flag-file lists them)"
+                f"{counted(self._doubtful, 'doubtful line')}: {counts} (--flag-file lists them)"
+            )
+        if self._file is not None and self._others:
+            self._console.note(
+                f"--flag-file also lists {counted(self._others, 'other line')}: "
+                f"{_listed(self._other_flags, FLAGS)}"
             )
         if left_out and is_asked:
             self._console.note(
@@ -103,6 +111,11 @@ class FlagReport:
                 f"{self._first_failing}",
                 "--flag-file FILE lists them",
             )
+
+
+def _listed(counts: Counter[str], flags: Iterable[str]) -> str:
+    """The number of lines with each of these flags that occur."""
+    return ", ".join(f"{counts[flag]:,} {flag}" for flag in flags if counts[flag])
 
 
 def _cell(text: str) -> str:
