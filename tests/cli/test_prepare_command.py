@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -221,6 +222,26 @@ def test_a_random_validation_split_is_reported_as_such(folder, capsys):
         said = " ".join(capsys.readouterr().err.split())
         note = "scores on them are higher than those on new text"
         assert (note in said) is (options[0] == "--valid-split")
+
+
+def test_hints_repeat_the_arguments_of_the_command(folder, capsys, monkeypatch):
+    """Without them, the command of the hint would end: no training files are given."""
+    # Some pairs are copied, which is suspicious.
+    lines = (folder / "train.de").read_text("utf-8").splitlines()
+    lines[:30] = (folder / "train.en").read_text("utf-8").splitlines()[:30]
+    (folder / "train.de").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    arguments = ["prepare", *TRAIN, *SMALL, "--no-clean", "--dropped", "a.tsv"]
+    monkeypatch.setattr("sys.argv", ["nmt", *arguments])
+    assert main(arguments) == 0
+    typed = "nmt prepare --train train.en train.de --vocab-size 60 --workers 1"
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"to set training pairs apart: {typed} --force --valid-split " in said
+    arguments = ["prepare", *TRAIN, *SMALL, "--force"]
+    monkeypatch.setattr("sys.argv", ["nmt", *arguments])
+    assert main(arguments) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"`{typed} --clean --force --dropped FILE`" in said
+    assert main([*shlex.split(typed)[1:], "--clean", "--force", "--dropped", "FILE"]) == 0
 
 
 def test_another_encoding_late_in_a_file_is_refused(folder, capsys, monkeypatch):

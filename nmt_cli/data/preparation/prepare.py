@@ -46,8 +46,8 @@ from nmt_cli.storage.files import require_file, sha256_of, write_text
 from nmt_cli.storage.manifest import new_directory, require_apart
 
 OLDER_VERSION_NOTE = (
-    "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
-    "prepares it again"
+    "this corpus was prepared by an older version, which cleaned less; the same command "
+    "with --force prepares it again"
 )
 
 
