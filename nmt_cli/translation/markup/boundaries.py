@@ -9,6 +9,7 @@ from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.translation.markup.tokens import Token, tokens_of
 
 APOSTROPHES = "'’"
+HYPHENS = "-‐‑"
 # Signs that join letters: `don't`, `U.S.`, `col·lecció`, `צה״ל`, the soft hyphen, and the joiners
 # of Persian and of scripts of India. They are those of Unicode's word boundaries (UAX #29), without
 # the colon.
@@ -81,6 +82,35 @@ def _is_letter(text: str) -> bool:
 def _is_combining(character: str) -> bool:
     """Whether it is an accent or a vowel sign, which is written with the letter before it."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
+
+
+def compound_of(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
+    """The tokens, from and to, that hyphens and apostrophes join with the one at `index`.
+
+    >>> text = "tandis qu'elle est au-dessus -"
+    >>> tokens = TargetWords("fr").tokens(text)
+    >>> [compound_of(text, tokens, index) for index in (0, 1, 2, 4, 7)]
+    [(0, 1), (1, 3), (1, 3), (4, 7), (7, 8)]
+    """
+    first, last = index, index + 1
+    while first and _is_within_compound(text, tokens[first - 1].end, tokens[first].begin):
+        first -= 1
+    while last < len(tokens) and _is_within_compound(
+        text, tokens[last - 1].end, tokens[last].begin
+    ):
+        last += 1
+    return first, last
+
+
+def _is_within_compound(text: str, end: int, begin: int) -> bool:
+    """Whether the gap between two tokens is beside a sign that joins the words around it."""
+    if end != begin:
+        return False
+    signs = HYPHENS + APOSTROPHES
+    if text[end - 1] in signs:
+        return _is_letter(text[end - 2 : end - 1]) and _is_letter(text[begin : begin + 1])
+    joins = text[begin] in signs and _is_letter(text[begin + 1 : begin + 2])
+    return joins and _is_letter(text[end - 1])
 
 
 def tokens_with(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:

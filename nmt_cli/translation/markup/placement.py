@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.translation.markup.boundaries import APOSTROPHES, HYPHENS, compound_of
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
 from nmt_cli.translation.markup.stand_ins import Copied
 from nmt_cli.translation.markup.tokens import Matrix, Token
@@ -83,7 +84,7 @@ class Placer:
 
     def replaced(self, lost: Sequence[Atom], kept: Sequence[Copied]) -> dict[int, Copied]:
         """The words that stand for lost stand-ins, by the place of these: each is the other one's
-        best word.
+        best word, and no part of a larger one.
         """
         taken = {copy.begin for copy in kept}
         result = {}
@@ -94,13 +95,35 @@ class Placer:
             if best < 0 or self._of_tgt[best] != column:
                 continue
             begin, end, is_word = self._aligned.tgt[best]
-            if is_word and begin not in taken:
+            [piece] = atom.pieces
+            assert isinstance(piece, Placeholder)
+            if is_word and begin not in taken and not self._splits_word(atom, piece, best):
                 taken.add(begin)
-                [piece] = atom.pieces
-                assert isinstance(piece, Placeholder)
                 ending = _POSSESSIVE.search(self._aligned.target[begin:end])
                 result[atom.at] = Copied(begin, end, piece.raw, ending[0] if ending else "")
         return result
+
+    def _splits_word(self, atom: Atom, piece: Placeholder, word: int) -> bool:
+        """Whether only a part of a word with hyphens or apostrophes would be replaced: `au-dessus`.
+
+        After an apostrophe a name may stand, but no number: `d'Anna`.
+        """
+        target, tgt = self._aligned.target, self._aligned.tgt
+        first, last = compound_of(target, tgt, word)
+        if last - first == 1 or self._is_joined(atom):
+            return False
+        is_number = piece.raw.lstrip("+-−")[:1].isdigit()
+        follows_apostrophe = word == last - 1 and target[tgt[word].begin - 1] in APOSTROPHES
+        return is_number or not follows_apostrophe
+
+    def _is_joined(self, atom: Atom) -> bool:
+        """Whether a hyphen or apostrophe joins it to a word of the source, as in `5-year-old`."""
+        source, src = self._aligned.source, self._aligned.src
+        end = next((token.end for token in src if token.begin == atom.at), atom.at)
+        if atom.at not in self._lost:
+            end = atom.at
+        signs = tuple(HYPHENS + APOSTROPHES)
+        return source[: atom.at].endswith(signs) or source[end:].startswith(signs)
 
     def _emit(self, nodes: Sequence[Node], low: int, high: int) -> None:
         """Put the nodes into the gaps around and between the target tokens `low` to `high`."""
@@ -109,7 +132,7 @@ class Placer:
         atoms: dict[int, list[Atom]] = {}
         for node in nodes:
             if isinstance(node, Atom) and id(node) not in moved:
-                gap = min(max(self._gap_of(node), low), high)
+                gap = min(max(self._between_words(node, self._gap_of(node)), low), high)
                 atoms.setdefault(_outside(gap, node, placed), []).append(node)
         gap = low
         for each in [*placed, None]:
@@ -223,6 +246,17 @@ class Placer:
         return not source.isalnum() and any(
             source in marks and target in marks for marks in (_ENDS, _QUOTES, source)
         )
+
+    def _between_words(self, atom: Atom, gap: int) -> int:
+        """The gap, for a placeholder the nearer end of a word with hyphens that it is within."""
+        tgt = self._aligned.tgt
+        is_tag = all(isinstance(piece, Tag) for piece in atom.pieces)
+        if is_tag or not 0 < gap < len(tgt) or self._is_joined(atom):
+            return gap
+        first, last = compound_of(self._aligned.target, tgt, gap)
+        if first == gap:
+            return gap
+        return first if gap - first < last - gap else last
 
     def _gap_of(self, atom: Atom) -> int:
         """The gap between target tokens for what stands between source tokens."""

@@ -9,7 +9,7 @@ from byte_models import byte_subwords
 from marked_lines import html_sentence, random_string
 
 from nmt_cli.data.markup.inline import parse_line
-from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, raw_text
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
@@ -293,6 +293,44 @@ def test_placeholder_that_is_lost_does_not_stand_in_a_contraction() -> None:
     links = [("Ich", "I"), ("weiß", "don"), ("hier", "know")]
     result = project("Ich weiß {x} hier.", "I don't know.", links, ["Anna"], language="en")
     assert raw_text(result.pieces) == "I don't {x} know."
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "links", "expected"),
+    [
+        (
+            "Until {x} while she", "Jusqu tandis qu'elle",
+            [("Until", "Jusqu"), ("Anna", "qu"), ("she", "elle"), ("while", "tandis")],
+            "Jusqu {x} tandis qu'elle",
+        ),
+        ("The {x} above", "Le au-dessus", [("The", "Le"), ("Anna", "au"), ("above", "dessus")],
+         "Le {x} au-dessus"),
+        ("The {x} above", "Le au-dessus", [("The", "Le"), ("above", "au"), ("Anna", "dessus")],
+         "Le {x} au-dessus"),
+        # It would stand within the word.
+        ("Above {x} it", "au-dessus", [("Above", "au"), ("it", "dessus")], "{x} au-dessus"),
+        # It is a part of a word in the source, too, or a word after an apostrophe.
+        ("A {x}-street", "Une Anne-rue", [("A", "Une"), ("Anna", "Anne"), ("street", "rue")],
+         "Une {x}-rue"),
+        ("dog of {x}", "chien d'Anne", [("dog", "chien"), ("of", "d"), ("Anna", "Anne")],
+         "chien d'{x}"),
+    ],
+)  # fmt: skip
+def test_placeholder_that_is_lost_replaces_no_part_of_a_word(
+    line: str, target: str, links: list[tuple[str, str]], expected: str
+) -> None:
+    result = project(line, target, links, ["Anna"], language="fr")
+    assert raw_text(result.pieces) == expected
+
+
+def test_number_that_is_lost_replaces_no_word_after_an_apostrophe() -> None:
+    source: MarkedText = (Text("dog of "), Placeholder("7022"))
+    carrier = carry(source, ["7022"])
+    links = [("dog", "chien"), ("of", "d"), ("7022", "elle")]
+    [result] = aligned_by(links, "fr").project([job(source, carrier, ["chien d'elle"])])
+    assert raw_text(result.pieces) == "chien d'elle 7022"
+    [result] = aligned_by(links, "fr").project([job(source, carrier, ["chien elle"])])
+    assert raw_text(result.pieces) == "chien 7022"
 
 
 def test_placeholder_in_the_place_of_a_word_keeps_its_possessive_ending() -> None:
