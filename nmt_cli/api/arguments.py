@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nmt_cli.config.project import project_layer
-from nmt_cli.config.schema import ResolvedConfig, SettingsLayer, resolve
+from nmt_cli.config.schema import SETTINGS, ResolvedConfig, SettingsLayer, resolve
+from nmt_cli.config.values import require_type
 from nmt_cli.errors import NmtError
 
 PathLike = str | os.PathLike[str]
@@ -63,6 +64,8 @@ def resolve_arguments(
         raise TypeError(f"the keys of settings are texts such as 'model.dropout', not {wrong[0]!r}")
     given = {key: value for key, value in values.items() if value is not None}
     names = {key: _NAMES.get(key, key.partition(".")[2]) for key in given}
+    for key, value in given.items():
+        require_type(names[key], SETTINGS[key], value)
     project = [] if config is None else [project_layer(Path(path_text("config", config)))]
     return resolve(
         [

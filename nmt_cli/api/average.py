@@ -66,7 +66,8 @@ def average(
         from nmt_cli.training.saving.average import average as write_average
 
         members = write_average(paths, directory, last=last, best=best, force=force)
-    note = missing_members_note(f"last={last}", last, members)
+    option = f"best={best}" if best else f"last={last}"
+    note = missing_members_note(option, paths, members, last, best)
     return AveragedModel(directory, tuple(members), (note,) if note else ())
 
 
@@ -84,11 +85,22 @@ def require_one_choice(last: int | None, best: int | None) -> None:
         raise UsageError("--last and --best exclude each other")
 
 
-def missing_members_note(option: str, last: int | None, members: Sequence[Path]) -> str:
-    """A message if fewer checkpoints were averaged than `option` asked for, else ""."""
-    if last is None or len(members) >= last:
+def missing_members_note(
+    option: str, models: Sequence[Path], members: Sequence[Path], last: int | None, best: int | None
+) -> str:
+    """A message if fewer checkpoints of `models` were averaged than asked for, else "".
+
+    option: how `last` or `best` was given. Where neither was, a single checkpoint is too few.
+    """
+    wanted = last or best
+    copy = " The result is a copy of it." if len(members) == 1 else ""
+    if wanted is None:
+        is_chosen = list(members) == list(models)
+        return f"there is only 1 checkpoint to average.{copy}" if copy and not is_chosen else ""
+    if len(members) >= wanted:
         return ""
+    reason = "no more have been validated" if best else "training keeps the last train.keep_last"
     return (
-        f"{option}, but {counted(len(members), 'checkpoint')} could be averaged: training "
-        "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
+        f"{option}, but {counted(len(members), 'checkpoint')} could be averaged: {reason}, and a "
+        f"checkpoint given by name stands for itself.{copy}"
     )

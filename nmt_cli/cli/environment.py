@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import io
 import os
 import shlex
@@ -146,6 +147,14 @@ def open_standard_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Arguments that are not UTF-8 are written as the original bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+def stdout_is_open() -> bool:
+    """Whether stdout can be written to, after `open_standard_streams`."""
+    try:
+        return fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        return False
 
 
 def _let_go_nowhere(descriptor: int) -> None:

@@ -3,14 +3,18 @@
 import errno
 import re
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
+from nmt_cli.cli.settings import PROJECT_FILE
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
+    NoInputError,
     TryAgainError,
     UnavailableError,
     UsageError,
@@ -54,8 +58,18 @@ def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
             f"this is a bug in nmt: {type(error).__name__}: {text}",
             "" if debug else "run the same command with --debug for a report to send us",
         )
+    if isinstance(error, NoInputError | UsageError) and (elsewhere := project_elsewhere()):
+        problem.hint = "; ".join(filter(None, (problem.hint, elsewhere)))
     console.error(problem)
     return problem.exit_code
+
+
+def project_elsewhere() -> str:
+    """A hint if the project file is not in this folder, but in the one above; else ""."""
+    above = Path("..") / PROJECT_FILE
+    if PROJECT_FILE.exists() or not above.is_file():
+        return ""
+    return f"this folder has no {PROJECT_FILE}, but there is `{above}`"
 
 
 def as_user_error(error: BaseException) -> NmtError | None:
@@ -64,6 +78,9 @@ def as_user_error(error: BaseException) -> NmtError | None:
         return error
     if isinstance(error, ClickException):
         return _usage_error(error)
+    if isinstance(error, OSError) and error.errno == errno.EBADF and not stdout_is_open():
+        hint = "open it, such as with `> FILE`; commands with --output can write to a file too"
+        return WriteError("stdout is closed", hint)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` checks the disk")
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
@@ -90,6 +107,9 @@ def _usage_error(error: ClickException) -> UsageError:
             name for parameter in context.command.get_params(context) for name in parameter.opts
         ]
         meant = meant_option(unknown, [name for name in known if name.startswith("--")])
+        if unknown.swapcase() in known:
+            # `-v` for `-V`.
+            meant = unknown.swapcase()
         hint = f"did you mean `{meant}`?" if meant else hint
         hint = ADVICE.get((context.info_name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
@@ -103,8 +123,8 @@ def _usage_error(error: ClickException) -> UsageError:
         hint = f"{_choices_and_example(context.command, about)}{hint}"
     # Lists of choices are broken into lines.
     message = " ".join(error.format_message().split()).rstrip(".").replace("'", "`")
-    message = message.replace("is not a valid float", "is not a number")
-    message = message.replace("is not a valid int", "is not a whole number")
+    message = re.sub("is not a valid float( range)?", "is not a number", message)
+    message = re.sub("is not a valid int(eger)?( range)?", "is not a whole number", message)
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

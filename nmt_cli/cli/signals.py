@@ -1,6 +1,5 @@
 """Signals that end the process, at once or after saving, and their exit codes."""
 
-import _thread
 import contextlib
 import os
 import signal
@@ -64,7 +63,7 @@ def _end_without_thread(frame: FrameType | None) -> None:
     if not any(f"{os.sep}numpy{os.sep}" in file for file in files):
         return
     try:
-        _thread.start_new_thread(int, ())
+        threading.Thread(target=int, daemon=True).start()
     except RuntimeError:
         with contextlib.suppress(OSError):
             os.write(2, f"error: {NO_PROCESS}\n\nhint: {NO_PROCESS_HINT}\n".encode())

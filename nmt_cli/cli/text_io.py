@@ -96,10 +96,11 @@ def _naming(option: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def open_text_file(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
+def open_text_file(output: Path | None, *read: "Lines", force: bool = False) -> Iterator[BinaryIO]:
     """The file `output`, or stdout (None or `-`).
 
-    Raises CannotCreateError if it is one of the files in `read`, or cannot be written.
+    Raises CannotCreateError if it is one of the files in `read`, or cannot be written, or has been
+    written by another process meanwhile, unless `force`.
     """
     from nmt_cli.storage.files import remove_abandoned, writing
 
@@ -111,7 +112,7 @@ def open_text_file(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
     else:
         with contextlib.suppress(OSError):
             remove_abandoned(output)
-        with writing(output) as file:
+        with writing(output, replaces=force) as file:
             yield file
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from nmt_cli.config.schema import Config
 from nmt_cli.errors import CannotCreateError
 from nmt_cli.storage import manifest
+from nmt_cli.storage.files import has_content
 
 STDIN = "-"
 HINT = "write to another file; a file that you do not need any more you can remove first"
@@ -73,18 +74,6 @@ def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str
         return f"`{output}` {role}"
     directory = _directory_around(output) or _linked_directory(output, directories)
     return f"`{output}` belongs to `{directory}`, which nmt wrote" if directory else ""
-
-
-def has_content(output: Path) -> bool:
-    """Whether `output` is a regular file, or a link to one, that is not empty.
-
-    An empty file, as `mktemp` makes it, has nothing to lose, nor has a pipe or a device.
-    """
-    try:
-        status = output.stat()
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def is_same_file(output: Path, other: Path) -> bool:

@@ -168,7 +168,10 @@ VALUES = {
 # What to do instead of giving more arguments than a command takes.
 EXTRA_ARGUMENTS = {
     "translate": "only one file is translated at a time; -o FILE names the file to write",
-    "init": "name the text with options: --train SRC TGT, --valid SRC TGT, --test SRC TGT",
+    "init": (
+        "name the text with options: --train SRC TGT, which can be repeated, --valid SRC TGT, "
+        "--test SRC TGT"
+    ),
     "train": "name the prepared corpus with --corpus DIR, and the model's directory with --out",
     "attention": "put the sentence in quotation marks; --target TEXT gives its translation",
 }

@@ -83,6 +83,28 @@ def convert(setting: Setting, value: object) -> object:
     raise ValueError(f"must be {type_name(setting.type_hint)}, not {shortened(repr(value))}")
 
 
+def require_type(name: str, setting: Setting, value: object) -> None:
+    """Raise TypeError if `value`, an argument of a Python function, is not of the setting's type.
+
+    Texts are not parsed, as those of options and environment variables are. name: of the argument.
+    """
+    if not any(_is_of(type_hint, value, setting) for type_hint in _alternatives(setting.type_hint)):
+        given = shortened(repr(value))
+        raise TypeError(f"{name} must be {type_name(setting.type_hint)}, not {given}")
+
+
+def _is_of(type_hint: Any, value: object, setting: Setting) -> bool:
+    if get_origin(type_hint) is Literal:
+        # A setting of names alone says which names there are.
+        is_name = isinstance(value, str)
+        return is_name and (type_hint == setting.type_hint or value in get_args(type_hint))
+    if get_origin(type_hint) is tuple:
+        return isinstance(value, list | tuple)
+    if type_hint is float and type(value) is int:
+        return True
+    return isinstance(value, type_hint) and type_hint in (type(value), str, float)
+
+
 def shortened(text: str, length: int = 80) -> str:
     """`text` with its middle left out if it is longer than `length`.
 

@@ -71,7 +71,8 @@ class JsonLinesDocument:
             raise DataError(
                 f"`{self._options.name}`, line {number}: has {fields} already, which nmt would "
                 "overwrite",
-                "name other fields for the result: --translation-field NAME, --flags-field NAME",
+                "rename them, or name other fields for the result (`nmt translate "
+                "--translation-field NAME --flags-field NAME`)",
             )
         return content
 

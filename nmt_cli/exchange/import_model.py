@@ -10,7 +10,7 @@ from nmt_cli.exchange.checks.alone import AloneResult, check_alone
 from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, foreign_errors
 from nmt_cli.exchange.checks.lines import choose_check_lines
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
-from nmt_cli.exchange.importers import detect_format, load_importer
+from nmt_cli.exchange.importers import detect_format, load_importer, refuse_other_models
 from nmt_cli.exchange.target import require_libraries
 from nmt_cli.model_dir import load_model, save_model
 from nmt_cli.storage import files, manifest
@@ -54,6 +54,7 @@ def import_model(
     """
     if not path.exists():
         raise NoInputError(f"there is no `{path}`", "name a model of another toolkit")
+    refuse_other_models(path)
     format_name = format_name or detect_format(path)
     importer = load_importer(format_name)
     options = options or ImportOptions()

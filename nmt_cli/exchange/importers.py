@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.storage.model_check import is_model_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +28,36 @@ def load_importer(name: str) -> Importer:
     module = importlib.import_module(f"nmt_cli.exchange.formats.{MODULES[name]}")
     importer: Importer = module.IMPORTER
     return importer
+
+
+# Formats that are only exported to, each with a file that no other has.
+EXPORT_ONLY = {
+    "ONNX": "*.onnx",
+    "CTranslate2": "model.bin",
+    "Argos Translate": "*.argosmodel",
+    "Bergamot": "model.*.intgemm*.bin",
+}
+# Weights that can be imported, and may lie beside those of another format.
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.pt")
+
+
+def refuse_other_models(path: Path) -> None:
+    """Raise ConfigError for a model of nmt, and for one in a format that is only exported to."""
+    if is_model_directory(path):
+        raise ConfigError(
+            f"`{path}` is a model of nmt already", "use it as it is; there is nothing to import"
+        )
+    for title, pattern in EXPORT_ONLY.items():
+        beside = path.iterdir() if path.is_dir() else (path,)
+        names = [file.name for file in beside]
+        if any(fnmatch(name, weights) for name in names for weights in _WEIGHTS):
+            return
+        if any(fnmatch(name, pattern) for name in names):
+            raise ConfigError(
+                f"`{path}` is a model for {title}, and such models cannot be imported",
+                "import the model that it was made from: a model directory of nmt can be used as "
+                "it is",
+            )
 
 
 def detect_format(path: Path) -> str:

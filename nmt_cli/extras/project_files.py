@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.data.languages.names import guess_languages, guess_tsv_languages, is_tsv, language_of
-from nmt_cli.errors import DataError, NmtError, NoInputError, UsageError
+from nmt_cli.data.preparation.file_roles import repeated_files
+from nmt_cli.errors import DataError, NmtError, NoInputError, UsageError, raise_together
 from nmt_cli.extras.project import Paths
 from nmt_cli.storage.files import require_file
 
@@ -38,7 +39,7 @@ class ProjectTexts(NamedTuple):
     def require(self) -> None:
         """Raise NoInputError naming every file that cannot be read.
 
-        Raises UsageError if one file is given for both sides.
+        Raises UsageError if one file is given for both sides, or for training and another use.
         """
         missing: list[NmtError] = []
         for name in (name for entry in self.entries() for name in entry):
@@ -48,9 +49,8 @@ class ProjectTexts(NamedTuple):
                 missing.append(error)
         if missing:
             raise NoInputError("; ".join(error.message for error in missing), missing[0].hint)
-        for entry in self.entries():
-            if len(entry) == 2 and Path(entry[0]).samefile(entry[1]):
-                raise UsageError(f"`{entry[0]}` is given for both sides", "name two files")
+        named = [("--valid", self.valid or ()), ("--test", self.test or ())]
+        raise_together(repeated_files(self.train, named, "--train"))
 
     def languages(self) -> tuple[str, str] | None:
         """The languages in the names of the files."""

@@ -40,7 +40,8 @@ class Server:
     """The handlers of the paths of a server.
 
     tokens: one of these must be given; none: everybody may use the server. origins: web pages of
-    these may use it.
+    these may use it. public_url: the address at which clients reach it, if that differs from the
+    address to which they send their requests as this server sees it.
     """
 
     def __init__(
@@ -49,10 +50,12 @@ class Server:
         tokens: Sequence[str] = (),
         log: Log | None = None,
         origins: Sequence[str] = (),
+        public_url: str = "",
     ) -> None:
         self._service = service
         self._tokens = Tokens(tokens)
         self._log = log
+        self._public_url = public_url.rstrip("/")
         self._middleware: list[Middleware] = cross_origin(origins)
 
     def app(self) -> Starlette:
@@ -74,7 +77,7 @@ class Server:
 
     def _libretranslate_routes(self) -> list[Route]:
         """Paths of LibreTranslate; its requests have their token in the body."""
-        other = LibreTranslate(self._service, self._tokens, self._service.text)
+        other = LibreTranslate(self._service, self._tokens, self._service.text, self._public_url)
         return [
             self._route("/translate", other.translate, "POST", is_open=True),
             self._route("/translate_file", other.translate_file, "POST", is_open=True),

@@ -10,7 +10,12 @@ from nmt_cli.server.refusals import RefusedError
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """The body; raises RefusedError if it is too large, before it is read as a whole."""
+    """The body; raises RefusedError before it is read if it is too large or compressed."""
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise RefusedError(
+            415, "compressed bodies are not accepted", "send it without Content-Encoding",
+            {"accept-encoding": "identity"},
+        )  # fmt: skip
     limit = limits.body_bytes
     too_large = RefusedError(413, f"the body is larger than {limit:,} bytes")
     length = request.headers.get("content-length", "0")

@@ -17,7 +17,7 @@ from nmt_cli.errors import NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
 from nmt_cli.server.refusals import RefusedError
-from nmt_cli.server.translate_requests import TranslateRequest, require_characters
+from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
 from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
 from nmt_cli.translation.result import Translation
@@ -107,16 +107,24 @@ class Service:
         self.metrics.count(translations)
         return translations
 
-    async def translate_document(
-        self, asked: TranslateRequest, request: Request
-    ) -> tuple[bytes, Document, list[Translation]]:
-        """The translated document, the document, and the translation of each of its segments."""
-        source = asked.document
-        assert source is not None
+    async def read_document(self, source: DocumentText) -> Document:
+        """The segments of a document; raises RefusedError if their text is too long."""
         language = self.config.languages.tgt
         document = await asyncio.to_thread(source.read, "" if language == "tgt" else language)
+        require_characters([raw_text(segment) for segment in document.segments], self.limits)
+        return document
+
+    async def translate_document(
+        self, asked: TranslateRequest, request: Request, document: Document | None = None
+    ) -> tuple[bytes, Document, list[Translation]]:
+        """The translated document, the document, and the translation of each of its segments.
+
+        document: that of `asked`, if it has been read already.
+        """
+        if document is None:
+            assert asked.document is not None
+            document = await self.read_document(asked.document)
         segments = document.segments
-        require_characters([raw_text(segment) for segment in segments], self.limits)
         results = await self.run(
             lambda translator: translator.translate_marked(
                 segments, search=asked.search, constraints=asked.constraints

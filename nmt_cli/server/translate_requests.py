@@ -72,6 +72,8 @@ def parse_request(
     if ("lines" in fields) == ("document" in fields):
         raise RefusedError(400, "give either `lines` or `document`")
     document = _document(fields["document"]) if "document" in fields else None
+    if document is not None:
+        _require_fit_for_documents(fields)
     lines = _lines(fields["lines"]) if "lines" in fields else ()
     constraints = _constraints(fields.get("glossary", {}))
     text = [*lines, *(entry.source for entry in constraints.entries)]
@@ -80,6 +82,16 @@ def parse_request(
     return TranslateRequest(
         lines, _search(fields, config, search, constraints, limits), constraints, document
     )
+
+
+def _require_fit_for_documents(fields: Mapping[str, Any]) -> None:
+    """Raise RefusedError for options that `nmt translate --document` does not have either."""
+    wrong = ["`n_best`"] if fields.get("n_best", 1) != 1 else []
+    wrong += ["`alignment`"] if fields.get("alignment", False) is not False else []
+    if wrong:
+        raise RefusedError(
+            400, f"{', '.join(wrong)}: not for documents", "leave it out, or translate `lines`"
+        )
 
 
 def require_characters(texts: Sequence[str], limits: Limits) -> None:

@@ -20,8 +20,9 @@ TEMPORARY_PREFIX = ".tmp-"
 # The prefix of files and directories that get their name back if their replacement never came.
 ASIDE_PREFIX = f"{TEMPORARY_PREFIX}old-"
 AT_FDCWD = -100
-RENAME_EXCHANGE = 2
-NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+# What renameat2 says where the system or the file system has no such way of renaming.
+NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 class Disk:
@@ -50,15 +51,29 @@ class Disk:
         """Rename a file or directory; a file of the new name is replaced."""
         old.replace(new)
 
+    def rename_new(self, old: Path, new: Path) -> None:
+        """Rename a file or directory; FileExistsError, and no change, where `new` exists."""
+        try:
+            self._renameat2(old, new, RENAME_NOREPLACE)
+        except OSError as error:
+            if error.errno not in NOT_SUPPORTED:
+                raise
+            if os.path.lexists(new):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from error
+            old.replace(new)
+
     def exchange(self, first: Path, second: Path) -> None:
         """Swap the names of two files or directories atomically; OSError (ENOSYS) without Linux."""
+        self._renameat2(first, second, RENAME_EXCHANGE)
+
+    def _renameat2(self, first: Path, second: Path, flags: int) -> None:
         import ctypes
 
         renameat2 = c_function("renameat2")
         if renameat2 is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         paths = (AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second))
-        if renameat2(*paths, ctypes.c_uint(RENAME_EXCHANGE)):
+        if renameat2(*paths, ctypes.c_uint(flags)):
             error_number = ctypes.get_errno()
             raise OSError(error_number, os.strerror(error_number), str(first))
 
@@ -100,7 +115,7 @@ class Disk:
             try:
                 self.exchange(new, path)
             except OSError as error:
-                if error.errno not in NO_EXCHANGE:
+                if error.errno not in NOT_SUPPORTED:
                     raise
                 self._rename_all(new, path)
         else:

@@ -9,6 +9,7 @@ that no process removes what another one still writes.
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import os
 import re
 import shlex
@@ -80,10 +81,12 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def writing(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
     """A binary file that appears at `path` if the block succeeds, and not at all otherwise.
 
-    A device or pipe (`/dev/null`, `>(gzip)`) is written to directly and never replaced.
+    A device or pipe (`/dev/null`, `>(gzip)`) is written to directly and never replaced. Unless
+    `replaces`, neither is a file with content: it was written meanwhile. The new one then gets
+    another name, and CannotCreateError says which.
     """
     if path.is_dir():
         raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
@@ -98,13 +101,54 @@ def writing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             DISK.sync(file.fileno())
-        DISK.rename(temporary, path)
+        if replaces or _is_empty_file(path):
+            DISK.rename(temporary, path)
+        else:
+            _rename_new(temporary, path)
         DISK.sync_path(path.parent)
     except BaseException as error:
         DISK.discard(temporary)
         if isinstance(error, OSError):
             raise _write_error(path, error) from error
         raise
+
+
+def _is_empty_file(path: Path) -> bool:
+    """Whether `path` is a file, or a link to one or to nothing, and has no content to lose."""
+    if path.is_symlink() and not path.exists():
+        return True
+    return path.is_file() and not has_content(path)
+
+
+def has_content(path: Path) -> bool:
+    """Whether `path` is a regular file, or a link to one, that is not empty.
+
+    An empty file, as `mktemp` makes it, has nothing to lose, nor has a pipe or a device.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+
+def _rename_new(temporary: Path, path: Path) -> None:
+    """Give what is complete the name `path`, or another one if `path` exists by now.
+
+    Raises CannotCreateError then.
+    """
+    for number in itertools.count(1):
+        name = path.name if number == 1 else f"{path.stem}-{number}{path.suffix}"
+        with contextlib.suppress(FileExistsError):
+            DISK.rename_new(temporary, path.with_name(name))
+            break
+    if name != path.name:
+        DISK.sync_path(path.parent)
+        raise CannotCreateError(
+            f"another process has written `{path}` meanwhile; what this one wrote is "
+            f"`{path.with_name(name)}`",
+            "name different outputs, or replace an existing one with --force",
+        )
 
 
 def _open(temporary: Path, path: Path) -> BinaryIO:
@@ -165,10 +209,11 @@ def sync_log(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def building(path: Path) -> Iterator[Path]:
+def building(path: Path, *, replaces: bool = True) -> Iterator[Path]:
     """A directory to fill, which is renamed to `path` if the block succeeds, and else removed.
 
-    What is at `path` is replaced. `path` must end with its real name, not with `..`.
+    What is at `path` is replaced; unless `replaces`, it is kept, the new directory gets another
+    name, and CannotCreateError says which. `path` must end with its real name, not with `..`.
     """
     temporary = _temporary_beside(path)
     try:
@@ -184,7 +229,11 @@ def building(path: Path) -> Iterator[Path]:
         yield temporary
         for built in (*temporary.rglob("*"), temporary):
             DISK.sync_path(built)
-        DISK.replace_directory(temporary, path)
+        if replaces:
+            DISK.replace_directory(temporary, path)
+        else:
+            _rename_new(temporary, path)
+            DISK.sync_path(path.parent)
     except BaseException as error:
         DISK.discard(temporary)
         if isinstance(error, OSError):
@@ -292,7 +341,7 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
     """Lock `directory` against other processes; raises TryAgainError naming the holder.
 
     hint: what to do in that case. The lock is the kernel's (flock), so it is released when the
-    process ends, in whatever way.
+    process ends, in whatever way. The lock file names the holder only while the lock is held.
     """
     path = directory / LOCK
     try:
@@ -314,7 +363,10 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
         file.flush()
-        yield
+        try:
+            yield
+        finally:
+            file.truncate(0)
 
 
 def lock_holder(directory: Path) -> str:

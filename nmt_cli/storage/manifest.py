@@ -38,14 +38,20 @@ def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     """
     path = _real_name(path)
     require_free(path, force=force)
-    with replacing(path) as directory:
+    with replacing(path, if_exists=force) as directory:
         yield directory
+        if force:
+            # Another process may have made it meanwhile.
+            require_free(path, force=True)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Like `new_directory`, but replaces whatever is at `path`: for names that only nmt uses."""
-    with files.building(path) as directory:
+def replacing(path: Path, *, if_exists: bool = True) -> Iterator[Path]:
+    """Like `new_directory`, but replaces whatever is at `path`: for names that only nmt uses.
+
+    if_exists: False: what has been made there meanwhile is kept (`files.building`).
+    """
+    with files.building(path, replaces=if_exists) as directory:
         yield directory
         write_manifest(directory)
 

@@ -128,8 +128,11 @@ class Console:
 
     @property
     def columns(self) -> int:
-        """The width of the terminal; 0 if there is none."""
-        return columns_of(self.stream) if self.interactive else 0
+        """The width of the terminal, also of one that cannot be redrawn; 0 if there is none."""
+        with contextlib.suppress(ValueError):  # A closed stream.
+            if self.interactive or self.stream.isatty():
+                return columns_of(self.stream)
+        return 0
 
     def _wrapped(self, line: str, taken: int = 0) -> str:
         """The line, wrapped between words to the width of the terminal."""
@@ -164,7 +167,7 @@ class Console:
 
         # Without a terminal nothing is cut: a log has no width.
         screen = RichConsole(
-            file=io.StringIO(), width=None if self.interactive else 10_000,
+            file=io.StringIO(), width=self.columns or 10_000,
             force_terminal=self.color, no_color=not self.color, markup=False, highlight=False,
             emoji=False, legacy_windows=False,
         )  # fmt: skip

@@ -123,7 +123,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.stopped:
         run.save()
         if run.ranks.is_first:
-            yield _note(run, _saved(run))
+            yield _closing(run, _saved(run))
 
 
 def _already_finished(run: Run) -> str:
@@ -142,7 +142,11 @@ def _saved(run: Run) -> str:
     if run.checkpoints.has_failed:
         return f"stopped after step {run.state.step:,}, which could not be saved"
     note = f"saved at step {run.state.step:,}; run the same command to resume"
-    return f"{note}, beginning with the abandoned validation" if run.abandoned else note
+    if run.abandoned:
+        note += ", beginning with the abandoned validation"
+    if not run.state.published:
+        note += "; `nmt translate` has no weights to use before the first validation"
+    return note
 
 
 def _steps(

@@ -1,11 +1,13 @@
 """The arguments of `Translator.translate`: lines of several types and search settings by name."""
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypedDict
 
-from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.schema import SETTINGS, Config, with_values
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.config.values import require_type
 from nmt_cli.errors import ConfigError, did_you_mean
 
 PRECISION_NAMES = ("float32", "bf16", "int8", "split", "fp16")
@@ -42,6 +44,8 @@ class SearchOptions(TypedDict, total=False):
     shortlist: int
 
 
+# Where a hint also names the option of the command.
+_COMMAND = re.compile(r" \(`nmt translate [^`]*`\)")
 # Options of other toolkits, and parts of constraints.
 OTHER_NAMES = {
     **dict.fromkeys(("beam_size", "num_beams"), "did you mean `beam`?"),
@@ -57,7 +61,8 @@ def chosen_settings(
 ) -> SearchConfig:
     """The settings of a search: `search`, else those of `config`, with `options` in their place.
 
-    Raises TypeError for an unknown option, ConfigError for an invalid value.
+    Raises TypeError for an unknown option and a value of a wrong type, ConfigError for an invalid
+    value.
     """
     base = search or config.search
     if not options:
@@ -67,13 +72,19 @@ def chosen_settings(
         if name not in known:
             hint = OTHER_NAMES.get(name) or did_you_mean(name, known)
             raise TypeError(f"translate() has no option `{name}`; {hint}")
+        require_type(f"translate(): `{name}`", SETTINGS[f"search.{name}"], options[name])
     given = {f"search.{name}": value for name, value in options.items()}
     try:
         return with_values(dataclasses.replace(config, search=base), given).search
     except ConfigError as error:
         # A Python caller passed an argument; there is no settings file to name.
-        message = error.message.replace("config: `search.", "translate(): `")
-        raise ConfigError(message, error.hint.replace("search.", "")) from None
+        message, hint = (
+            _COMMAND.sub("", text.replace("config: `search.", "translate(): `")).replace(
+                "search.", ""
+            )
+            for text in (error.message, error.hint)
+        )
+        raise ConfigError(message, hint) from None
 
 
 def require_precision(precision: str) -> None:

@@ -1,6 +1,7 @@
 """The five commands and the five calls write the same files, to the last bit."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,22 @@ def test_average_takes_checkpoints_and_says_when_there_are_few(folders, tmp_path
     few = average("model", tmp_path / "few", last=50)
     assert few.notes[0].startswith("last=50, but 4 checkpoints could be averaged")
     assert len(few.members) == 4
+    best = average("model", tmp_path / "best", best=50)
+    assert best.notes[0].startswith("best=50, but 4 checkpoints could be averaged: no more")
+    assert average("model", tmp_path / "enough", best=4).notes == ()
+
+
+def test_average_says_when_it_is_a_copy(folders, tmp_path, monkeypatch, capsys):
+    shutil.copytree(folders[1] / "model", tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    for step in (5, 10, 15):
+        shutil.rmtree(f"model/checkpoints/step-{step:09d}")
+    for options in ([], ["--last", "3"]):
+        assert main(["average", *options, "--out", "mean", "--force"]) == 0
+        assert "The result is a copy of it." in capsys.readouterr().err
+    for options in (["--last", "1"], ["model/checkpoints/step-000000020"]):
+        assert main(["average", *options, "--out", "mean", "--force"]) == 0
+        assert "copy" not in capsys.readouterr().err
 
 
 def test_average_replaces_only_by_force(folders, tmp_path, monkeypatch):

@@ -118,6 +118,7 @@ class TestUsage:
             (["xyz"], "there is no command `xyz`", "known: attention, average"),
             (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
+            (["-v"], "`nmt` has no option `-v`", "did you mean `-V`?"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),
             (

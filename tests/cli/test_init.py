@@ -64,15 +64,17 @@ class TestInitOptions:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arguments = (
-            "init --train train.en train.de --train test.en test.de --valid valid.en valid.de "
+            "init --train train.en train.de --train more.en more.de --valid valid.en valid.de "
             "--test test.en test.de --preset tiny"
         )
+        for code in ("en", "de"):
+            Path(f"more.{code}").write_bytes(Path(f"test.{code}").read_bytes())
         assert main(arguments.split()) == 0
         first = Path("nmt.toml").read_text().splitlines()[0]
         assert first.startswith("# The settings of this project; `nmt config show --origin` shows")
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("en", "de")
-        assert config.data.train == (("train.en", "train.de"), ("test.en", "test.de"))
+        assert config.data.train == (("train.en", "train.de"), ("more.en", "more.de"))
         assert config.data.valid == ("valid.en", "valid.de")
         assert config.data.test == ("test.en", "test.de")
         assert config.train.preset == "tiny"
@@ -365,3 +367,40 @@ class TestValidationSplitAdvice:
         assert (config.data.valid_split, config.train.preset) == (300, "tiny")
         assert (config.data.train, config.data.test) == (before.train, before.test)
         assert "validation" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "surplus", "hint"),
+    [
+        (["--train-tsv", "a.tsv"], "b c.tsv", "a second file: --train-tsv 'b c.tsv'"),
+        (["--train", "a.en", "a.de"], "b c.tsv", "--train-tsv for a second file"),
+        (["--train", "a.en", "a.de"], "more.en", "repeat it for a second pair: --train SRC TGT"),
+    ],
+)
+def test_a_second_text_file_is_not_taken_for_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, options: list[str], surplus: str,
+    hint: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name in (*options[1:], surplus):
+        Path(name).write_text("one\ttwo\n", "utf-8")
+    assert main(["init", *options, surplus, "--src-lang", "en", "--tgt-lang", "de"]) == 2
+    err = capsys.readouterr().err
+    assert f"error: DIR: `{surplus}` is a file\n" in err
+    assert hint in err
+
+
+@pytest.mark.parametrize("command", [["prepare"], ["train"], ["translate", "missing.en"]])
+def test_a_project_in_the_folder_above_is_pointed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command: list[str]
+) -> None:
+    (tmp_path / "text").mkdir()
+    monkeypatch.chdir(tmp_path / "text")
+    hint = "this folder has no nmt.toml, but there is `../nmt.toml`"
+    for is_there in (False, True):
+        assert main(command) in (2, 66)
+        assert capsys.readouterr().err.endswith(f"; {hint}\n") is is_there
+        (tmp_path / "nmt.toml").touch()
+    Path("nmt.toml").touch()
+    assert main(command) in (2, 66)
+    assert hint not in capsys.readouterr().err

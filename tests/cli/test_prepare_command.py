@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -214,11 +215,33 @@ def test_prepare_refuses_another_encoding(folder, capsys, more):
 
 
 def test_a_random_validation_split_is_reported_as_such(folder, capsys):
-    for options in (["--valid-split", "20"], ["--valid", "train.en", "train.de"]):
+    for name in ("train.en", "train.de"):
+        shutil.copy(folder / name, folder / f"v.{name[-2:]}")
+    for options in (["--valid-split", "20"], ["--valid", "v.en", "v.de"]):
         assert main(["prepare", *TRAIN, *SMALL, *options, "--force"]) == 0
         said = " ".join(capsys.readouterr().err.split())
         note = "scores on them are higher than those on new text"
         assert (note in said) is (options[0] == "--valid-split")
+
+
+def test_hints_repeat_the_arguments_of_the_command(folder, capsys, monkeypatch):
+    """Without them, the command of the hint would end: no training files are given."""
+    # Some pairs are copied, which is suspicious.
+    lines = (folder / "train.de").read_text("utf-8").splitlines()
+    lines[:30] = (folder / "train.en").read_text("utf-8").splitlines()[:30]
+    (folder / "train.de").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    arguments = ["prepare", *TRAIN, *SMALL, "--no-clean", "--dropped", "a.tsv"]
+    monkeypatch.setattr("sys.argv", ["nmt", *arguments])
+    assert main(arguments) == 0
+    typed = "nmt prepare --train train.en train.de --vocab-size 60 --workers 1"
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"to set training pairs apart: {typed} --force --valid-split " in said
+    arguments = ["prepare", *TRAIN, *SMALL, "--force"]
+    monkeypatch.setattr("sys.argv", ["nmt", *arguments])
+    assert main(arguments) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"`{typed} --clean --force --dropped FILE`" in said
+    assert main([*shlex.split(typed)[1:], "--clean", "--force", "--dropped", "FILE"]) == 0
 
 
 def test_another_encoding_late_in_a_file_is_refused(folder, capsys, monkeypatch):
@@ -322,6 +345,32 @@ def test_tsv_header_is_dropped_with_a_note(folder, capsys, header):
     assert len(Corpus.open(folder / "corpus").train) == 200
     assert main([*command, "--no-clean", "--out", "unclean"]) == 0
     assert len(Corpus.open(folder / "unclean").train) == 201
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_training_text_is_no_validation_text(folder, capsys, command):
+    more = () if command == "init" else SMALL
+    assert main([command, *TRAIN, "--valid", "./train.en", "train.de", *more]) == 2
+    assert capsys.readouterr().err == (
+        "error: --valid: `./train.en` and `train.de` are training text too, so scores say nothing "
+        "about new text\n\n"
+        "hint: name other files, or set training pairs apart with --valid-split N\n"
+    )
+    assert not (folder / "nmt.toml").exists()
+    table = ["--train-tsv", "pairs.tsv", "--src-lang", "en", "--tgt-lang", "fr"]
+    assert main(["init", *table, "--test-tsv", "pairs.tsv"]) == 2
+    assert "--test: `pairs.tsv` is training text too" in capsys.readouterr().err
+
+
+def test_loss_of_most_pairs_is_warned_of(folder, capsys):
+    for code in ("en", "de"):
+        lines = (folder / f"train.{code}").read_text("utf-8").splitlines(keepends=True)
+        (folder / f"train.{code}").write_text("".join(lines + lines[:90] * 3), "utf-8")
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    assert (
+        "warning: only 200 of 470 pairs were kept (42.6%); dropped were 270 same pair before: are "
+        "these the right files? `--dropped FILE` lists the dropped pairs"
+    ) in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli.display.training import TrainDisplay, pair_lines
-from nmt_cli.cli.display.warmup import warmup_options
+from nmt_cli.cli.display.training_outline import warmup_options
 from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
@@ -310,6 +310,16 @@ def test_last_lines_describe_the_published_model(
 ) -> None:
     end = replace(REPORT, note="finished: 900 steps are done", published=published)
     assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
+
+
+def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:
+    note = "saved at step 164; run the same command to resume"
+    published = Published(99, "current", (99,), None, 7.5)
+    assert shown(replace(REPORT, note=note, published=published))[2:] == [
+        note,
+        "best validation at step 99: perplexity 7.50",
+        "model: the weights of step 99, which `nmt translate` uses",
+    ]
 
 
 def test_report_json_without_steps_has_no_loss() -> None:

@@ -57,3 +57,19 @@ def test_stdin_and_files_that_are_not_text_are_not_read() -> None:
     assert swapped_columns_warning(Path("terms.tsv"), "-") == ""
     Path("test.en").write_bytes(b"\xff\xfed\x00o\x00g\x00")
     assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""
+
+
+@pytest.mark.parametrize("text", ["", "\n  \n"])
+def test_empty_files_of_constraints_are_warned_of(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("terms.tsv").write_text(text)
+    Path("ban.txt").write_text(text)
+    read_constraints(Path("terms.tsv"), None, "test.en", Console())
+    assert "warning: `terms.tsv` has no term" in capsys.readouterr().err
+    read_constraints(None, Path("ban.txt"), "test.en", Console())
+    assert "warning: `ban.txt` has no word or phrase" in capsys.readouterr().err
+    Path("ban.txt").write_text("Hund\n")
+    Path("terms.tsv").write_text("dog\tHund\n")
+    read_constraints(Path("terms.tsv"), Path("ban.txt"), "test.en", Console())
+    assert capsys.readouterr().err == ""

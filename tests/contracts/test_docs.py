@@ -2,6 +2,10 @@
 
 import html
 import re
+import shlex
+import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 from runpy import run_path
 
@@ -34,6 +38,12 @@ def test_top_level_help_fits_a_small_terminal() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_commands_that_draw_say_which_files_they_replace() -> None:
+    helps = {path: command.get_help(context) for path, command, context in docs.walk_commands()}
+    for path in ("nmt runs", "nmt plot", "nmt attention", "nmt bench layers"):
+        assert "is replaced without it" in " ".join(helps[path].split())
+
+
 def test_every_option_has_help() -> None:
     mute = [
         f"{path} {parameter.name}"
@@ -48,6 +58,22 @@ def test_generated_docs_equal_the_compared_ones(tmp_path: Path) -> None:
     docs.main(tmp_path)
     assert (tmp_path / docs.GUIDE).read_text() == docs.guide()
     assert (tmp_path / docs.SURFACE).read_text() == docs.surface()
+
+
+def test_documented_archive_of_a_model_has_the_documented_files_only(tmp_path: Path) -> None:
+    text = (ROOT / "docs/translating.md").read_text(encoding="utf-8")
+    section = text.partition("## Giving a model to others")[2].partition("\n## ")[0]
+    shutil.copytree(ROOT / "tests/golden/model-v1", tmp_path / "model")
+    (tmp_path / "model/checkpoints").mkdir()
+    for name in (".lock", "log.jsonl", "checkpoints/state.safetensors"):
+        (tmp_path / "model" / name).write_text("process 1 on host")
+    [command] = re.findall(r"^tar .*", section, re.MULTILINE)
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True, timeout=60)
+    with tarfile.open(tmp_path / "model.tar.gz") as archive:
+        names = {name.split("/")[1] for name in archive.getnames() if "/" in name}
+    assert "model.safetensors" in names
+    documented = {name.strip("/") for name in re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)}
+    assert names <= documented
 
 
 def test_picture_shows_the_recorded_demo() -> None:

@@ -356,3 +356,23 @@ def test_table_given_as_a_pair_of_files_leads_to_its_own_option(
     # There is no option of this name.
     assert main(["score", "--pairs", "pairs.tsv", "--each"]) == 2
     assert "-tsv" not in capsys.readouterr().err
+
+
+def test_addresses_on_one_side_are_a_kind_and_their_numbers_are_none(folder: Path) -> None:
+    dirty: Pairs = [
+        ("ka to mi http://example.org/19831", "tra ble ing"), ("ka lo", "spe ing@example.org"),
+        ("www.example.org/1234 ka lo ru", "spe http://example.de/5678 ing"),
+        ("ka mi mi www.example.org/1234", "spe ing bei example.org"),
+        ("ka ru http://example.org/1 1989", "ow http://example.org/1 1998"),
+    ]  # fmt: skip
+    result = prepared(folder, [*CLEAN, *dirty])
+    findings = {
+        finding.kind: (finding.pairs, finding.action, finding.lines) for finding in result.findings
+    }
+    assert findings == {
+        "an address on one side only": (2, "kept", ("301", "302")),
+        "numbers that differ": (1, "kept", ("305",)),
+    }
+    assert texts(folder)[300][0] == dirty[0][0]
+    strict = prepared(folder, [*CLEAN, *dirty], clean="strict")
+    assert strict.dropped == {"an address on one side only": 2, "numbers that differ": 1}

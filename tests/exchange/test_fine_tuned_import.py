@@ -25,9 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import_model(DATA, folder / "model", options=LANGUAGES, check=False)
     for side, field in (("src", "source"), ("tgt", "translation")):
         lines = [str(entry.get(field, entry["source"])) for entry in RECORDED]
-        (folder / f"text.{side}").write_text("".join(f"{line}\n" for line in lines))
-    files = (folder / "text.src", folder / "text.tgt")
-    prepare([files], files, subwords_from=folder / "model", out=folder / "corpus", workers=1)
+        for text in ("train", "valid"):
+            (folder / f"{text}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    files, valid = ((folder / f"{text}.src", folder / f"{text}.tgt") for text in ("train", "valid"))
+    prepare([files], valid, subwords_from=folder / "model", out=folder / "corpus", workers=1)
     return folder
 
 

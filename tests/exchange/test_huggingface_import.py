@@ -356,6 +356,34 @@ def test_settings_of_generation_that_nmt_lacks_are_named(copy: Path) -> None:
     assert model.config.search.no_repeat_ngram == 3
 
 
+@pytest.mark.parametrize("format_name", [None, "huggingface"])
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("ONNX", ("encoder_model.onnx", "config.json")),
+        ("CTranslate2", ("model.bin", "config.json")),
+        ("Argos Translate", ("en_de.argosmodel",)),
+        ("Bergamot", ("model.ende.intgemm.alphas.bin", "vocab.ende.spm")),
+    ],
+)
+def test_formats_of_exports_are_named(tmp_path: Path, format_name, title: str, names) -> None:
+    for name in names:
+        (tmp_path / name).write_text('{"model_type": "marian"}')
+    for path in (tmp_path, tmp_path / names[0]):
+        with pytest.raises(ConfigError, match=f"for {title}, and such models cannot be imported"):
+            import_model(path, tmp_path / "out", format_name=format_name, check=False)
+
+
+def test_weights_may_lie_beside_those_of_another_format(copy: Path, tmp_path: Path) -> None:
+    (copy / "model.onnx").write_bytes(b"")
+    import_model(copy, tmp_path / "out", check=False)
+
+
+def test_a_model_of_nmt_is_not_imported(imported: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a model of nmt already"):
+        import_model(imported, tmp_path / "out", check=False)
+
+
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ConfigError, match="Hugging Face"):

@@ -51,6 +51,15 @@ def test_info_names_the_reasons_against_an_export(
     assert f"parameters {parameter_count(loaded.model):,}" in shown
 
 
+def test_reason_against_all_exports_is_shown_once(letters_model: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("nmt_cli.exchange.model_info.has_torch", lambda: False)
+    assert main(["info", str(letters_model)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("export")]
+    assert [line.split(maxsplit=1) for line in lines] == [
+        ["export", "not possible: exporting needs torch, which is not installed"]
+    ]
+
+
 def test_info_names_the_format_that_a_model_was_imported_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

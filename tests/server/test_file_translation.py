@@ -10,6 +10,7 @@ import docx
 import pytest
 from servers import Answer, RunningServer, byte_translator, running_server
 
+from nmt_cli.errors import UsageError
 from nmt_cli.server.libretranslate import translated_files
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
 
@@ -80,6 +81,30 @@ def test_page_is_downloaded_as_a_file_and_not_run(server: RunningServer) -> None
 def test_language_is_detected_when_asked(server: RunningServer) -> None:
     found = upload(server, b"abc\n", "a.txt", source="auto").json["detectedLanguage"]
     assert found["language"] in byte_translator().config.languages.src
+
+
+def test_address_of_a_file_begins_with_that_of_the_proxy() -> None:
+    """What a client says of the proxy is not trusted."""
+    with running_server(public_url="https://mt.example.org/nmt/") as server:
+        url = upload(server, b"abc\n", "a.txt").json["translatedFileUrl"]
+        assert url.startswith("https://mt.example.org/nmt/download_file/")
+        assert server.ask("GET", url.removeprefix("https://mt.example.org/nmt")).status == 200
+    forwarded = {**FORM, "x-forwarded-proto": "https", "x-forwarded-host": "evil.example.org"}
+    with running_server() as server:
+        languages = byte_translator().config.languages
+        body = form(b"abc\n", "a.txt", source=languages.src, target=languages.tgt)
+        answer = server.ask("POST", "/translate_file", body, forwarded)
+        assert answer.json["translatedFileUrl"].startswith(f"http://127.0.0.1:{server.port}/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "mt.example.org", "ftp://a", "https://", "https://a?b", "https://a#b", "https://u@a",
+     "http://[", "https://a b"],
+)  # fmt: skip
+def test_public_url_must_be_the_address_of_a_server(url: str) -> None:
+    with pytest.raises(UsageError, match="not the address of a server"):
+        translated_files.check_public_url(url)
 
 
 @pytest.mark.parametrize(

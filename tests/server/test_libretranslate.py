@@ -5,9 +5,14 @@ import urllib.error
 import urllib.parse
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from libretranslatepy import LibreTranslateAPI
 from servers import RunningServer, byte_translator, running_server
+
+from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
+from nmt_cli.server.bodies import Tokens
+from nmt_cli.server.libretranslate.handlers import LibreTranslate
 
 
 @pytest.fixture(scope="module")
@@ -111,19 +116,38 @@ def test_html_keeps_its_tags(server: RunningServer, languages: tuple[str, str]) 
     assert text.endswith("</p><code>abc</code>")
 
 
+class Statistics:
+    """Of a training text of two lines."""
+
+    language_odds = log_odds(
+        np.stack([np.ones(BUCKETS) + trigram_counts(np.frombuffer(side, np.uint8))
+                  for side in (b"the dog sleeps in the house\n", b"der hund im haus\n")])
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("html", [False, True])
+def test_text_in_the_target_language_stays_where_the_source_is_detected(
+    monkeypatch: pytest.MonkeyPatch, languages: tuple[str, str], html: bool
+) -> None:
+    src, tgt = languages
+    texts = ["der Hund\nim Haus", "the dog sleeps in the house", "zzz"]
+    asked = {"q": texts, "target": tgt, "format": "html" if html else "text", "alternatives": 1}
+    monkeypatch.setattr(
+        "nmt_cli.server.app.LibreTranslate",
+        lambda service, tokens, _, url: LibreTranslate(service, tokens, Statistics(), url),  # type: ignore[arg-type]
+    )
+    with running_server() as server:
+        chosen = posted(server, "/translate", source=src, **asked)
+        found = posted(server, "/translate", source="auto", **asked)
+    # The last is neither: it is translated, since nothing is certain.
+    assert [each["language"] for each in found["detectedLanguage"]] == [tgt, src, tgt]
+    assert found["translatedText"][0] == texts[0]
+    assert found["alternatives"][0] == []
+    assert found["translatedText"][1:] == chosen["translatedText"][1:]
+    assert chosen["translatedText"][0] != texts[0]
+
+
 def test_detection_tells_the_languages_of_a_model_apart(server: RunningServer) -> None:
-    import numpy as np
-
-    from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
-    from nmt_cli.server.bodies import Tokens
-    from nmt_cli.server.libretranslate.handlers import LibreTranslate
-
-    class Statistics:
-        language_odds = log_odds(
-            np.stack([np.ones(BUCKETS) + trigram_counts(np.frombuffer(side, np.uint8))
-                      for side in (b"the dog sleeps in the house\n", b"der hund im haus\n")])
-        )  # fmt: skip
-
     handlers = LibreTranslate(server.service, Tokens(()), Statistics())  # type: ignore[arg-type]
     src, tgt = handlers._languages
     english, german = map(handlers._detected, ("The dog\nsleeps", "Der Hund"))

@@ -1,6 +1,7 @@
 """The paths of the server: what they answer, and to whom."""
 
 import base64
+import gzip
 import json
 from collections.abc import Iterator
 
@@ -119,7 +120,7 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"lines": ["a"], "beam": True}, 400, "`beam` must be a whole number"),
         ({"lines": ["a"], "beam": 17}, 400, "16 at most"),
         ({"lines": ["a"], "beam": 0}, 400, "beam"),
-        ({"lines": ["a"], "n_best": 3}, 400, "more than"),
+        ({"lines": ["a"], "n_best": 17}, 400, "n_best=17 is more than beam="),
         ({"lines": ["a"], "sentences": "many"}, 400, "sentences"),
         ({"lines": ["a"], "glossary": ["a"]}, 400, "glossary"),
         ({"lines": ["a"], "glossary": {"a": 1}}, 400, "must be texts"),
@@ -129,6 +130,15 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"document": {"kind": "docx", "text": "a"}}, 400, "base64"),
         ({"document": {"kind": "docx", "base64": "%"}}, 400, "base64"),
         ({"document": {"kind": "docx", "base64": "aaaa"}}, 400, "document"),
+        ({"document": {"kind": "text", "text": "a"}, "n_best": 2}, 400, "`n_best`: not for doc"),
+        (
+            {"document": {"kind": "text", "text": "a"}, "n_best": 2, "alignment": True}, 400,
+            "`n_best`, `alignment`: not for documents",
+        ),
+        (
+            {"document": {"kind": "jsonl", "text": '{"text": "a", "flags": []}'}}, 400,
+            "line 1: has the field `flags` already",
+        ),
         ({"lines": ["a" * 5_000]}, 413, "5,001 characters"),
         ({"lines": [""] * 5_001}, 413, "5,001 characters"),
         ({"document": {"kind": "text", "text": "a" * 5_000}}, 413, "5,001 characters"),
@@ -139,6 +149,21 @@ def test_wrong_request_is_refused_with_the_reason(
 ) -> None:
     answer = server.ask("POST", "/v1/translate", fields)
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
+
+
+def test_document_may_have_the_defaults_of_what_it_may_not_choose(server: RunningServer) -> None:
+    fields = {"document": {"kind": "text", "text": "a"}, "n_best": 1, "alignment": False}
+    assert server.ask("POST", "/v1/translate", fields).status == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/translate", "/translate_file"])
+@pytest.mark.parametrize(("coding", "status"), [("gzip", 415), ("GZIP, br", 415), ("identity", 0)])
+def test_compressed_body_is_refused(
+    server: RunningServer, path: str, coding: str, status: int
+) -> None:
+    answer = server.ask("POST", path, gzip.compress(b"{}"), {"content-encoding": coding})
+    assert (answer.status == 415) is (status == 415)
+    assert ("compressed bodies are not accepted" in answer.json["error"]) is (status == 415)
 
 
 def test_token_is_needed_where_there_are_tokens() -> None:

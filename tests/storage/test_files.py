@@ -36,6 +36,47 @@ class TestWritingFiles:
         assert path.read_bytes() == b"one"
         assert names_in(tmp_path) == {"out"}
 
+    @pytest.mark.parametrize("is_supported", [True, False])
+    def test_file_that_appears_meanwhile_is_not_replaced(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_supported: bool
+    ) -> None:
+        if not is_supported:
+            monkeypatch.setattr("nmt_cli.storage.disk.c_function", lambda name: None)
+        path = tmp_path / "out.de"
+        (tmp_path / "out-2.de").touch()
+
+        def write() -> None:
+            with files.writing(path, replaces=False) as file:
+                file.write(b"mine")
+                path.write_bytes(b"theirs")
+
+        with pytest.raises(CannotCreateError, match=r"meanwhile; .*`.*/out-3\.de`") as caught:
+            write()
+        assert caught.value.exit_code == 73
+        assert path.read_bytes() == b"theirs"
+        assert (tmp_path / "out-3.de").read_bytes() == b"mine"
+        assert names_in(tmp_path) == {"out.de", "out-2.de", "out-3.de"}
+
+    def test_file_that_appears_meanwhile_is_replaced_if_asked(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        with files.writing(path) as file:
+            file.write(b"mine")
+            path.write_bytes(b"theirs")
+        assert path.read_bytes() == b"mine"
+
+    @pytest.mark.parametrize("kind", ["file", "link", "dangling"])
+    def test_empty_file_has_nothing_to_lose(self, tmp_path: Path, kind: str) -> None:
+        path, other = tmp_path / "out", tmp_path / "other"
+        if kind != "dangling":
+            other.touch()
+        if kind == "file":
+            path.touch()
+        else:
+            path.symlink_to(other)
+        with files.writing(path, replaces=False) as file:
+            file.write(b"mine")
+        assert path.read_bytes() == b"mine"
+
     def test_error_while_writing_keeps_the_old_file(self, tmp_path: Path) -> None:
         path = tmp_path / "out"
         path.write_bytes(b"old")
@@ -233,6 +274,12 @@ class TestDirectoryLock:
             child.join()
         with files.locked(tmp_path):
             pass
+
+    def test_lock_file_does_not_keep_the_name_of_the_machine(self, tmp_path: Path) -> None:
+        with contextlib.suppress(KeyError), files.locked(tmp_path):
+            assert os.uname().nodename in (tmp_path / files.LOCK).read_text()
+            raise KeyError
+        assert (tmp_path / files.LOCK).read_text() == ""
 
     def test_locked_refuses_missing_directory(self, tmp_path: Path) -> None:
         with pytest.raises(CannotCreateError), files.locked(tmp_path / "none"):

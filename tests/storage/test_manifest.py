@@ -33,7 +33,26 @@ class TestNewDirectory:
             (directory / "x").write_bytes(b"1")
         # The manifest is written, both files and the names synced, then the directory gets its.
         written = ["open", "write", "sync", "rename", "sync"]
-        assert calls == ["make_directory", *written, *["sync"] * 3, "rename", "sync"]
+        assert calls == ["make_directory", *written, *["sync"] * 3, "rename_new", "sync"]
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_directory_that_appears_meanwhile_is_kept(self, tmp_path: Path, force: bool) -> None:
+        out = tmp_path / "out"
+
+        def write() -> None:
+            with manifest.new_directory(out, force=force) as directory:
+                (directory / "mine").touch()
+                out.mkdir()
+                (out / "theirs").touch()
+
+        with pytest.raises(CannotCreateError) as caught:
+            write()
+        assert [path.name for path in out.iterdir()] == ["theirs"]
+        if force:
+            assert "was not written by nmt" in caught.value.message
+        else:
+            assert f"what this one wrote is `{tmp_path}/out-2`" in caught.value.message
+            assert (tmp_path / "out-2" / "mine").exists()
 
     def test_new_directory_refuses_existing_path(self, tmp_path: Path) -> None:
         with (

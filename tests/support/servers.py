@@ -100,12 +100,14 @@ def running_server(
     limits: Limits | None = None,
     tokens: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
+    public_url: str = "",
 ) -> Iterator[RunningServer]:
     """A server in a thread; it has ended when the block has."""
     made = translator or byte_translator()
     service = Service(made, made.config.search, limits or Limits())
     listener = listening_socket("127.0.0.1", 0)
-    http_server = HttpServer(Server(service, tokens, origins=origins).app(), service.drain)
+    server = Server(service, tokens, origins=origins, public_url=public_url)
+    http_server = HttpServer(server.app(), service.drain)
     thread = threading.Thread(target=http_server.answer, args=(listener,))
     thread.start()
     try:

@@ -404,3 +404,24 @@ class TestActivity:
             assert "left" not in progress.shape(80)
             progress.update(64)
             assert "37s left" in progress.shape(80)
+
+
+class Terminal(io.StringIO):
+    """One that cannot be redrawn, such as with TERM=dumb."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_terminal_that_is_not_redrawn_is_wrapped_between_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    words = "exporting needs torch, which is not installed here"
+    for stream, is_wrapped in ((Terminal(), True), (io.StringIO(), False)):
+        console = Console(stream, interactive=False)
+        console.table([("export", words)])
+        console.note(words)
+        lines = stream.getvalue().splitlines()
+        assert (max(map(len, lines)) <= 40) is is_wrapped
+        assert {word for line in lines for word in line.split()} == {"export", *words.split()}

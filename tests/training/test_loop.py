@@ -280,7 +280,8 @@ def test_a_run_stopped_in_its_validation_says_what_it_begins_with(setting, tmp_p
     config = with_values(config, {"train.max_steps": 4, "train.validate_every": 3})
     reports = list(train(config, corpus, tmp_path / "m", stop=lambda: validating, listener=listen))
     assert reports[-1].note == (
-        "saved at step 3; run the same command to resume, beginning with the abandoned validation"
+        "saved at step 3; run the same command to resume, beginning with the abandoned validation; "
+        "`nmt translate` has no weights to use before the first validation"
     )
     reports = list(train(config, corpus, tmp_path / "m"))
     assert [report.step for report in reports if report.validation] == [3, 4]

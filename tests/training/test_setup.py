@@ -85,7 +85,7 @@ def test_prepare_directory_lists_all_differing_settings(setting, tmp_path):
     ("changes", "command", "others"),
     [
         ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40", False),
-        ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --set data.joint=true", True),
+        ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --joint", True),
     ],
 )
 def test_another_corpus_is_refused_with_the_command_to_prepare_it(

@@ -3,6 +3,7 @@
 import pytest
 
 from nmt_cli.config.schema import Config
+from nmt_cli.errors import ConfigError
 from nmt_cli.translation.calls import OTHER_NAMES, chosen_settings
 
 
@@ -29,3 +30,38 @@ def test_hints_name_options_that_exist() -> None:
             value = 1.0 if name == "alpha" else 4
             settings = chosen_settings(Config(), None, {name: value})
             assert getattr(settings, name) == value
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("beam", "4", "a whole number, not '4'"),
+        ("beam", 4.0, "a whole number, not 4.0"),
+        ("beam", True, "a whole number, not True"),
+        ("beam", None, "a whole number, not None"),
+        ("alpha", "0.6", "a number, not '0.6'"),
+        ("alpha", True, "a number, not True"),
+        ("alignment", "no", "true or false, not 'no'"),
+        ("alignment", 1, "true or false, not 1"),
+        ("batch_tokens", "8", "a whole number or `auto`, not '8'"),
+        ("markup", 1, "not 1"),
+    ],
+)
+def test_value_of_a_wrong_type_is_a_type_error(option: str, value: object, expected: str) -> None:
+    with pytest.raises(TypeError, match=rf"^translate\(\): `{option}` must be ") as refused:
+        chosen_settings(Config(), None, {option: value})
+    assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("alpha", 1), ("alpha", 0.5), ("batch_tokens", "auto"), ("retry", True)]
+)
+def test_values_of_the_types_of_options_are_accepted(option: str, value: object) -> None:
+    assert getattr(chosen_settings(Config(), None, {option: value}), option) == value
+
+
+def test_conflict_names_options_as_arguments() -> None:
+    with pytest.raises(ConfigError) as refused:
+        chosen_settings(Config(), None, {"n_best": 8})
+    assert refused.value.message == "n_best=8 is more than beam=4"
+    assert refused.value.hint == "a beam of B gives at most B hypotheses: raise beam"

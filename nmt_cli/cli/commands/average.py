@@ -70,7 +70,8 @@ def command(
 
     console = make_console(quiet=quiet)
     used = average(models, out, last=last, best=best, force=force)
-    if note := missing_members_note(f"--last {last}", last, used):
+    option = f"--best {best}" if best else f"--last {last}"
+    if note := missing_members_note(option, models, used, last, best):
         console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate{model_option(str(out))}')

@@ -110,7 +110,7 @@ def presets(as_json: AsJson = False) -> None:
 
 def _shown(row: "PresetRow") -> list[object]:
     """The cells of a row; the numbers of columns that also have `auto` are texts."""
-    from nmt_cli.cli.display.training import parameters
+    from nmt_cli.cli.display.training_outline import parameters
 
     return [
         row.preset,

@@ -73,6 +73,17 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if info["validation"]:
         validation = info["validation"]
         yield "validation", f"BLEU {validation['bleu']:.2f} ({validation['signature']})"
-    for name, export in info["export"].items():
+    yield from _export_rows(info["export"])
+
+
+def _export_rows(exports: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """A row for each format, or one for all of them where they have the same reason."""
+    rows = {}
+    for name, export in exports.items():
         problems = "; ".join(reason["problem"] for reason in export["reasons"])
-        yield f"export to {name}", "possible" if export["possible"] else f"not possible: {problems}"
+        rows[name] = "possible" if export["possible"] else f"not possible: {problems}"
+    if len(set(rows.values())) == 1:
+        yield "export", next(iter(rows.values()))
+        return
+    for name, text in rows.items():
+        yield f"export to {name}", text

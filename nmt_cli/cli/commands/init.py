@@ -19,6 +19,7 @@ from nmt_cli.cli.options.declarations import (
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
+from nmt_cli.data.languages.names import is_tsv
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def command(
 
     console = make_console(quiet=quiet)
     given = _given_settings(flags)
+    _require_folder(folder, is_table=bool(train_tsv))
     tables = {"valid": valid_tsv, "test": test_tsv}
     texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.splits)
     texts.require()
@@ -118,6 +120,18 @@ def command(
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
+
+
+def _require_folder(folder: Path, *, is_table: bool) -> None:
+    """Raise UsageError if a further text file was taken for the directory of the project."""
+    if not folder.is_file():
+        return
+    name = shlex.quote(str(folder))
+    if is_table or is_tsv(str(folder)):
+        hint = f"repeat --train-tsv for a second file: --train-tsv {name}"
+    else:
+        hint = "--train takes two files; repeat it for a second pair: --train SRC TGT"
+    raise UsageError(f"DIR: `{folder}` is a file", hint)
 
 
 def _without_validation(texts: "ProjectTexts", src: str, tgt: str, pairs: int, command: str) -> str:

@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
-AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
+# What a command that is typed again may have once only, or gives in another way.
+TYPED_ONCE = {"--force", "--clean", "--no-clean", "--dropped"}
 RANDOM_SPLIT = (
     "{} are a random part of the text: if its sentences resemble each other, scores on them are "
     "higher than those on new text"
@@ -128,7 +130,7 @@ def command(
     resolved = resolved._replace(config=config)
     prepared = _prepared(resolved, console, force=force, workers=workers, dropped=dropped)
     note_languages(config, console)
-    show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
+    show(prepared, console, dropped, typed_again(sys.argv[1:]))
     if as_json:
         typer.echo(_as_json(prepared))
     if has_torch():
@@ -195,11 +197,11 @@ def show(
     prepared: "PreparedCorpus",
     console: Console,
     dropped: Path | None = None,
-    command: str = AGAIN,
+    command: str = "nmt prepare",
 ) -> None:
     """Show the summary tables: pairs, findings and the statistics of each side.
 
-    command: the command that prepares the same corpus again.
+    command: the command that prepared the corpus, as it is typed again with other options.
     """
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -234,7 +236,7 @@ def show(
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
-            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE; with "
+            f"`{command} --clean --force --dropped FILE` drops them and lists them in FILE; with "
             'clean = "strict" under [data] in nmt.toml, later commands do so too'
         )
     if prepared.reused:
@@ -247,7 +249,27 @@ def show(
 
 
 def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
-    return [] if prepared.valid else [no_validation(prepared.kept, command)]
+    return [] if prepared.valid else [no_validation(prepared.kept, f"{command} --force")]
+
+
+def typed_again(arguments: Sequence[str]) -> str:
+    """The command `nmt prepare` with its arguments, without those that a hint adds.
+
+    >>> typed_again(["prepare", "--train", "my a.en", "a.de", "--no-clean", "--dropped", "d.tsv"])
+    "nmt prepare --train 'my a.en' a.de"
+    >>> typed_again(["demo"])
+    'nmt prepare'
+    """
+    if "prepare" not in arguments:
+        return "nmt prepare"
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--dropped":
+            next(words, None)
+        elif word.partition("=")[0] not in TYPED_ONCE:
+            kept.append(word)
+    return shlex.join(["nmt", *kept])
 
 
 def shown_lines(finding: "Finding") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ForceFile, Quiet
+from nmt_cli.cli.options.declarations import AsJson, ForcePicture, Quiet
 
 if TYPE_CHECKING:
     from nmt_cli.extras.tracking.records import RunSummary
@@ -47,7 +47,7 @@ HEADER = (
 def command(
     folders: Folders = None,
     out: Out = None,
-    force: ForceFile = False,
+    force: ForcePicture = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -37,7 +37,7 @@ nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
 """
 LAYOUT = {
     "": ("model", "sets", "config_file", "quiet"),
-    "Network": ("host", "port", "token_file", "cors_origin"),
+    "Network": ("host", "port", "public_url", "token_file", "cors_origin"),
     "Limits": ("max_queue", "max_chars", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
     "Log": ("access_log",),
@@ -54,6 +54,15 @@ Host = Annotated[
 Port = Annotated[
     int, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="Port; 0 = any free one")
 ]
+PublicUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--public-url", metavar="URL",
+        help="Address at which clients reach the server behind a proxy, such as "
+        "https://mt.example.org; it begins the addresses of translated files [default: the "
+        "address of each request]",
+    ),
+]  # fmt: skip
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -104,6 +113,7 @@ def command(
     model: Model = None,
     host: Host = "127.0.0.1",
     port: Port = 5_000,
+    public_url: PublicUrl = None,
     token_file: TokenFile = None,
     cors_origin: CorsOrigin = None,
     max_queue: MaxQueue = 256,
@@ -132,10 +142,13 @@ def command(
     tokens = _read_tokens(token_file)
 
     from nmt_cli.server.cross_origin import check_origins
+    from nmt_cli.server.libretranslate.translated_files import check_public_url
     from nmt_cli.server.limits import Limits
     from nmt_cli.server.run import listening_socket
 
     check_origins(cors_origin or ())
+    if public_url is not None:
+        check_public_url(public_url)
     console = make_console(quiet=quiet)
     listener = listening_socket(host, port)
     apply_threads(threads, console)
@@ -150,7 +163,8 @@ def command(
     from nmt_cli.server.service import Service
 
     service = Service(translator, search, limits)
-    server = Server(service, tokens, _write_log if access_log else None, cors_origin or ())
+    log = _write_log if access_log else None
+    server = Server(service, tokens, log, cors_origin or (), public_url or "")
     HttpServer(server.app(), service.drain).answer(listener)
 
 

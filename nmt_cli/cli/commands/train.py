@@ -159,10 +159,12 @@ def be_rank(
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
         stop.announces = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
+        named = config.data.train
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
-            console.warning(no_validation(len(opened.train), "nmt prepare --force"))
+            command = "nmt prepare" if named else "the command that prepared this corpus with"
+            console.warning(no_validation(len(opened.train), f"{command} --force"))
         if ranks.is_first:
             announce_training_kernels(ranks.device, console)
         steps = max_steps(config.train)

@@ -140,13 +140,13 @@ def command(
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
-    reporting = partial(_flag_report, console, fail_on, flag_file)
+    reporting = partial(_flag_report, console, fail_on, flag_file, force)
     if doc.is_document:
-        translate_document(doc, file, loading.last_model, start, reporting, output, as_json)
+        translate_document(doc, file, loading.last_model, start, reporting, output, as_json, force)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))
-    _translate_lines(file, resolved, prefix, start, reporting, checking, form, output)
+    _translate_lines(file, resolved, prefix, start, reporting, checking, form, output, force)
 
 
 def _translate_lines(
@@ -158,6 +158,7 @@ def _translate_lines(
     checking: "Callable[[Work], Checks | None]",
     form: "Callable[[SearchConfig], Show]",
     output: Path | None,
+    force: bool,
 ) -> None:
     """Translate the lines of `file`; start, reporting, checking, form: make what is needed."""
     from nmt_cli.data.text.lines import read_lines
@@ -167,9 +168,10 @@ def _translate_lines(
         work = start()
         progress = _begin(work, file)
         with (
-            open_text_file(output, lines) as out,
-            open_prefixes(prefix, work.part) as prefixes,
+            # Ends last, so that the translations are there if the flags cannot be written.
             reporting() as report,
+            open_text_file(output, lines, force=force) as out,
+            open_prefixes(prefix, work.part) as prefixes,
         ):
             work = work._replace(prefixes=prefixes)
             _translate(work, lines, out, form(work.search), checking(work), report, progress)
@@ -266,13 +268,13 @@ def _checks(work: Work, *, precision: Precision, every: int) -> Checks | None:
 
 @contextlib.contextmanager
 def _flag_report(
-    console: "Console", fail_on: Sequence[str] | None, path: Path | None
+    console: "Console", fail_on: Sequence[str] | None, path: Path | None, force: bool
 ) -> Iterator[FlagReport]:
     """The report of flags; `path` gets the flagged lines when the block ends without an error."""
     if path is None:
         yield FlagReport(console, fail_on or ())
         return
-    with open_text_file(path) as file:
+    with open_text_file(path, force=force) as file:
         yield FlagReport(console, fail_on or (), file)
 
 

@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from nmt_cli.cli.display.warmup import long_warmup, warmup_options
-from nmt_cli.plurals import agreeing, counted
+from nmt_cli.cli.display.training_outline import (
+    LONG_SECONDS,
+    early_end,
+    expected_time,
+    header,
+    long_run,
+    long_warmup,
+    minutes,
+    unmeasured,
+)
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
@@ -25,15 +33,12 @@ if TYPE_CHECKING:
     )
     from nmt_cli.training.reporting.report import Published, Report, Validation
 
-LONG_SECONDS = 24 * 3_600
 # A first step that takes longer is reported; the run is called long only with this safety factor.
 LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
 MOST_SHOWN, FEWEST_SHOWN = 240, 20
 SAMPLE_INDENT = len("  reference  ") + 1
-# About the size of the preset `small`.
-SMALL_PARAMETERS = 10_000_000
 
 
 class TrainDisplay:
@@ -168,148 +173,6 @@ class TrainDisplay:
         )
 
 
-def header(outline: "Outline") -> list[str]:
-    """The description of the run, in two to four lines."""
-    lines = [
-        f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
-        f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
-        f"{counted(outline.steps, 'step')} = about {_epochs(outline.epochs)}{limits(outline)}",
-    ]
-    if vocabulary := other_vocabulary(outline):
-        lines.append(vocabulary)
-    if outline.compiles:
-        lines.append("the first step compiles the model, which may take some minutes")
-    return lines
-
-
-def parameters(count: int) -> str:
-    """A number of parameters in readable form.
-
-    >>> parameters(214_171_648), parameters(7_590_000), parameters(24_300)
-    ('214 M', '7.6 M', '24,300')
-    """
-    if count < 100_000:
-        return f"{count:,}"
-    millions = count / 1e6
-    return f"{millions:.0f} M" if millions >= 100 else f"{millions:.1f} M"
-
-
-def other_vocabulary(outline: "Outline") -> str:
-    """The vocabulary of the corpus, if its size is not that of the preset, else ""."""
-    src, tgt = outline.vocabularies
-    asked = outline.preset_vocabulary
-    if isinstance(asked, str) or src == tgt == asked:
-        return ""
-    sizes = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
-    return f"{sizes} (corpus; preset {outline.preset}: {asked:,})"
-
-
-def minutes(seconds: float) -> str:
-    """An estimated duration, rounded to its precision.
-
-    >>> minutes(42.3), minutes(110), minutes(7_300)
-    ('42 seconds', '2 minutes', '2h 01m')
-    """
-    if seconds >= 3_600:
-        return duration(seconds)
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-
-
-def _epochs(epochs: float) -> str:
-    number = rounded(epochs)
-    return f"{number} {agreeing(1 if number == '1' else 2, 'epoch', 'epochs')}"
-
-
-def rounded(number: float) -> str:
-    """A number with its first digits only.
-
-    >>> rounded(97.4), rounded(1.25), rounded(12_345.6), rounded(0.004)
-    ('97', '1.2', '12,346', '0.004')
-    """
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
-
-
-def machine(outline: "Outline") -> str:
-    """The devices, or the CPU with its threads and processes."""
-    if outline.devices != "CPU":
-        return outline.devices
-    threads = counted(outline.threads, "thread")
-    if outline.processes == 1:
-        return f"CPU with {threads}"
-    return f"CPU with {outline.processes} processes of {threads} each"
-
-
-def limits(outline: "Outline") -> str:
-    """The other limits that may end the run."""
-    text = ""
-    if outline.max_hours:
-        text = f", at most {outline.max_hours:g} hours plus the last validation"
-        text += " and comparison" if outline.compares else ""
-    if outline.patience:
-        text += (
-            f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
-        )
-    return text
-
-
-def expected_time(step: "StepDone", outline: "Outline") -> str:
-    """How long the run takes at the speed of its first steps."""
-    plus = f", plus {unmeasured(step, outline)}" if step.unmeasured else ""
-    if not outline.step:
-        whole = duration(step.seconds + step.seconds_left)
-        return f"about {whole} for {counted(outline.steps, 'step')}{plus}"
-    remaining = counted(outline.steps - outline.step, "remaining step")
-    return f"about {duration(step.seconds_left)} for the {remaining}{plus}"
-
-
-def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
-    """What the time left does not include, as no validation has been measured; "" for nothing."""
-    if not event.unmeasured:
-        return ""
-    comparison = " + comparison" if outline.compares else ""
-    return f"{counted(event.unmeasured, 'validation')}{comparison}"
-
-
-def early_end(end: "EndsEarly", outline: "Outline") -> str:
-    """Where the time limit is expected to end the run, and what fits into it."""
-    hours = f"{outline.max_hours:g} {'hour' if outline.max_hours == 1 else 'hours'}"
-    steps = f"step {end.last:,} of {outline.steps:,}"
-    if end.first < end.last:
-        steps = (
-            f"step {end.first:,} to {end.last:,} of {outline.steps:,}, depending on how long "
-            "validations take"
-        )
-    advice = "only a larger --max-hours helps"
-    if end.fitting:
-        advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
-        if options := warmup_options(end.fitting, outline):
-            # Another warm-up makes another run, unlike another number of steps.
-            advice = (
-                f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
-                "this is a new run, with another `--out`"
-            )
-    return (
-        f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}: "
-        f"the schedule of the learning rate does not reach its end ({advice})"
-    )
-
-
-def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
-    """A warning that the run takes more than a day, with suggestions for this machine."""
-    days = rounded(step.seconds_left / LONG_SECONDS)
-    reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
-    smaller = "`--preset small`"
-    if outline.parameters <= SMALL_PARAMETERS:
-        smaller = "such as `--set model.d_model=128 --set model.d_ff=512`"
-    other = "more GPUs (`--gpus N`)" if outline.devices != "CPU" else "a machine with a GPU"
-    return [
-        f"this run is expected to take about {days} days here; "
-        f"24 hours from now it will be at about step {reached:,} of {outline.steps:,}",
-        f"what suits this machine better: a smaller model ({smaller}) or fewer steps "
-        f"(`--max-steps N`), with another `--out`; or {other}",
-    ]
-
-
 def validation_line(report: "Report", validation: "Validation", rates: str) -> str:
     """The results of a validation."""
     bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
@@ -335,18 +198,15 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
 
 def closing(report: "Report", note: str) -> list[str]:
     """The lines of a note; the last note of a run also describes the published model."""
+    ended = f"{note}, {duration(report.elapsed_seconds)}"
     if report.published is None:
         # Only a run without validation or model publishes nothing.
-        return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
-    return [
-        f"{note}, {duration(report.elapsed_seconds)}",
-        *best_line(report.published),
-        f"model: {published_weights(report.published)}",
-    ]
-
-
-def _ends(note: str) -> bool:
-    return note.startswith("finished")
+        return [ended if note.startswith("finished") else note]
+    weights = published_weights(report.published)
+    if note.startswith(("saved", "stopped")):
+        weights += ", which `nmt translate` uses"
+        ended = note
+    return [ended, *best_line(report.published), f"model: {weights}"]
 
 
 def scores(bleu: float | None, perplexity: float) -> str:

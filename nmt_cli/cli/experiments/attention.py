@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForcePicture, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.errors import UsageError
 
@@ -64,7 +64,7 @@ def command(
     flags: Mapping[str, object],
     sentence: Sentence,
     out: Out = None,
-    force: ForceFile = False,
+    force: ForcePicture = False,
     kind: Kind = "cross",
     layer: Layer = None,
     head: Head = None,

@@ -9,7 +9,7 @@ import typer
 from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.experiments import bench_table2, bench_table3
-from nmt_cli.cli.options.declarations import AsJson, ForceFile, Quiet
+from nmt_cli.cli.options.declarations import AsJson, ForcePicture, Quiet
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def layers(
     rounds: Rounds = 5,
     tiny: Tiny = False,
     out: Out = None,
-    force: ForceFile = False,
+    force: ForcePicture = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -156,7 +156,7 @@ def text(
         translator = load_translator(resolved.config.paths.model, "auto", console=console)
         search = chosen_search(resolved, for_parsing(translator.config))
         note_waiting(console, file)
-        with open_text_file(output, lines) as out:
+        with open_text_file(output, lines, force=force) as out:
             repaired = _parse(lines, translator, search, out, as_json=as_json)
     warn_of_invalid(console, lines)
     if repaired:

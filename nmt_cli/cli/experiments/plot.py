@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForcePicture, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 
 EXAMPLES = """
@@ -41,7 +41,7 @@ def command(
     flags: Mapping[str, object],
     what: What,
     out: Out = None,
-    force: ForceFile = False,
+    force: ForcePicture = False,
     model: Model = None,
     as_json: AsJson = False,
     sets: Sets = None,

@@ -116,3 +116,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace an existing output file")]
+ForcePicture = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace an existing output file; an SVG or HTML file that nmt has drawn is replaced "
+        "without it",
+    ),
+]

@@ -15,6 +15,10 @@ from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)
+_ADDRESSES = re.compile(_ADDRESS, re.IGNORECASE)
+_ADDRESS_SIGN = re.compile(r"://|www\.|@", re.IGNORECASE)
+# What may be an address without `www.`, as example.org; then the other side does not lack it.
+_MAYBE_ADDRESS = re.compile(r"[^\W\d_]\.[^\W\d_]{2}|@|www\b", re.IGNORECASE)
 _LOST_LETTER = re.compile(r"\?(?<=[^\W\d_]\?)(?=[a-zß-ÿ])")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 # More repetitions than these are not emphasis.
@@ -78,6 +82,7 @@ def _checks(src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, Itera
     yield kinds.OTHER_SCRIPT, (index for code in codes for index in _other_script(code))
     signs = {index for code in codes for index in _maybe_repeated(code)}
     yield kinds.REPEATED, (index for index in sorted(signs) if any(map(is_repeated, pairs[index])))
+    yield kinds.ONE_ADDRESS, _pairs_with_one_address(pairs, sides)
     yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes)
     yield kinds.COPIED, (i for i, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
 
@@ -173,11 +178,43 @@ def is_repeated(line: str) -> bool:
     return False
 
 
+def _pairs_with_one_address(
+    pairs: Sequence[tuple[str, str]], sides: Sequence[tuple[str, Sequence[str]]]
+) -> Iterator[int]:
+    signs = {index for text, side in sides for index in lines_with(_ADDRESS_SIGN, text, side)}
+    return (index for index in sorted(signs) if _has_one_address(*pairs[index]))
+
+
+def _has_one_address(src: str, tgt: str) -> bool:
+    """Return whether a side has a web or e-mail address, and the other one certainly has none.
+
+    >>> _has_one_address("See http://a.org/12", "Siehe"), _has_one_address("www.a.org", "a.org")
+    (True, False)
+    """
+    return any(
+        _ADDRESSES.search(side) and not _MAYBE_ADDRESS.search(other)
+        for side, other in ((src, tgt), (tgt, src))
+    )
+
+
+def without_addresses(line: str) -> str:
+    """Return a line without its addresses, whose numbers are not numbers of the text.
+
+    >>> without_addresses("In 1989: http://a.org/123 or me7@b.org.")
+    'In 1989:  or .'
+    """
+    return _ADDRESSES.sub("", line) if _ADDRESS_SIGN.search(line) else line
+
+
 def _pairs_with_different_numbers(
     pairs: Sequence[tuple[str, str]], codes: Sequence[np.ndarray]
 ) -> Iterator[int]:
     src, tgt = (_digit_sums(text) for text in codes)
-    return (index for index in np.flatnonzero(src != tgt).tolist() if numbers_differ(*pairs[index]))
+    return (
+        index
+        for index in np.flatnonzero(src != tgt).tolist()
+        if numbers_differ(*map(without_addresses, pairs[index]))
+    )
 
 
 def _digit_sums(text: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nmt_cli.config.protected_files import has_content
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import (
@@ -21,7 +20,7 @@ from nmt_cli.data.cleaning.clean import (
 )
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.errors import CannotCreateError
-from nmt_cli.storage.files import writing
+from nmt_cli.storage.files import has_content, writing
 
 # A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
 MIN_SHARE = 2e-4

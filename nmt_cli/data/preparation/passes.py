@@ -56,6 +56,9 @@ from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
+# If a smaller share of the pairs is kept, this is reported, with this many reasons.
+LEAST_KEPT = 0.5
+MOST_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ class PreparationRun:
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
             valid=len(valid),
             notes=(
+                *_few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
                 *_overlap_notes(held_out, dropped=data.clean == "strict"),
                 *_empty_sides({"validation": valid, "test": test}),
@@ -310,6 +314,19 @@ def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> l
 
 def _format_reasons(dropped: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
+
+
+def _few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
+    """Return a warning if most pairs were dropped, which names the commonest reasons."""
+    if kept >= LEAST_KEPT * read:
+        return []
+    commonest = sorted(dropped, key=lambda reason: -dropped[reason])[:MOST_REASONS]
+    reasons = _format_reasons({reason: dropped[reason] for reason in commonest})
+    return [
+        f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
+        f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
+        "`--dropped FILE` lists the dropped pairs"
+    ]
 
 
 def _overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:

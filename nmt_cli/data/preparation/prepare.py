@@ -23,6 +23,7 @@ from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords
+from nmt_cli.data.preparation.file_roles import repeated_files
 from nmt_cli.data.preparation.length_check import require_equal_lengths
 from nmt_cli.data.preparation.options import options_for
 from nmt_cli.data.preparation.passes import PreparationRun
@@ -45,8 +46,8 @@ from nmt_cli.storage.files import require_file, sha256_of, write_text
 from nmt_cli.storage.manifest import new_directory, require_apart
 
 OLDER_VERSION_NOTE = (
-    "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
-    "prepares it again"
+    "this corpus was prepared by an older version, which cleaned less; the same command "
+    "with --force prepares it again"
 )
 
 
@@ -174,7 +175,8 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
             count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
-        problems += _check_sides(name, paths)
+    held_out = [("data.valid", data.valid), ("data.test", data.test)]
+    problems += repeated_files(data.train, held_out, "data.train")
     if data.valid and data.valid_split:
         problems.append(
             UsageError(
@@ -192,14 +194,6 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
         problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
     return problems
-
-
-def _check_sides(name: str, paths: Sequence[str]) -> list[NmtError]:
-    """Return a problem if the source file is also given as the target or as a reference."""
-    sources = [Path(path).resolve() for path in paths[:1] if path != STDIN]
-    if not any(Path(path).resolve() in sources for path in paths[1:] if path != STDIN):
-        return []
-    return [UsageError(f"{name}: `{paths[0]}` is given for both sides", "name two files")]
 
 
 def _check_file(name: str, path: str) -> NmtError | None:

@@ -36,6 +36,8 @@ from nmt_cli.translation.result import Translation
 AUTO = "auto"
 FORMATS = ("text", "html")
 MAX_FIELDS = 1_000
+# A text that is in the target language already with this certainty, in percent, is left as it is.
+CERTAIN = 90
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,21 @@ class _Asked:
 class LibreTranslate:
     """The handlers of these paths."""
 
-    def __init__(self, service: Service, tokens: Tokens, text: TextStatistics | None) -> None:
-        """text: what is usual in the training text, which tells the two languages apart."""
+    def __init__(
+        self,
+        service: Service,
+        tokens: Tokens,
+        text: TextStatistics | None,
+        public_url: str = "",
+    ) -> None:
+        """text: what is usual in the training text, which tells the two languages apart.
+
+        public_url: the address at which clients reach the server; "": that of each request.
+        """
         self._service = service
         self._tokens = tokens
         self._text = text
+        self._public_url = public_url
         self._files = TranslatedFiles()
         languages = service.config.languages
         self._languages = languages.src, languages.tgt
@@ -65,15 +77,21 @@ class LibreTranslate:
         """Translate a text, or several."""
         self._service.require_room()
         asked = self._asked(await self._fields(request))
+        detected = [self._detected(text) for text in asked.texts] if asked.source == AUTO else []
+        kept = [self._is_translated(each) for each in detected] or [False] * len(asked.texts)
+        texts = [text for text, is_kept in zip(asked.texts, kept, strict=True) if not is_kept]
         if asked.format == "html":
-            answers = [await self._page(text, asked, request) for text in asked.texts]
+            translated = iter([await self._page(text, asked, request) for text in texts])
         else:
-            answers = await self._plain(asked, request)
-        detected = [self._detected(text) for text in asked.texts]
+            translated = iter(await self._plain(texts, asked, request) if texts else [])
+        answers = [
+            [text] if is_kept else next(translated)
+            for text, is_kept in zip(asked.texts, kept, strict=True)
+        ]
         result: dict[str, Any] = {"translatedText": [answer[0] for answer in answers]}
         if asked.alternatives:
             result["alternatives"] = [answer[1:] for answer in answers]
-        if asked.source == AUTO:
+        if detected:
             result["detectedLanguage"] = detected
         if not asked.is_list:
             result = {name: values[0] for name, values in result.items()}
@@ -90,14 +108,21 @@ class LibreTranslate:
             hint = f"known suffixes: {' '.join(_suffixes())}"
             raise RefusedError(400, "files of this kind cannot be translated", hint)
         document = DocumentText(kind, upload.data)
-        page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
-        data, read, _ = await self._service.translate_document(page, request)
+        read, detected = None, None
+        if upload.fields.get("source") == AUTO:
+            read = await self._service.read_document(document)
+            detected = self._detected("\n".join(map(raw_text, read.segments)))
+        if detected is not None and self._is_translated(detected):
+            data = upload.data
+        else:
+            page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
+            data, _, _ = await self._service.translate_document(page, request, read)
         name = PurePosixPath(upload.name.replace("\\", "/"))
         key = self._files.add(f"{name.stem}_{self._languages[1]}{name.suffix.lower()}", data)
-        result: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
-        if upload.fields.get("source") == AUTO:
-            text = "\n".join(map(raw_text, read.segments))
-            result["detectedLanguage"] = self._detected(text)
+        base = self._public_url or str(request.base_url).rstrip("/")
+        result: dict[str, Any] = {"translatedFileUrl": f"{base}/download_file/{key}"}
+        if detected is not None:
+            result["detectedLanguage"] = detected
         return _answer(result)
 
     async def download_file(self, request: Request) -> Response:
@@ -209,12 +234,14 @@ class LibreTranslate:
             raise RefusedError(400, f"alternatives must be a number from 0 to {most}")
         return value
 
-    async def _plain(self, asked: _Asked, request: Request) -> list[list[str]]:
+    async def _plain(
+        self, given: Sequence[str], asked: _Asked, request: Request
+    ) -> list[list[str]]:
         """The translation of each text, followed by alternatives, without duplicates.
 
         The lines of all texts are searched together.
         """
-        texts = [text.split("\n") for text in asked.texts]
+        texts = [text.split("\n") for text in given]
         lines = tuple(itertools.chain(*texts))
         search = self._search(asked.alternatives)
         found = iter(await self._service.translate(TranslateRequest(lines, search), request))
@@ -232,6 +259,12 @@ class LibreTranslate:
         page = TranslateRequest((), search, NO_CONSTRAINTS, document)
         data, _, _ = await self._service.translate_document(page, request)
         return [data.decode("utf-8", "replace")]
+
+    def _is_translated(self, detected: Mapping[str, object]) -> bool:
+        """Whether a text is in the target language already; `detected`: as `_detected` says."""
+        certainty = detected["confidence"]
+        assert isinstance(certainty, int)
+        return detected["language"] == self._languages[1] and certainty >= CERTAIN
 
     def _search(self, alternatives: int) -> SearchConfig:
         search = self._service.search

@@ -4,6 +4,9 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from nmt_cli.errors import UsageError
 
 MAX_FILES = 100
 MAX_BYTES = 64 << 20
@@ -49,3 +52,21 @@ class TranslatedFiles:
             if not is_old and len(self._files) <= MAX_FILES and size <= MAX_BYTES:
                 return
             size -= len(self._files.pop(key).data)
+
+
+def check_public_url(url: str) -> None:
+    """Raise UsageError for what cannot begin the addresses of the files of a server.
+
+    >>> check_public_url("https://mt.example.org/nmt/")
+    """
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
+        fits = fits and not (parts.query or parts.fragment or parts.username)
+    except ValueError:
+        fits = False
+    if not fits or not url.isascii() or any(map(str.isspace, url)):
+        raise UsageError(
+            f"--public-url {url}: not the address of a server",
+            "scheme and host, with a path if the proxy has one: https://mt.example.org",
+        )

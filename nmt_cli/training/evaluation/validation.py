@@ -51,19 +51,23 @@ def validate(
     losses: an earlier validation of the same weights, whose losses are taken. sentences: how many
     are decoded, by default `train.validation_sentences`. Decoding uses the configured search. The
     model is left in evaluation mode. Raises AbandonedError soon after `stop()` returns True.
-    on_progress: called repeatedly with the number of sentences decoded so far, and of all; with
-    (0, 0) before decoding.
+    on_progress: called repeatedly with the number of sentences decoded so far, 0 while the losses
+    are computed, and of all that are to be decoded for a BLEU.
     """
     assert corpus.valid is not None
     model.eval()
-    validation = losses or replace(
-        _losses(model, config, corpus.valid, device, stop, on_progress),
-        text=text_hash(corpus.valid_text),
-    )
     count = config.train.validation_sentences if sentences is None else sentences
-    if not bleu or not count or corpus.valid_text is None:
+    sources, references = (side[:count] for side in corpus.valid_text or ([], []))
+
+    def begin() -> None:
+        _check(stop)
+        on_progress(0, len(sources))
+
+    validation = losses or replace(
+        _losses(model, config, corpus.valid, device, begin), text=text_hash(corpus.valid_text)
+    )
+    if not bleu or not sources:
         return validation
-    sources, references = (side[:count] for side in corpus.valid_text)
     # A shortlist belongs to a finished model directory; BLEU is that of plain decoding.
     config = replace(config, search=replace(config.search, shortlist=0, markup="off"))
     translator = Translator(model, config, corpus.subwords, text=corpus.text)
@@ -94,15 +98,14 @@ def _losses(
     config: Config,
     pairs: Pairs,
     device: torch.device,
-    stop: Callable[[], bool],
-    on_progress: OnProgress,
+    begin_batch: Callable[[], None],
 ) -> Validation:
+    """The losses of all pairs; begin_batch: called before each batch."""
     plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, BATCH_TOKENS, 1, seed=0)
     sums = torch.zeros(2, dtype=torch.float64)
     tokens = 0
     for index in range(plan.epoch(0).batches):
-        _check(stop)
-        on_progress(0, 0)
+        begin_batch()
         ids = plan.epoch(0).shard(index, 0)
         batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
         loss = shard_loss(model, config, batch, device)

@@ -97,7 +97,8 @@ class EndsEarly:
 class Validating:
     """A pass over the validation pairs is in progress; sent about once a second.
 
-    done, total: sentences translated, of those to be translated; 0 while the loss is measured.
+    done, total: sentences translated, of those to be translated; done is 0 while the loss is
+    measured, total where nothing is translated.
     seconds: elapsed in all processes of the run; seconds_left: to the expected end, None as long as
     it is not known; unmeasured: as for StepDone, with this validation; activity: what the pass
     does.

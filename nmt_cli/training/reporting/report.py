@@ -81,7 +81,7 @@ class Report:
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
     devices: what this step ran on; note: something that happened; published: in the last report,
-    what the model directory holds.
+    that of a stopped run too, what the model directory holds.
     """
 
     step: int

@@ -359,13 +359,14 @@ def _gap(
             result.append(Text(space))
         sides = (-1, 1, 2) if element.is_word else ()
         is_atom = element.kind == "atom"
-        needs_space = is_atom and (index > 0 or not edges[0])
-        if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
+        begins = edges[0] and all(other.kind == "open" for other in elements[:index])
+        has_space = (index == best and space) or (index and result[-1] == Text(" "))
+        if is_atom and not begins and element.space in (-1, 2, *sides) and not has_space:
             result.append(Text(" "))
         result += element.pieces
         is_last = index + 1 == len(elements)
-        needs_space = is_atom and not (is_last and edges[1])
-        needs_space &= next_is_word or not is_last or not element.is_word
+        ends = edges[1] and all(other.kind == "close" for other in elements[index + 1 :])
+        needs_space = is_atom and not ends and (next_is_word or not is_last or not element.is_word)
         if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
             result.append(Text(" "))
     if best == len(elements):

@@ -157,6 +157,19 @@ def test_hours_that_are_no_number_are_explained(value: str, capfd) -> None:
     assert "hours" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serve", "--port", "80x"], "`--port`: `80x` is not a whole number\n"),
+        (["serve", "--deadline", "soon"], "`--deadline`: `soon` is not a number\n"),
+        (["translate", "--threads", "two"], "`--threads`: `two` is not a whole number\n"),
+    ],
+)
+def test_what_is_no_number_is_said_in_plain_words(arguments: list[str], words: str, capfd) -> None:
+    assert main(arguments) == 2
+    assert words in capfd.readouterr().err
+
+
 def test_a_number_as_length_penalty_is_answered_with_the_option_for_its_exponent(capfd) -> None:
     assert main(["translate", "--length-penalty", "0.6"]) == 2
     assert "hint: --length-penalty names a formula; --alpha X" in capfd.readouterr().err

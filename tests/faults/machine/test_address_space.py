@@ -66,7 +66,7 @@ def test_interrupt_of_a_library_without_threads_is_told_from_ctrl_c(monkeypatch,
     """OpenBLAS interrupts the process while NumPy is imported, if no thread can be started."""
     said, writer = os.pipe()
 
-    def refuse(*_: object) -> int:
+    def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     def work() -> None:
@@ -74,7 +74,7 @@ def test_interrupt_of_a_library_without_threads_is_told_from_ctrl_c(monkeypatch,
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signals.handle_interrupts()
         if not threads:
-            monkeypatch.setattr("_thread.start_new_thread", refuse)
+            monkeypatch.setattr("threading.Thread.start", refuse)
         try:
             exec(compile(IN_NUMPY, "/lib/numpy/linalg.py", "exec"))
         except KeyboardInterrupt:

@@ -123,7 +123,8 @@ def test_worker_that_hangs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_large_requests_do_not_hold_up_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_searches, "MAX_SLOTS", 4)
     with running_server(limits=Limits(characters=100_000)) as server, ThreadPoolExecutor(1) as pool:
-        large = pool.submit(server.translate, *["abc de fgh " * 3] * 20, *map(str, range(200)))
+        lines = [*["abc de fgh " * 3] * 20, *(f"a{number}" for number in range(200))]
+        large = pool.submit(server.translate, *lines)
         assert is_true_soon(lambda: server.service.worker.busy_slots)
         for _ in range(3):
             assert server.translate("abc").status == 200

@@ -3,12 +3,13 @@
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pytest
 from corpora import reversal_corpus
-from faults.support.forked import forked
+from faults.support.forked import PATIENCE_SECONDS, become_nmt, ended, forked, start
 from faults.support.letters import save_byte_model
 from faults.tally import fault
 
@@ -397,6 +398,31 @@ def test_empty_file_is_replaced_without_force(folder: Path) -> None:
         b"error: `made` exists already\n\n"
         b"hint: choose another file, or replace this one with --force\n"
     )
+
+
+@fault("I9")
+@pytest.mark.parametrize("force", [False, True])
+def test_output_that_another_command_wrote_meanwhile_is_kept(folder: Path, force: bool) -> None:
+    reader, writer = os.pipe()
+    error = os.open("said", os.O_RDWR | os.O_CREAT)
+    line = f"translate --model own --beam 1 -o made {'--force' if force else ''}"
+
+    def work() -> NoReturn:
+        os.close(writer)
+        become_nmt(line.split(), (reader, error, error))
+
+    process = start(work)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not list(folder.glob(".tmp-made*")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    Path("made").write_text("Mine.\n")
+    os.write(writer, b"a\n")
+    os.close(writer)
+    assert ended(process) == (0 if force else 73), Path("said").read_bytes()
+    assert (Path("made").read_text() == "Mine.\n") is not force
+    assert Path("made-2").exists() is not force
+    assert (b"another process has written `made`" in Path("said").read_bytes()) is not force
 
 
 def test_own_pictures_are_replaced_without_force(folder: Path) -> None:

@@ -127,5 +127,6 @@ def test_files_module_writes_only_through_the_disk() -> None:
     results = sorted(writers((PACKAGE / "storage/files.py").read_text()))
     assert [result for result in results if not result.startswith("DISK.")] == [
         "file.truncate",
+        "file.truncate",
         "path.open",
     ]

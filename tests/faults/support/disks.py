@@ -13,8 +13,8 @@ from nmt_cli.storage import files
 from nmt_cli.storage.disk import Disk
 
 OPERATIONS = (
-    "open", "write", "sync", "cut", "rename", "exchange", "make_directory", "remove_file",
-    "remove_directory",
+    "open", "write", "sync", "cut", "rename", "rename_new", "exchange", "make_directory",
+    "remove_file", "remove_directory",
 )  # fmt: skip
 
 
@@ -42,6 +42,7 @@ class WatchedDisk(Disk):
     sync = _watched("sync")
     cut = _watched("cut")
     rename = _watched("rename")
+    rename_new = _watched("rename_new")
     exchange = _watched("exchange")
     make_directory = _watched("make_directory")
     remove_file = _watched("remove_file")

@@ -62,7 +62,7 @@ class Machine:
             folder.names[last].content = folder.names[last].content[: arguments[0]]
         elif name == "sync":
             _sync(folder.names[last])
-        elif name == "rename":
+        elif name in ("rename", "rename_new"):
             other, new = self._folder(str(arguments[0]))
             other.names[new] = folder.names.pop(last)
         elif name == "exchange":

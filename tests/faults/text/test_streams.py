@@ -110,7 +110,7 @@ def test_full_disk_behind_stdout_is_one_error_line(arguments: list[str]) -> None
 def test_closed_standard_streams_have_exit_codes(expected, checks) -> None:
     result = forked("translate", "test.en", stdout=CLOSED)
     assert result.code == 74
-    assert result.err.startswith(b"error: ")
+    assert result.err.startswith(b"error: stdout is closed\n")
     checks()
     for arguments in (["translate"], ["score", "-", "test.en"], ["parse"]):
         result = forked(*arguments, stdin=CLOSED)

@@ -306,6 +306,16 @@ def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
     assert reports[-1].note == f"saved at step {step}; run the same command to resume"
     assert Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()[-1].step == step
     assert "saved at" not in (tmp_path / "m" / "log.jsonl").read_text()
+    # The model directory holds the weights of an earlier step.
+    [validated] = [report for report in reports if report.validation]
+    assert reports[-1].published.step == validated.step < step
+    assert reports[-1].published.bleu == validated.validation.bleu
+
+
+def test_a_run_stopped_before_its_validation_says_that_there_are_no_weights(setting, tmp_path):
+    last = run(setting, tmp_path / "m", stop_after=2)[-1]
+    assert last.note.endswith("`nmt translate` has no weights to use before the first validation")
+    assert last.published is None
 
 
 def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path):
@@ -390,14 +400,10 @@ def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch)
     run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
     found = [event for event in told if isinstance(event, Validating)]
     # Without the comparison on all pairs, which comes last.
-    at_end = [
-        (event.done, event.total) for event in found if event.step == 12 and event.total in (0, 5)
-    ]
-    assert at_end[0] == (0, 0)
-    translated = [done for done, total in at_end if total]
+    assert all(event.total for event in found), "the total is known while losses are measured"
+    translated = [event.done for event in found if event.step == 12 and event.total == 5]
     assert translated[0] == 0
     assert translated == sorted(translated)
-    assert {total for _, total in at_end} == {0, 5}
     # Within the one window that five sentences are, and not only before and after it.
     assert len(translated) > 2
     seconds = [event.seconds for event in found]
@@ -419,7 +425,7 @@ def test_the_passes_of_the_comparison_are_named_and_count_as_time_left(
     names = list(dict.fromkeys(event.activity for event in compared))
     assert names[:2] == ["comparing: published weights", "comparing: last average"]
     assert all(event.seconds_left is not None for event in compared)
-    assert {event.total for event in compared if event.activity in names[:2]} == {0, 20}
+    assert {event.total for event in compared if event.activity in names[:2]} == {20}
     # When the last validation is done, the comparison is left.
     last = [event for event in found if event.activity == "validating" and event.total][-1]
     assert last.done == last.total

@@ -183,6 +183,24 @@ def test_tag_that_moves_to_an_end_keeps_its_space() -> None:
     assert raw_text(result.pieces) == "<br/> Schläft Hund"
 
 
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("{x} The dog sleeps", "Der Hund schläft", "{x} Der Hund schläft"),
+        ("The dog sleeps {x}", "Der Hund schläft", "Der Hund schläft {x}"),
+        ("The dog sleeps {x}.", "Der Hund schläft.", "Der Hund schläft {x}."),
+        ("{x} {y} dog", "Hund", "{x} {y} Hund"),
+        ("dog {x} {y}", "Hund", "Hund {x} {y}"),
+        ("{x} {y}", "Hund", "{x} {y}"),
+        ("<b>{x}</b> dog sleeps", "Hund schläft", "<b>{x} Hund</b> schläft"),
+        ("dog <b>{x}</b>", "Hund", "<b>Hund {x}</b>"),
+    ],
+)
+def test_lost_stand_in_at_an_end_keeps_its_spaces(line: str, target: str, expected: str) -> None:
+    words = ["Anna", "Berlin"][: line.count("{")]
+    assert raw_text(project(line, target, LINKS, words).pieces) == expected
+
+
 def test_translation_without_words_keeps_the_marks() -> None:
     result = project("The <b>small</b> dog {x}.", "", LINKS, ["Anna"])
     assert result.moved

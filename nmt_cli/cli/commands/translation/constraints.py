@@ -31,6 +31,10 @@ def read_constraints(
 
     banned = read_banned(ban) if ban else ()
     constraints = Constraints(banned, read_glossary(glossary) if glossary else ())
+    if glossary and not constraints.entries:
+        console.warning(f"`{glossary}` has no term: translations are those without a glossary")
+    if ban and not banned:
+        console.warning(f"`{ban}` has no word or phrase: nothing is banned")
     if glossary is not None:
         warning = swapped_columns_warning(glossary, file)
         if warning:

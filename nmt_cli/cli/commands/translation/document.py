@@ -158,6 +158,7 @@ def translate_document(
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
     output: Path | None,
     as_json: bool,
+    force: bool,
 ) -> None:
     """Translate a document and write it, or with `as_json` a line of JSON for each segment.
 
@@ -181,7 +182,7 @@ def translate_document(
         else:
             flags = [translation.flags for translation in translations]
             data = document.render([pieces for pieces, _ in done], flags)
-        with open_text_file(output) as out:
+        with open_text_file(output, force=force) as out:
             out.write(data)
             out.flush()
         report.show(work.left_out)

@@ -121,7 +121,7 @@ def join_parts(
         lines = [stack.enter_context(read_lines(str(file.path))) for file in files]
         has_indices = as_json or is_list
         joined = _by_index(lines, files, as_json=as_json) if has_indices else _in_turn(lines, files)
-        out = stack.enter_context(open_text_file(output, *lines))
+        out = stack.enter_context(open_text_file(output, *lines, force=force))
         count = 0
         for line in joined:
             out.write(f"{line}\n".encode("utf-8", "replace"))

@@ -43,7 +43,9 @@ static void round_rest(const float *from, int64_t count, half *to) {
         const uint32_t bits = round_bits(from[i]) << 16;
         float high;
         memcpy(&high, &bits, sizeof high);
-        to[i] = (half)((bits & INFINITE) == INFINITE ? 0 : round_bits(from[i] - high));
+        /* A mask, because compilers make no vectors of a difference that is computed sometimes. */
+        const uint32_t finite = -(uint32_t)((bits & INFINITE) != INFINITE);
+        to[i] = (half)(round_bits(from[i] - high) & finite);
     }
 }
 
