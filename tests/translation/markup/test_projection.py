@@ -183,6 +183,49 @@ def test_tag_that_moves_to_an_end_keeps_its_space() -> None:
     assert raw_text(result.pieces) == "<br/> Schläft Hund"
 
 
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("The dog sleeps {x}.", "Der Hund schläft.", "Der Hund schläft {x}."),
+        ("{x} {y} dog", "Hund", "{x} {y} Hund"),
+        ("dog {x} {y}", "Hund", "Hund {x} {y}"),
+        # Before an opening bracket, and within brackets.
+        ("dog {x} (sleeps)", "Hund (schläft)", "Hund {x} (schläft)"),
+        ("dog ({x}) sleeps.", "Hund () schläft.", "Hund ({x}) schläft."),
+        # The mark that it stands at, of several equal ones.
+        ("dog, {x}, {y}, sleeps", "Hund, , , schläft", "Hund, {x}, {y}, schläft"),
+        ("The dog: {x}, sleeps in.", "Der Hund schläft in.", "Der Hund {x} schläft in."),
+        ("The dog sleeps: {x}, in.", "Der Hund schläft in.", "Der Hund schläft {x} in."),
+    ],
+)
+def test_lost_placeholders_keep_their_spaces(line: str, target: str, expected: str) -> None:
+    for words in (["Anna", "Berlin"], []):
+        assert raw_text(project(line, target, LINKS, words).pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("{x} {y}", "Hund", "{x} {y}"),
+        ("<b>{x}</b> dog sleeps", "Hund schläft", "<b>{x} Hund</b> schläft"),
+        ("dog <b>{x}</b>", "Hund", "<b>Hund {x}</b>"),
+        ("<b>{x} dog</b> sleeps", "Hund schläft", "<b>{x} Hund</b> schläft"),
+        ("<b>dog {x}</b> sleeps", "Hund schläft", "<b>Hund {x}</b> schläft"),
+    ],
+)
+def test_lost_stand_in_within_a_pair_gets_no_space_at_the_tags(
+    line: str, target: str, expected: str
+) -> None:
+    assert raw_text(project(line, target, LINKS, ["Anna", "Berlin"]).pieces) == expected
+
+
+def test_pair_does_not_take_in_the_punctuation_of_other_words() -> None:
+    result = project("<b>dog:</b> {x}, sleeps", "Hund: , schläft", LINKS)
+    assert raw_text(result.pieces) == "<b>Hund:</b> {x}, schläft"
+    result = project("<b>dog…</b> sleeps", "Hund... schläft", LINKS)
+    assert raw_text(result.pieces) == "<b>Hund...</b> schläft"
+
+
 def test_translation_without_words_keeps_the_marks() -> None:
     result = project("The <b>small</b> dog {x}.", "", LINKS, ["Anna"])
     assert result.moved
