@@ -94,7 +94,7 @@ def _needs_space(element: Element, side: int, neighbour: str) -> bool:
     if element.space in (side, 2):
         return not element.is_word or neighbour not in (_OPENING if side < 0 else _CLOSING)
     is_word = neighbour.isalnum() or neighbour == _ELEMENT
-    return element.is_word and element.space == -side and is_word
+    return element.is_word and element.space in (0, -side) and is_word
 
 
 def _wrong_sides(elements: Sequence[Element], at: int) -> int:

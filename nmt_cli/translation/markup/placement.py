@@ -141,7 +141,7 @@ class Placer:
         partial = any(None in (each.pair.opening, each.pair.closing) for each in (first, second))
         if first.core != second.core and not partial:
             cut = self._cut(first, second)
-            return [replace(first, high=cut), replace(second, low=cut)]
+            return [replace(first, high=cut), replace(second, low=self._first_word(second, cut))]
         outer, inner = (first, second) if _is_outer(first, second) else (second, first)
         union = replace(
             outer, low=min(first.low, second.low), high=max(first.high, second.high),
@@ -160,6 +160,17 @@ class Placer:
 
         cuts = range(first.core + 1, second.core + 1)
         return max(cuts, key=lambda cut: (right(cut), -cut))
+
+    def _first_word(self, placed: _Placed, cut: int) -> int:
+        """Where a pair begins after a cut: not with punctuation that it lacks in the source."""
+        src = [token for token in self._aligned.src if _is_inside(token, placed.pair)]
+        own = self._aligned.source[src[0].begin] if src else ""
+        while cut < placed.core:
+            token = self._aligned.tgt[cut]
+            if token.is_word or self._is_same_mark(own, self._aligned.target[token.begin]):
+                break
+            cut += 1
+        return cut
 
     def _belongs(self, word: int, pair: Pair) -> bool:
         source = self._of_tgt[word]

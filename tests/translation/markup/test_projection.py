@@ -219,6 +219,27 @@ def test_lost_stand_in_within_a_pair_gets_no_space_at_the_tags(
     assert raw_text(project(line, target, LINKS, ["Anna", "Berlin"]).pieces) == expected
 
 
+def test_lost_placeholder_without_its_brackets_does_not_touch_words() -> None:
+    for words in (["Anna"], []):
+        result = project("dog ({x}) sleeps", "Hund schläft", LINKS, words)
+        assert raw_text(result.pieces) == "Hund {x} schläft"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("<b>dog today</b>, <i>sleeps</i>", "<b>Hund</b>, <i>schläft</i> heute"),
+        ("<b>dog today,</b> <i>sleeps</i>", "<b>Hund</b>, <i>schläft</i> heute"),
+        ("<i>sleeps</i>, <b>today dog</b>", "<b>Hund</b>, <i>schläft</i> heute"),
+    ],
+)
+def test_punctuation_between_two_pairs_is_in_none_of_them(line: str, expected: str) -> None:
+    links = [("dog", "Hund"), ("today", "heute"), ("sleeps", "schläft")]
+    assert raw_text(project(line, "Hund, schläft heute", links).pieces) == expected
+    quoted = project('<b>dog today</b> <i>"sleeps"</i>', 'Hund "schläft" heute', links)
+    assert raw_text(quoted.pieces) == '<b>Hund</b> <i>"schläft"</i> heute'
+
+
 def test_pair_does_not_take_in_the_punctuation_of_other_words() -> None:
     result = project("<b>dog:</b> {x}, sleeps", "Hund: , schläft", LINKS)
     assert raw_text(result.pieces) == "<b>Hund:</b> {x}, schläft"
