@@ -100,7 +100,8 @@ def test_main_commands_work_without_linux_features(tmp_path: Path) -> None:
         "train.preset=tiny", "train.checkpoint_every=1",
     )  # fmt: skip
     changes = [word for setting in settings for word in ("--set", setting)]
-    parallel = ["--train", source, target, "--valid", source, target]
+    valid = write_pairs(tmp_path, "valid", reversal_pairs(10, 2))
+    parallel = ["--train", source, target, "--valid", *valid]
     commands = [
         ["--help"],
         ["prepare", *parallel, *changes],

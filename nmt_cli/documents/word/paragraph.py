@@ -18,6 +18,8 @@ _DROPPED = frozenset(f"{WORD}{name}" for name in ("proofErr", "lastRenderedPageB
 _HYPHENS = {f"{WORD}noBreakHyphen": "\u2011", f"{WORD}softHyphen": "\u00ad"}
 _CONTAINER_PROPERTIES = frozenset(f"{WORD}{name}" for name in ("sdtPr", "sdtEndPr", "smartTagPr"))
 _KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
+# Objects that separate the words on both sides: breaks of lines and tabs.
+_SEPARATORS = frozenset(f"{WORD}{name}" for name in ("br", "cr", "tab", "ptab"))
 # Properties of runs that say nothing about how the words look.
 _INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
 
@@ -94,7 +96,7 @@ class Paragraph:
     def _object(self, elements: Sequence[Element]) -> tuple[str, str, str]:
         raw = f"<x{len(self._objects)}/>"
         self._objects[raw] = list(elements)
-        return "object", raw, ""
+        return "object", raw, "x"
 
     def _read_run(self, run: Element) -> Iterator[tuple[str, str, str]]:
         from lxml import etree
@@ -122,7 +124,7 @@ class Paragraph:
                 kind, raw, _ = self._object([holder])
                 # The child is moved there when the paragraph is written.
                 self._objects[raw].append(child)
-                yield kind, raw, "run"
+                yield kind, raw, "w:br" if child.tag in _SEPARATORS else "x"
 
     def _as_pieces(self) -> MarkedText:
         pieces: list[MarkedPiece] = []
@@ -149,7 +151,7 @@ class Paragraph:
                 continue
             flush()
             if kind == "object":
-                pieces.append(Tag(value, "empty", "x"))
+                pieces.append(Tag(value, "empty", key))
             else:
                 pieces.append(Tag(value, "open" if kind == "open" else "close", key))
         flush()

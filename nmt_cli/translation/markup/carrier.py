@@ -11,11 +11,12 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
 
-# Elements that begin on a new line: the words on both sides are different ones.
+# Elements that begin on a new line, and a hard break of Markdown: the words on both sides are
+# different ones.
 _BLOCKS = frozenset(
     ("br", "p", "div", "li", "ul", "ol", "dl", "dt", "dd", "tr", "td", "th", "table", "hr",
      "blockquote", "section", "article", "header", "footer", "option", "h1", "h2", "h3", "h4", "h5",
-     "h6", "w:br", "w:p", "text:p")
+     "h6", "w:br", "w:p", "text:p", "hard")
 )  # fmt: skip
 # Their placeholders stand for no word of the sentence.
 _WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")

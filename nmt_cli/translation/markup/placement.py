@@ -5,14 +5,15 @@ those that would cross are cut apart between their best words, or nested where t
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text
 from nmt_cli.translation.markup.boundaries import APOSTROPHES, HYPHENS, compound_of
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
+from nmt_cli.translation.markup.gaps import Element, joined
 from nmt_cli.translation.markup.stand_ins import Copied
 from nmt_cli.translation.markup.tokens import Matrix, Token
 
@@ -44,24 +45,6 @@ class _Placed:
     children: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
-class Element:
-    """Pieces at a gap between two target tokens.
-
-    space: whether the white space of the gap stands before the pieces (-1), after them (1), on both
-    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap.
-    """
-
-    pieces: MarkedText
-    space: int = 0
-    kind: str = "atom"
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it must not stand against a word."""
-        return any(isinstance(piece, Placeholder) for piece in self.pieces)
-
-
 class Placer:
     """Places the nodes of one segment."""
 
@@ -80,7 +63,7 @@ class Placer:
         """The translation with the nodes, and with placeholders in the place of their copies."""
         self._emit(nodes, 0, len(self._aligned.tgt))
         texts = {copy.begin: (Placeholder(copy.raw), Text(copy.ending)) for copy in copies}
-        return _joined(self._aligned.target, self._aligned.tgt, self._gaps, texts)
+        return joined(self._aligned.target, self._aligned.tgt, self._gaps, texts)
 
     def replaced(self, lost: Sequence[Atom], kept: Sequence[Copied]) -> dict[int, Copied]:
         """The words that stand for lost stand-ins, by the place of these: each is the other one's
@@ -181,7 +164,7 @@ class Placer:
         partial = any(None in (each.pair.opening, each.pair.closing) for each in (first, second))
         if first.core != second.core and not partial:
             cut = self._cut(first, second)
-            return [replace(first, high=cut), replace(second, low=cut)]
+            return [replace(first, high=cut), replace(second, low=self._first_word(second, cut))]
         outer, inner = (first, second) if _is_outer(first, second) else (second, first)
         union = replace(
             outer, low=min(first.low, second.low), high=max(first.high, second.high),
@@ -200,6 +183,17 @@ class Placer:
 
         cuts = range(first.core + 1, second.core + 1)
         return max(cuts, key=lambda cut: (right(cut), -cut))
+
+    def _first_word(self, placed: _Placed, cut: int) -> int:
+        """Where a pair begins after a cut: not with punctuation that it lacks in the source."""
+        src = [token for token in self._aligned.src if _is_inside(token, placed.pair)]
+        own = self._aligned.source[src[0].begin] if src else ""
+        while cut < placed.core:
+            token = self._aligned.tgt[cut]
+            if token.is_word or self._is_same_mark(own, self._aligned.target[token.begin]):
+                break
+            cut += 1
+        return cut
 
     def _belongs(self, word: int, pair: Pair) -> bool:
         source = self._of_tgt[word]
@@ -224,7 +218,7 @@ class Placer:
         self, pair: Pair, src: Sequence[int], begin: int, end: int, low: int, high: int
     ) -> tuple[int, int]:
         """The span with the punctuation at its ends that the pair has in the source, too."""
-        source, tgt = self._aligned.src, self._aligned.tgt
+        source = self._aligned.src
         words = [index for index, token in enumerate(source) if token.is_word]
         if words and set(words) <= set(src):
             # All words, and the punctuation around them unless that is outside in the source.
@@ -236,11 +230,21 @@ class Placer:
         if pair.closing is None:
             end = high
         first, last = (self._aligned.source[source[index].begin] for index in (src[0], src[-1]))
-        while begin > low and self._is_same_mark(first, self._aligned.target[tgt[begin - 1].begin]):
-            begin -= 1
-        while end < high and self._is_same_mark(last, self._aligned.target[tgt[end].begin]):
-            end += 1
+        begin -= self._count_marks(first, range(begin - 1, low - 1, -1))
+        end += self._count_marks(last, range(end, high))
         return begin, end
+
+    def _count_marks(self, mark: str, places: Sequence[int]) -> int:
+        """How many of the first target tokens at these places are such marks, side by side."""
+        count = 0
+        for place in places:
+            begin, end, _ = self._aligned.tgt[place]
+            if not self._is_same_mark(mark, self._aligned.target[begin]):
+                break
+            if count and {begin, end}.isdisjoint(self._aligned.tgt[places[count - 1]][:2]):
+                break
+            count += 1
+        return count
 
     def _is_same_mark(self, source: str, target: str) -> bool:
         return not source.isalnum() and any(
@@ -270,16 +274,34 @@ class Placer:
             return len(tgt)
         previous, following = before[-1], after[0]
         if not src[following].is_word:
+            mark = self._same_mark(previous)
+            if mark >= 0:
+                return mark + 1
             if not any(src[index].is_word for index in after):
                 # Before the punctuation at the end.
                 return self._words[-1] + 1 if self._words else 0
-            return self._of_src[previous] + 1
+            words = [index for index in before if src[index].is_word]
+            return self._of_src[words[-1]] + 1 if words else 0
         glued = not atom.space_before and atom.space_after
         is_tag = all(isinstance(piece, Tag) for piece in atom.pieces)
         spaced_word = atom.space_before and atom.space_after and not is_tag
         if src[previous].is_word and (glued or spaced_word):
             return self._of_src[previous] + 1
         return self._of_src[following]
+
+    def _same_mark(self, column: int) -> int:
+        """The target token for a punctuation mark of the source: the same mark; -1: none.
+
+        Of several it is the one with the most attention, or else the nearest.
+        """
+        src, tgt = self._aligned.src, self._aligned.tgt
+        mark = self._aligned.source[src[column].begin]
+        places = [i for i, token in enumerate(tgt) if self._aligned.target[token.begin] == mark]
+        if src[column].is_word or not places:
+            return -1
+        weights = self._aligned.matrix[:, column].round(3).tolist()
+        expected = column * len(tgt) / len(src)
+        return max(places, key=lambda place: (weights[place], -abs(place - expected)))
 
 
 def _best_words(matrix: Matrix, rows: Sequence[Token]) -> list[int]:
@@ -317,80 +339,3 @@ def _atom_element(atom: Atom) -> Element:
         atom.space_before, atom.space_after
     ]
     return Element(atom.pieces, 3 if atom.replaces_space else space)
-
-
-def _joined(
-    target: str,
-    tokens: Sequence[Token],
-    gaps: Sequence[Sequence[Element]],
-    texts: Mapping[int, MarkedText],
-) -> MarkedText:
-    """The target text with the elements of each gap; texts: the pieces of tokens that are no text,
-    by the character that they begin with.
-    """
-    pieces: list[MarkedPiece] = []
-    end = 0
-    for index, elements in enumerate(gaps):
-        begin = tokens[index].begin if index < len(tokens) else len(target)
-        edges = index == 0, index == len(gaps) - 1
-        next_is_word = index < len(tokens) and tokens[index].is_word
-        pieces += _gap(target[end:begin], elements, edges, next_is_word)
-        if index < len(tokens):
-            end = tokens[index].end
-            pieces += texts.get(begin, (Text(target[begin:end]),))
-    return merged(pieces)
-
-
-def _gap(
-    space: str, elements: Sequence[Element], edges: tuple[bool, bool], next_is_word: bool
-) -> list[MarkedPiece]:
-    """The white space of a gap and its elements, each on the side of the space that it had.
-
-    edges: whether the target text begins, and whether it ends, with the gap.
-    """
-    if not elements:
-        return [Text(space)]
-    if any(element.space == 3 for element in elements):
-        space = ""
-    best = min(range(len(elements) + 1), key=lambda index: _wrong_sides(elements, index))
-    result: list[MarkedPiece] = []
-    for index, element in enumerate(elements):
-        if index == best:
-            result.append(Text(space))
-        sides = (-1, 1, 2) if element.is_word else ()
-        is_atom = element.kind == "atom"
-        begins = edges[0] and all(other.kind == "open" for other in elements[:index])
-        has_space = (index == best and space) or (index and result[-1] == Text(" "))
-        if is_atom and not begins and element.space in (-1, 2, *sides) and not has_space:
-            result.append(Text(" "))
-        result += element.pieces
-        is_last = index + 1 == len(elements)
-        ends = edges[1] and all(other.kind == "close" for other in elements[index + 1 :])
-        needs_space = is_atom and not ends and (next_is_word or not is_last or not element.is_word)
-        if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
-            result.append(Text(" "))
-    if best == len(elements):
-        result.append(Text(space))
-    return result
-
-
-def _wrong_sides(elements: Sequence[Element], at: int) -> int:
-    """How many elements are on the wrong side of a space that stands before element `at`."""
-    return sum(
-        (element.space == -1 and index < at) or (element.space == 1 and index >= at)
-        for index, element in enumerate(elements)
-    )
-
-
-def merged(pieces: Sequence[MarkedPiece]) -> MarkedText:
-    """The pieces with neighbouring texts joined, and without empty ones."""
-    result: list[MarkedPiece] = []
-    for piece in pieces:
-        if isinstance(piece, Text):
-            if not piece.text:
-                continue
-            if result and isinstance(result[-1], Text):
-                result[-1] = Text(result[-1].text + piece.text)
-                continue
-        result.append(piece)
-    return tuple(result)

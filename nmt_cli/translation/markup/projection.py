@@ -22,7 +22,8 @@ from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import TargetWords, tokens_with
 from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
-from nmt_cli.translation.markup.placement import Aligned, Placer, merged
+from nmt_cli.translation.markup.gaps import merged
+from nmt_cli.translation.markup.placement import Aligned, Placer
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids

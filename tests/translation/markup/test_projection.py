@@ -191,14 +191,62 @@ def test_tag_that_moves_to_an_end_keeps_its_space() -> None:
         ("The dog sleeps {x}.", "Der Hund schläft.", "Der Hund schläft {x}."),
         ("{x} {y} dog", "Hund", "{x} {y} Hund"),
         ("dog {x} {y}", "Hund", "Hund {x} {y}"),
+        # Before an opening bracket, and within brackets.
+        ("dog {x} (sleeps)", "Hund (schläft)", "Hund {x} (schläft)"),
+        ("dog ({x}) sleeps.", "Hund () schläft.", "Hund ({x}) schläft."),
+        # The mark that it stands at, of several equal ones.
+        ("dog, {x}, {y}, sleeps", "Hund, , , schläft", "Hund, {x}, {y}, schläft"),
+        ("The dog: {x}, sleeps in.", "Der Hund schläft in.", "Der Hund {x} schläft in."),
+        ("The dog sleeps: {x}, in.", "Der Hund schläft in.", "Der Hund schläft {x} in."),
+    ],
+)
+def test_lost_placeholders_keep_their_spaces(line: str, target: str, expected: str) -> None:
+    for words in (["Anna", "Berlin"], []):
+        assert raw_text(project(line, target, LINKS, words).pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
         ("{x} {y}", "Hund", "{x} {y}"),
         ("<b>{x}</b> dog sleeps", "Hund schläft", "<b>{x} Hund</b> schläft"),
         ("dog <b>{x}</b>", "Hund", "<b>Hund {x}</b>"),
+        ("<b>{x} dog</b> sleeps", "Hund schläft", "<b>{x} Hund</b> schläft"),
+        ("<b>dog {x}</b> sleeps", "Hund schläft", "<b>Hund {x}</b> schläft"),
     ],
 )
-def test_lost_stand_in_at_an_end_keeps_its_spaces(line: str, target: str, expected: str) -> None:
-    words = ["Anna", "Berlin"][: line.count("{")]
-    assert raw_text(project(line, target, LINKS, words).pieces) == expected
+def test_lost_stand_in_within_a_pair_gets_no_space_at_the_tags(
+    line: str, target: str, expected: str
+) -> None:
+    assert raw_text(project(line, target, LINKS, ["Anna", "Berlin"]).pieces) == expected
+
+
+def test_lost_placeholder_without_its_brackets_does_not_touch_words() -> None:
+    for words in (["Anna"], []):
+        result = project("dog ({x}) sleeps", "Hund schläft", LINKS, words)
+        assert raw_text(result.pieces) == "Hund {x} schläft"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("<b>dog today</b>, <i>sleeps</i>", "<b>Hund</b>, <i>schläft</i> heute"),
+        ("<b>dog today,</b> <i>sleeps</i>", "<b>Hund</b>, <i>schläft</i> heute"),
+        ("<i>sleeps</i>, <b>today dog</b>", "<b>Hund</b>, <i>schläft</i> heute"),
+    ],
+)
+def test_punctuation_between_two_pairs_is_in_none_of_them(line: str, expected: str) -> None:
+    links = [("dog", "Hund"), ("today", "heute"), ("sleeps", "schläft")]
+    assert raw_text(project(line, "Hund, schläft heute", links).pieces) == expected
+    quoted = project('<b>dog today</b> <i>"sleeps"</i>', 'Hund "schläft" heute', links)
+    assert raw_text(quoted.pieces) == '<b>Hund</b> <i>"schläft"</i> heute'
+
+
+def test_pair_does_not_take_in_the_punctuation_of_other_words() -> None:
+    result = project("<b>dog:</b> {x}, sleeps", "Hund: , schläft", LINKS)
+    assert raw_text(result.pieces) == "<b>Hund:</b> {x}, schläft"
+    result = project("<b>dog…</b> sleeps", "Hund... schläft", LINKS)
+    assert raw_text(result.pieces) == "<b>Hund...</b> schläft"
 
 
 def test_translation_without_words_keeps_the_marks() -> None:

@@ -1,0 +1,119 @@
+"""The gaps between the words of a translation: the marks that stand there, and white space."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.translation.markup.tokens import Token
+
+# No space stands before these, and none after those.
+_CLOSING, _OPENING = ".,;:!?…)]}。，、；：！？", "([{¿¡"
+# In the place of a character: another element.
+_ELEMENT = "\ufffc"
+
+
+@dataclass(frozen=True)
+class Element:
+    """Pieces at a gap between two target tokens.
+
+    space: whether the white space of the gap stands before the pieces (-1), after them (1), on both
+    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap.
+    """
+
+    pieces: MarkedText
+    space: int = 0
+    kind: str = "atom"
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it must not stand against a word."""
+        return any(isinstance(piece, Placeholder) for piece in self.pieces)
+
+
+def joined(
+    target: str,
+    tokens: Sequence[Token],
+    gaps: Sequence[Sequence[Element]],
+    texts: Mapping[int, MarkedText],
+) -> MarkedText:
+    """The target text with the elements of each gap; texts: the pieces of tokens that are no text,
+    by the character that they begin with.
+    """
+    pieces: list[MarkedPiece] = []
+    end = 0
+    for index, elements in enumerate(gaps):
+        begin = tokens[index].begin if index < len(tokens) else len(target)
+        around = target[end - 1 : end] if end else "", target[begin : begin + 1]
+        pieces += _gap(target[end:begin], elements, around)
+        if index < len(tokens):
+            end = tokens[index].end
+            pieces += texts.get(begin, (Text(target[begin:end]),))
+    return merged(pieces)
+
+
+def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> list[MarkedPiece]:
+    """The white space of a gap and its elements, each on the side of the space that it had.
+
+    around: the characters of the target text before and after the gap, "" at its ends.
+    """
+    if not elements:
+        return [Text(space)]
+    if any(element.space == 3 for element in elements):
+        space = ""
+    best = min(range(len(elements) + 1), key=lambda index: _wrong_sides(elements, index))
+    atoms = [index for index, element in enumerate(elements) if element.kind == "atom"]
+    result: list[MarkedPiece] = []
+    for index, element in enumerate(elements):
+        if index == best:
+            result.append(Text(space))
+        # Between tags that belong to the words around them, no space is seen.
+        previous = max((atom for atom in atoms if atom < index), default=-1)
+        following = min((atom for atom in atoms if atom > index), default=len(elements))
+        before = around[0] if previous < 0 else _ELEMENT
+        after = around[1] if following == len(elements) else _ELEMENT
+        if _needs_space(element, -1, before) and not _ends_with_space(result):
+            result.append(Text(" "))
+        result += element.pieces
+        if _needs_space(element, 1, after) and not (space and index < best <= following):
+            result.append(Text(" "))
+    if best == len(elements):
+        result.append(Text(space))
+    return result
+
+
+def _ends_with_space(pieces: Sequence[MarkedPiece]) -> bool:
+    """Whether the last of the pieces that are no tags is white space."""
+    last = next((piece for piece in reversed(pieces) if not isinstance(piece, Tag)), None)
+    return isinstance(last, Text) and last.text[-1:].isspace()
+
+
+def _needs_space(element: Element, side: int, neighbour: str) -> bool:
+    """Whether an element needs a space on a side (-1: before it) from this character there."""
+    if element.kind != "atom" or not neighbour:
+        return False
+    if element.space in (side, 2):
+        return not element.is_word or neighbour not in (_OPENING if side < 0 else _CLOSING)
+    is_word = neighbour.isalnum() or neighbour == _ELEMENT
+    return element.is_word and element.space in (0, -side) and is_word
+
+
+def _wrong_sides(elements: Sequence[Element], at: int) -> int:
+    """How many elements are on the wrong side of a space that stands before element `at`."""
+    return sum(
+        (element.space == -1 and index < at) or (element.space == 1 and index >= at)
+        for index, element in enumerate(elements)
+    )
+
+
+def merged(pieces: Sequence[MarkedPiece]) -> MarkedText:
+    """The pieces with neighbouring texts joined, and without empty ones."""
+    result: list[MarkedPiece] = []
+    for piece in pieces:
+        if isinstance(piece, Text):
+            if not piece.text:
+                continue
+            if result and isinstance(result[-1], Text):
+                result[-1] = Text(result[-1].text + piece.text)
+                continue
+        result.append(piece)
+    return tuple(result)
