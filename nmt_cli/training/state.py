@@ -58,8 +58,11 @@ class TrainState:
         return 0.5**self.rollbacks
 
     def best_steps(self, count: int) -> list[int]:
-        """The best-scored steps, best first."""
-        ranked = sorted(self.scores, key=lambda step: (-self.scores[step], int(step)))
+        """The best-scored steps, best first; without the start of a fine-tuning, which has a score
+        but no checkpoint.
+        """
+        trained = [step for step in self.scores if int(step) > 0]
+        ranked = sorted(trained, key=lambda step: (-self.scores[step], int(step)))
         return [int(step) for step in ranked[:count]]
 
     def as_new(self) -> "TrainState":

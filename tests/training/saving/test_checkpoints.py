@@ -123,6 +123,11 @@ def test_best_steps_are_ranked_and_ties_go_to_the_earlier():
     assert state.best_steps(3) == [20, 30, 40]
 
 
+def test_start_of_a_fine_tuning_is_no_best_step():
+    state = TrainState(scores={"0": 9.0, "10": 1.0, "20": 3.0})
+    assert state.best_steps(2) == [20, 10]
+
+
 def test_weights_of_another_model_are_refused(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, 1, 1)
