@@ -597,14 +597,15 @@ def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
     assert results.phases["a"]["status"] == "skipped"
 
 
-def test_each_part_of_the_gpu_benchmark_fits_into_one_call() -> None:
-    script = module("train_gpu")
+@pytest.mark.parametrize(("name", "part"), [("train_gpu", "base"), ("decode_gpu", "speed")])
+def test_each_part_of_a_gpu_benchmark_fits_into_one_call(name: str, part: str) -> None:
+    script = module(name)
     seconds = {phase.name: phase.seconds for phase in script.PHASES}
     assert {name for names in script.PARTS.values() for name in names} == set(seconds)
     budget = script.parse([]).budget - module("lib.phases").RESERVE_SECONDS
     for names in script.PARTS.values():
         assert sum(seconds[name] for name in names) <= budget
-    assert script.parse(["--part", "base"]).part == "base"
+    assert script.parse(["--part", part]).part == part
 
 
 @pytest.mark.parametrize("name", ["train_gpu", "decode_gpu", "gpu_quality"])
