@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from exported import (
+    has_exact_int8_products,
     joint_subwords,
     largest_difference,
     letter_lines,
@@ -105,6 +106,8 @@ def test_ctranslate2_translates_as_nmt(beam: int, letters: LoadedModel, tmp_path
 def test_ctranslate2_with_rounded_weights_translates_most_lines_as_nmt(
     precision: str, letters: LoadedModel, tmp_path: Path
 ) -> None:
+    if precision == "int8" and not has_exact_int8_products():
+        pytest.skip("without VNNI, the sums of CTranslate2's int8 products can overflow")
     foreign = written(letters, tmp_path / "out", precision)
     result = compare_models(letters, foreign, letter_lines(50), precision, "CTranslate2")
     assert result.equal_translations >= 0.8 * 50

@@ -1,5 +1,6 @@
 """Models to export: one of every architecture with random weights, and one that was trained."""
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,10 +18,19 @@ from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.training.loop import train
 
+CPU = Path("/proc/cpuinfo")
+
 WORDS = [
     "an", "be", "cod", "fie", "gun", "hob", "jil", "kam", "lup", "mor", "net", "os", "pa", "que",
     "rif", "sul", "tav", "wex", "yz",
 ]  # fmt: skip
+
+
+def has_exact_int8_products() -> bool:
+    """Whether sums of CTranslate2's int8 products cannot overflow: the processor has VNNI."""
+    if "ONEDNN_MAX_CPU_ISA" in os.environ:
+        return False
+    return not CPU.exists() or "vnni" in CPU.read_text()
 
 
 def joint_subwords(kind: str = "bpe") -> Subwords:

@@ -176,7 +176,10 @@ def _translations_error(
         if text != other
     ]
     verb = agreeing(len(different), "is", "are")
-    hint = "export it with --precision float32, or name other lines with --check"
+    hint = (
+        "export it with --precision float32, name other lines with --check, or leave the "
+        "comparison out with --no-check"
+    )
     if precision == "float32":
         hint = REPORT
     return QualityGateError(
