@@ -138,8 +138,8 @@ def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
     shapes = [line.split(",")[-2] for line in lines]
-    # torch asks oneDNN only where that may use AVX-512. `use_fast_float32` tries it with one product;
-    # a larger batched one shows that it is used.
+    # torch asks oneDNN only where that may use AVX-512. `use_fast_float32` tries it with one
+    # product; a larger batched one shows that it is used.
     asks = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     tried = ["256x256:256x256"] if asks else []
     larger = ["3x256x256:3x256x256"] if asks and use_fast_float32(CPU) else []
