@@ -195,7 +195,7 @@ def test_the_shortlist_of_a_model_goes_along(tmp_path: Path) -> None:
     assert lists[loaded.subwords.eos_id] == [0, 1, loaded.subwords.eos_id]
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_exported_shortlist_allows_what_nmt_allows(shared: bool, tmp_path: Path) -> None:
     """By the engine's rules; tests/peers shows that the engine has these."""
     source, other = segmenter("bpe", 48, WORDS), segmenter("bpe", 48, WORDS[:16])
@@ -225,7 +225,7 @@ def test_the_exported_shortlist_allows_what_nmt_allows(shared: bool, tmp_path: P
     assert 2 < min(sizes) < max(sizes) < subwords.tgt_size
 
 
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("given", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_engine_is_given_the_exported_shortlist(
     given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,7 +287,14 @@ class Fake:
         return ["?"] * self.wrong + [each.text for each in texts][self.wrong :]
 
 
-@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (4, 0), (5, 3)])
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        pytest.param(0, 0, marks=pytest.mark.slow),
+        pytest.param(4, 0, marks=pytest.mark.slow),
+        (5, 3),
+    ],
+)
 def test_a_fifth_of_the_translations_may_differ(
     wrong: int, code: int, tmp_path: Path, monkeypatch, capsys
 ) -> None:

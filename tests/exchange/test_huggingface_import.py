@@ -140,7 +140,13 @@ VARIANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("settings", VARIANTS, ids=range(len(VARIANTS)))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(settings, id=str(number), marks=[pytest.mark.slow] if number > 1 else [])
+        for number, settings in enumerate(VARIANTS)
+    ],
+)
 def test_an_export_comes_in_and_goes_out_with_the_same_files(settings, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -300,7 +306,7 @@ def test_fuzzed_files_are_read_or_refused(copy: Path) -> None:
     assert 300 < refused < 1_000
 
 
-@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("legacy", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_weights_of_torch_save_are_imported_and_compared(
     copy: Path, tmp_path: Path, imported: Path, legacy: bool
 ) -> None:

@@ -70,6 +70,7 @@ def test_stopped_demo_does_not_evaluate(tmp_path):
     assert not (tmp_path / "demo" / "average").exists()
 
 
+@pytest.mark.slow
 def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(
     tmp_path, monkeypatch, capsys
 ):
@@ -95,6 +96,7 @@ def test_a_demo_in_a_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkey
     assert "hint: choose a folder in which you may write" in err
 
 
+@pytest.mark.slow
 def test_second_demo_continues_the_first(tmp_path, capsys):
     folder = str(tmp_path / "demo")
     assert main(["demo", folder, *QUICK]) == 0

@@ -81,9 +81,14 @@ def test_training_survives_twenty_random_kills(tmp_path: Path, checks: Callable[
 
 @fault("R1")
 @pytest.mark.parametrize(
-    "steps", [16, 18], ids=["validated at its interval", "validated at the end"]
+    ("line", "steps"),
+    [
+        pytest.param("before", 16, id="before, at its interval"),
+        pytest.param("before", 18, marks=pytest.mark.slow, id="before, at the end"),
+        pytest.param("after", 16, marks=pytest.mark.slow, id="after, at its interval"),
+        pytest.param("after", 18, marks=pytest.mark.slow, id="after, at the end"),
+    ],
 )
-@pytest.mark.parametrize("line", ["before", "after"])
 def test_validation_is_reported_once_after_kills(steps, line, tmp_path, monkeypatch) -> None:
     """Each validation's line is lost, or written and not remembered, when the process dies."""
     config, corpus = reversal_corpus(
