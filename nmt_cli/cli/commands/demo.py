@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Train a small English-German model on generated sentences and test it.
 
-    Takes one and a half to three minutes on two CPU cores. Needs no data and no network. Generates
+    Takes one to three minutes on two CPU cores. Needs no data and no network. Generates
     60,000 sentence pairs with a built-in grammar, then prepares, trains, averages, translates and
     scores. Shows how some translations improve, and reports the accuracy for each phenomenon of
     German grammar. Run the same command again to resume. DIR must be new, empty, or the directory

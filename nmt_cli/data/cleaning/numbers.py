@@ -1,12 +1,14 @@
 """Finds pairs whose sides contain different numbers, written as digits.
 
 In doubt a pair is not reported: `1,000` equals `1.000` and `1 000`, `3 pm` may be 15 Uhr, and a
-small or round number may be written out on one side.
+small or round number may be written out on one side. Digits of all scripts are compared by value.
 """
 
 import re
+import unicodedata
 
 _DIGITS = re.compile(r"\d+")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
@@ -24,7 +26,10 @@ def numbers_differ(src: str, tgt: str) -> bool:
     True
     >>> numbers_differ("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
     False
+    >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
+    (False, True)
     """
+    src, tgt = _with_ascii_digits(src), _with_ascii_digits(tgt)
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
     if src_groups == tgt_groups:
         return False
@@ -49,6 +54,7 @@ def numbers_changed(src: str, tgt: str) -> bool:
     >>> numbers_changed("They came with 47 men.", "Sie kamen mit Leuten.")
     True
     """
+    src, tgt = _with_ascii_digits(src), _with_ascii_digits(tgt)
     if numbers_differ(src, tgt):
         return True
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
@@ -58,6 +64,17 @@ def numbers_changed(src: str, tgt: str) -> bool:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
     return any(_is_rarely_written_out(number) for number in only_src or only_tgt)
+
+
+def _with_ascii_digits(text: str) -> str:
+    """The text with 0 to 9 in place of the digits of other scripts.
+
+    >>> _with_ascii_digits("२०१५, ٣٫٥, １２, x²")
+    '2015, 3٫5, 12, x²'
+    """
+    if text.isascii():
+        return text
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 
 def _is_rarely_written_out(number: str) -> bool:
