@@ -76,7 +76,7 @@ def install_command(extra: str) -> str:
     A clone of nmt that is installed with `pip install .` or `pip install -e .` is named.
     """
     package, record = _installed()
-    return command_for(record, extra, package)
+    return command_for(record, extra, package, _installer(sys.prefix))
 
 
 def _installed() -> tuple[str, str | None]:
@@ -89,7 +89,21 @@ def _installed() -> tuple[str, str | None]:
     return PACKAGE, None
 
 
-def command_for(record: str | None, extra: str, package: str = PACKAGE) -> str:
+def _installer(environment: str) -> str:
+    """The command that installs packages into an environment, by its folder.
+
+    >>> _installer("/home/x/.local/share/uv/tools/nmt-cli"), _installer("/home/x/.venv")
+    ('uv tool install --force', 'pip install')
+    """
+    folder = Path(environment)
+    if folder.parent.match("uv/tools"):
+        return "uv tool install --force"
+    return "pipx install --force" if folder.parent.match("pipx/venvs") else "pip install"
+
+
+def command_for(
+    record: str | None, extra: str, package: str = PACKAGE, installer: str = "pip install"
+) -> str:
     """The command for an installation with this direct_url.json; None if it has none.
 
     >>> command_for(None, "png")
@@ -99,9 +113,9 @@ def command_for(record: str | None, extra: str, package: str = PACKAGE) -> str:
     """
     clone, is_editable = _clone(record)
     if clone is None:
-        return f"pip install '{package}[{extra}]'"
+        return f"{installer} '{package}[{extra}]'"
     option = "-e " if is_editable else ""
-    return f"cd {shlex.quote(str(clone))} && pip install {option}'.[{extra}]'"
+    return f"cd {shlex.quote(str(clone))} && {installer} {option}'.[{extra}]'"
 
 
 def _clone(record: str | None) -> tuple[Path | None, bool]:

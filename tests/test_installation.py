@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_other_installations_name_the_package(
 ) -> None:
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(record))
     assert installation.install_command("png") == "pip install 'nmt-cli[png]'"
+
+
+@pytest.mark.parametrize(
+    ("environment", "installer"),
+    [("uv/tools/nmt-cli", "uv tool install --force"), ("pipx/venvs/nmt-cli", "pipx install --force"),
+     (".venv", "pip install"), ("tools/nmt-cli", "pip install")],
+)  # fmt: skip
+def test_command_is_that_of_the_tool_which_made_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: str, installer: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    record = json.dumps({"url": tmp_path.as_uri(), "dir_info": {}})
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(record))
+    monkeypatch.setattr(sys, "prefix", f"/home/me/.local/share/{environment}")
+    assert installation.install_command("serve") == f"cd {tmp_path} && {installer} '.[serve]'"
 
 
 def test_code_that_is_not_installed_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
