@@ -50,9 +50,13 @@ def test_other_installations_name_the_package(
 
 @pytest.mark.parametrize(
     ("environment", "installer"),
-    [("uv/tools/nmt-cli", "uv tool install --force"), ("pipx/venvs/nmt-cli", "pipx install --force"),
-     (".venv", "pip install"), ("tools/nmt-cli", "pip install")],
-)  # fmt: skip
+    [
+        ("uv/tools/nmt-cli", "uv tool install --force"),
+        ("pipx/venvs/nmt-cli", "pipx install --force"),
+        (".venv", "pip install"),
+        ("tools/nmt-cli", "pip install"),
+    ],
+)
 def test_command_is_that_of_the_tool_which_made_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: str, installer: str
 ) -> None:

@@ -51,8 +51,8 @@ class CatalogueDocument:
         """Raises DataError if it is no catalogue, UnavailableError without polib."""
         require_library("polib", "catalogues (.po)")
         self._name = options.name
-        charset = _CHARSET.search(data)
-        text, self._encoding = decode(data, options.name, _codec(charset))
+        declared = options.encoding or _codec(_CHARSET.search(data))
+        text, self._encoding = decode(data, options.name, declared)
         # As polib counts lines.
         self._lines = text.splitlines(keepends=True)
         self.segments: list[MarkedText] = []

@@ -39,7 +39,8 @@ class ReadOptions:
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
     for fields in fields. translation_field, flags_field: the fields that these lines get, which
-    none of them may have. fuzzy: translate fuzzy entries of a catalogue, too.
+    none of them may have. fuzzy: translate fuzzy entries of a catalogue, too. encoding: of the
+    bytes, whatever the document declares; "": as it declares.
     """
 
     name: str
@@ -48,6 +49,19 @@ class ReadOptions:
     translation_field: str = "translation"
     flags_field: str = "flags"
     fuzzy: bool = False
+    encoding: str = ""
+
+
+def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedText:
+    """The translation of a segment; the segment itself if nothing but marks came back.
+
+    >>> from nmt_cli.data.markup.marked_text import Placeholder
+    >>> greeting = (Text("Hello "), Placeholder("{name}"))
+    >>> kept_or_translated(greeting, (Placeholder("{name}"),)) == greeting
+    True
+    """
+    has_text = any(piece.text.strip() for piece in translated if isinstance(piece, Text))
+    return translated if has_text else segment
 
 
 def has_words(pieces: MarkedText) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.markup.marked_text import plain_text, raw_text
-from nmt_cli.documents.document import Document
+from nmt_cli.data.markup.marked_text import raw_text
+from nmt_cli.documents.document import Document, kept_or_translated
 from nmt_cli.errors import NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
@@ -134,7 +134,7 @@ class Service:
         translations = [result.translation for result in results]
         self.metrics.count(translations)
         pieces = [
-            result.pieces if plain_text(result.pieces).strip() else segment
+            kept_or_translated(segment, result.pieces)
             for result, segment in zip(results, segments, strict=True)
         ]
         flags = [translation.flags for translation in translations]

@@ -30,14 +30,19 @@ TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
 
 @dataclass(frozen=True)
 class DocumentText:
-    """A document to translate: its content and its kind."""
+    """A document to translate: its content and its kind.
+
+    encoding: of a document that came as text, whatever it declares; "": of a file, as it declares.
+    """
 
     kind: str
     data: bytes
+    encoding: str = ""
 
     def read(self, language: str) -> Document:
         """The segments of the document; language: the code of the target language."""
-        return read_document(self.data, self.kind, ReadOptions("document", language))
+        options = ReadOptions("document", language, encoding=self.encoding)
+        return read_document(self.data, self.kind, options)
 
     def written(self, data: bytes) -> dict[str, str]:
         """The translated document, in the form in which it was given."""
@@ -122,7 +127,7 @@ def _document(value: object) -> DocumentText:
     if not isinstance(content, str) or len(value) != 2:
         raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
     if name == "text":
-        return DocumentText(kind, content.encode("utf-8"))
+        return DocumentText(kind, content.encode("utf-8"), "utf-8")
     try:
         return DocumentText(kind, base64.b64decode(content, validate=True))
     except binascii.Error as error:

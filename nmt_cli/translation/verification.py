@@ -55,7 +55,7 @@ class Verifier:
         self._search = replace(search, batch_tokens=1)
         self._constraints = constraints
         self._every = every
-        self.checked = self.differing = 0
+        self._seen = self.checked = self.differing = 0
 
     @property
     def baseline(self) -> str:
@@ -76,7 +76,8 @@ class Verifier:
         """
         for index, translation in enumerate(translations):
             line = first + every * index
-            if line % self._every == 0:
+            self._seen += 1
+            if (self._seen - 1) % self._every == 0:
                 prefix = None if prefixes is None else [prefixes[index]]
                 yield from self._compare(translation, prefix, line)
 

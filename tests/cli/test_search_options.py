@@ -300,6 +300,11 @@ class TestScoring:
                 assert float(row[3]) == pytest.approx(expected, abs=1e-4)
         # Bytes that are no text do not come back as they were; the others have the same score.
         assert any(abs(float(row[2]) - float(row[3])) < 1e-3 for row in rows)
+        sums = nmt("score", "--n-best-list", "text", "list", "--set", "search.alpha=0")
+        for line in sums.lines:
+            index, text, _, score = line.split(" ||| ")
+            (pair,) = Translator.load("model").score([(LINES[int(index)], text)])
+            assert float(score) == pytest.approx(pair.log_prob, abs=1e-4)
 
     @pytest.mark.parametrize(
         ("files", "arguments", "code", "words"),

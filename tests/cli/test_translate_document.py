@@ -158,6 +158,30 @@ def test_segment_without_a_translation_keeps_its_source(nmt, monkeypatch) -> Non
     assert "failed" in Path("flags.tsv").read_text("utf-8")
 
 
+def test_placeholder_alone_is_no_translation(nmt, monkeypatch) -> None:
+    from dataclasses import replace
+
+    from nmt_cli.data.markup.marked_text import Placeholder
+    from nmt_cli.translation import translator
+
+    real = translator.Translator.translate_marked
+
+    def translate(self, texts, **options):  # type: ignore[no-untyped-def]
+        marked = real(self, texts, **options)
+        return [replace(each, pieces=(Placeholder("{name}"),)) for each in marked]
+
+    monkeypatch.setattr(translator.Translator, "translate_marked", translate)
+    Path("hello.txt").write_text("Hello {name}, welcome.\n", "utf-8")
+    assert nmt("--document", "hello.txt").out == b"Hello {name}, welcome.\n"
+
+
+def test_document_is_read_in_its_own_encoding(nmt) -> None:
+    page = '<meta charset="iso-8859-1">' + "<p>Gr\u00fcn</p>\n" * 40
+    Path("long.html").write_bytes(page.encode("latin-1"))
+    result = nmt("--document", "long.html")
+    assert result.code == 0, result.err
+
+
 def test_json_input_reads_the_argument_and_stdin(nmt) -> None:
     result = nmt("--json-input", "items.jsonl")
     rows = [json.loads(line) for line in result.out.splitlines() if line]

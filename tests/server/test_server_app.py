@@ -59,6 +59,29 @@ def test_document_is_translated_and_keeps_its_form(server: RunningServer) -> Non
     assert [each["place"] for each in answer["translations"]] == ["line 1", "line 2"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "document"),
+    [
+        ("html", '<meta charset="iso-8859-1"><!-- \u0142 --><p>abc \u0142</p>'),
+        (
+            "po",
+            '# \u0142\nmsgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+            'msgid "abc \u0142"\nmsgstr ""\n',
+        ),
+    ],
+)
+def test_document_in_json_is_text_whatever_encoding_it_declares(
+    server: RunningServer, kind: str, document: str
+) -> None:
+    asked = {"document": {"kind": kind, "text": document}}
+    answer = server.ask("POST", "/v1/translate", asked).json
+    [translation] = answer["translations"]
+    assert translation["text"] == server.translate("abc \u0142").texts[0]
+    kept, _, _ = document.partition("abc")
+    assert answer["document"]["text"].startswith(kept.removesuffix('msgid "'))
+    assert translation["text"] in answer["document"]["text"]
+
+
 def test_word_document_is_taken_and_given_as_base64(server: RunningServer) -> None:
     import io
 

@@ -136,7 +136,9 @@ def command(
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     read, written = (file, glossary, ban, prefix), (output, flag_file)
-    models = _check_files(read, written, resolved, config_file, model, then, force=force)
+    models = _check_files(
+        read, written, resolved, config_file, model, then, force=force, lines=not doc.is_document
+    )
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
@@ -200,11 +202,13 @@ def _check_files(
     then: list[str] | None,
     *,
     force: bool,
+    lines: bool,
 ) -> list[str]:
     """The models; raises before torch is loaded if a file cannot be read or written.
 
     read: the text, and the files of constraints; an output must not overwrite them, nor what the
-    project reads. force: replace any other file.
+    project reads. force: replace any other file. lines: whether the text is lines of UTF-8, not a
+    document, which may declare another encoding.
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
@@ -221,7 +225,8 @@ def _check_files(
         models=[*(models or ()), *(then or ())],
     )  # fmt: skip
     require_text_file(str(text))
-    require_utf8([str(text)])
+    if lines:
+        require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
     for output in written:

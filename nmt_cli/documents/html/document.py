@@ -31,7 +31,8 @@ class HtmlDocument:
     """A page of HTML, well-formed or not."""
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
-        text, self._encoding = decode(data, options.name, declared_encoding(data))
+        declared = options.encoding or declared_encoding(data)
+        text, self._encoding = decode(data, options.name, declared)
         self._template = Template()
         if text.startswith(BYTE_ORDER_MARK):
             self._template.keep(BYTE_ORDER_MARK)

@@ -254,7 +254,7 @@ class LibreTranslate:
 
     async def _page(self, text: str, asked: _Asked, request: Request) -> list[str]:
         """The translation of a text in HTML."""
-        document = DocumentText("html", text.encode("utf-8"))
+        document = DocumentText("html", text.encode("utf-8"), "utf-8")
         search = self._search(asked.alternatives)
         page = TranslateRequest((), search, NO_CONSTRAINTS, document)
         data, _, _ = await self._service.translate_document(page, request)

@@ -35,10 +35,13 @@ def retry_settings(search: SearchConfig) -> SearchConfig:
 
 
 def better(first: Translation, second: Translation) -> Translation:
-    """The translation with fewer flags; if both have as many, the one with the better score."""
+    """A translation that did not fail, then the one with fewer flags, then the one with the better
+    score.
+    """
 
-    def quality(translation: Translation) -> tuple[int, float]:
-        return -len(set(translation.flags) & RETRIED), translation.score
+    def quality(translation: Translation) -> tuple[bool, int, float]:
+        flags = set(translation.flags)
+        return "failed" not in flags, -len(flags & RETRIED), translation.score
 
     return max(first, second, key=quality)
 

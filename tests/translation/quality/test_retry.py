@@ -55,6 +55,8 @@ def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> N
     assert better(first, segmented) is segmented
     same = translation(("copied",), -2.0)
     assert better(first, same) is first
+    failed = translation(("failed",), 0.0)
+    assert better(failed, translation(("copied", "at_limit"), -5.0)) is not failed
 
 
 def test_only_doubtful_lines_are_translated_again(monkeypatch: pytest.MonkeyPatch) -> None:

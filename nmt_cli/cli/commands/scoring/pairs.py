@@ -16,6 +16,7 @@ from nmt_cli.translation.json_lines import SCHEMA, as_one_line
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.data.text.lines import Lines
+    from nmt_cli.search.ranking import HypothesisRanker
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.scoring import ScoredPair
     from nmt_cli.translation.translator import Translator
@@ -140,28 +141,32 @@ def _pair_as_json(index: int, pair: "ScoredPair") -> str:
 
 def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Console") -> None:
     """Write an n-best list with the scores of the model, sorted by score for each source line."""
+    from nmt_cli.cli.settings import chosen_search
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.data.text.sanitize import clean_line
+    from nmt_cli.search.ranking import HypothesisRanker
 
     translator = _load(resolved, console)
+    ranker = HypothesisRanker(chosen_search(resolved, translator.config))
     strict = resolved.config.data.strict
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
     candidates = _candidates(listed_lines, len(sources))
     for index, some in groupby(candidates, key=lambda candidate: candidate.source_index):
         listed = list(some)
-        scores = _scores(translator, sources[index], [candidate.text for candidate in listed])
+        scores = _scores(
+            translator, ranker, sources[index], [candidate.text for candidate in listed]
+        )
         order = sorted(range(len(listed)), key=lambda rank: -scores[rank])
         for rank in order:
             typer.echo(f"{clean_line(listed[rank].line)}{BETWEEN}{scores[rank]:.6f}")
     warn_of_invalid(console, source_lines, listed_lines)
 
 
-def _scores(translator: "Translator", source: str, texts: list[str]) -> list[float]:
-    from nmt_cli.search.ranking import HypothesisRanker
-
+def _scores(
+    translator: "Translator", ranker: "HypothesisRanker", source: str, texts: list[str]
+) -> list[float]:
     pairs = list(translator.score((source, text) for text in texts))
-    ranker = HypothesisRanker(translator.config.search)
     return [ranker.score_of(pair.log_prob, len(pair.tokens)) for pair in pairs]
 
 

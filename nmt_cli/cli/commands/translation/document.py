@@ -194,7 +194,8 @@ def _translations(
     segments: "Sequence[MarkedText]", work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
-    from nmt_cli.data.markup.marked_text import Text, plain_text, raw_text
+    from nmt_cli.data.markup.marked_text import Text, raw_text
+    from nmt_cli.documents.document import kept_or_translated
     from nmt_cli.translation.lines.inputs import windows
 
     progress = LineProgress(work.console, lambda: len(segments), "segment")
@@ -213,7 +214,6 @@ def _translations(
                 on_progress=partial(progress.update_within, begin, len(window)),
             )  # fmt: skip
             for segment, result in zip(window, marked, strict=True):
-                has_words = plain_text(result.pieces).strip()
-                yield result.pieces if has_words else segment, result.translation
+                yield kept_or_translated(segment, result.pieces), result.translation
             begin += len(window)
             progress.update(begin)
