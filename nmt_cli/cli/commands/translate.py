@@ -136,9 +136,7 @@ def command(
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     read, written = (file, glossary, ban, prefix), (output, flag_file)
-    models = _check_files(
-        read, written, resolved, config_file, model, then, force=force, lines=not doc.is_document
-    )
+    models = _check_files(read, written, resolved, config_file, model, then, doc, force=force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, glossary, ban, file, resolved, console)
@@ -200,15 +198,15 @@ def _check_files(
     config_file: Path | None,
     models: list[str] | None,
     then: list[str] | None,
+    doc: DocumentOptions,
     *,
     force: bool,
-    lines: bool,
 ) -> list[str]:
     """The models; raises before torch is loaded if a file cannot be read or written.
 
     read: the text, and the files of constraints; an output must not overwrite them, nor what the
-    project reads. force: replace any other file. lines: whether the text is lines of UTF-8, not a
-    document, which may declare another encoding.
+    project reads. Lines must be UTF-8; a document may declare another encoding. force: replace any
+    other file.
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
@@ -225,7 +223,7 @@ def _check_files(
         models=[*(models or ()), *(then or ())],
     )  # fmt: skip
     require_text_file(str(text))
-    if lines:
+    if not doc.is_document:
         require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
