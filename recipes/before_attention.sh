@@ -35,7 +35,7 @@ keep_settings "$out/settings.txt" SRC="$src" TGT="$tgt" STEPS="$steps"
 awk '{ print NF, NR }' "$src" | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 2 >"$out/by-length"
 third=$((($(wc -l <"$out/by-length") + 2) / 3))
 for part in 1 2 3; do
-  tail -n +$(((part - 1) * third + 1)) "$out/by-length" | head -n "$third" >"$out/part$part"
+  sed -n "$(((part - 1) * third + 1)),$((part * third))p" "$out/by-length" >"$out/part$part"
 done
 
 # part_of N FILE: the lines of FILE that belong to part N.
@@ -45,8 +45,8 @@ part_of() {
 
 # bleu HYPOTHESES REFERENCES
 bleu() {
-  nmt score "$1" "$2" --metric bleu --json | grep -o '"value": [0-9.e+-]*' | head -n 1 |
-    awk '{ printf "%.2f\n", $2 }'
+  nmt score "$1" "$2" --metric bleu --json | grep -o '"value": [0-9.e+-]*' |
+    awk 'NR == 1 { printf "%.2f\n", $2 }'
 }
 
 # last KEY: the last value of KEY in the log of the run.

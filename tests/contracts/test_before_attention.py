@@ -103,6 +103,16 @@ def test_before_attention_reports_bleu_by_source_length(run, project, tmp_path):
     assert parts == expected
 
 
+def test_before_attention_divides_long_test_sets(run, project):
+    """More text than a pipe holds, which a reader of its beginning would leave behind."""
+    for name in ("test.src", "test.tgt"):
+        (project / name).write_text("a\n" * 30_000)
+    done, _ = run("project", "test.src", "test.tgt")
+    assert done.returncode == 0, done.stderr
+    table = (project / "before-attention" / "results.tsv").read_text().splitlines()
+    assert table[0].split("\t")[4:] == ["30000.00", *["10000.00"] * 3]
+
+
 def test_before_attention_recipe_continues_after_interruption(run, project):
     run("project", "test.src", "test.tgt")
     table = project / "before-attention" / "results.tsv"
