@@ -63,10 +63,29 @@ def test_results_of_other_settings_are_not_shown_as_these(calls: Path, tmp_path:
     assert run("before_attention.sh", ".", "test.en", "test.de", "10").returncode == 0
 
 
-def test_sizes_of_table_3_do_not_share_a_folder(calls: Path, tmp_path: Path, monkeypatch) -> None:
+def captions(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     for name in ("train", "val", "test_2016_flickr"):
         for suffix in ("en", "de"):
-            (tmp_path / f"{name}.{suffix}").write_text("a\n")
+            (folder / f"{name}.{suffix}").write_text("a\n")
+
+
+@pytest.mark.parametrize(("seeds", "trained"), [(None, ["big"]), ("4", ["big", "base-seed-4"])])
+def test_chosen_rows_of_table_3_are_trained_without_further_seeds(
+    calls: Path, tmp_path: Path, monkeypatch, seeds: str | None, trained: list[str]
+) -> None:
+    captions(tmp_path)
+    monkeypatch.setenv("SIZE", "small")
+    monkeypatch.setenv("ROWS", "big")
+    if seeds:
+        monkeypatch.setenv("SEEDS", seeds)
+    done = run("table3.sh", ".", "work")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "work" / "rows").iterdir()) == sorted(trained)
+
+
+def test_sizes_of_table_3_do_not_share_a_folder(calls: Path, tmp_path: Path, monkeypatch) -> None:
+    captions(tmp_path)
     monkeypatch.setenv("SIZE", "tiny")
     monkeypatch.setenv("ROWS", "base")
     monkeypatch.setenv("SEEDS", "")

@@ -391,6 +391,35 @@ def test_wmt14_recipe_continues_after_interruption(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "steps", "every"),
+    [("base", 100, 20), ("base", 7_499, 1_499), ("base", 7_500, None), ("base", 3, 1),
+     ("big", 11_999, 599), ("big", 12_000, None), ("tiny", 3, 1)],
+)  # fmt: skip
+def test_few_steps_leave_as_many_checkpoints_as_are_averaged(
+    folder: Folder, model: str, steps: int, every: int | None
+) -> None:
+    folder.list_sources("de", folder.archives)
+    done = folder.run("de", "work", MODEL=model, STEPS=str(steps))
+    assert done.returncode == 0, done.stderr
+    prepare, train = (
+        next(call for call in folder.calls() if call[0] == name) for name in ("prepare", "train")
+    )
+    assert value(train, "--max-steps") == str(steps)
+    assert settings(train).get("train.checkpoint_every") == (every and str(every))
+    config = resolved(train, prepare).config.train
+    assert steps // config.checkpoint_every >= min(config.keep_last, steps)
+
+
+@pytest.mark.parametrize("steps", ["0", "1e5", "100 000", "-5", "many"])
+def test_steps_that_are_no_number_are_refused_first(folder: Folder, steps: str) -> None:
+    done = folder.run("de", "work", STEPS=steps)
+    assert done.returncode == 2
+    assert f"error: STEPS is `{steps}`" in done.stderr
+    assert folder.calls() == []
+    assert not folder.work.exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "model", "code", "message"),
     [
         (["one", "two"], "base", 2, "usage: [MODEL=base|big] wmt14_en_de.sh"),
