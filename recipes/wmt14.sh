@@ -15,8 +15,8 @@ wmt14() {
   choose_model
   mkdir -p "$work"
   cd "$work"
-  # Where text is missing, no empty folders stay behind.
-  trap 'rmdir data "$PWD" 2>/dev/null || true' EXIT
+  trap leave_nothing_empty EXIT
+  keep_settings source.txt DATA="${data_dir:-download}"
   get_text
   trap - EXIT
   [ -f nmt.toml ] || nmt init --quiet --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
@@ -25,6 +25,13 @@ wmt14() {
   nmt prepare --out "$corpus" "${subwords[@]}" --json >prepare.json
   nmt train --corpus "$corpus" --preset "$row" --out "$model/model" "${settings[@]}"
   average_translate_compare
+}
+
+# Where text is missing, neither empty folders nor the record of its source stay behind.
+leave_nothing_empty() {
+  rmdir data 2>/dev/null || true
+  [ -e data ] || [ -e nmt.toml ] || rm -f source.txt
+  rmdir "$PWD" 2>/dev/null || true
 }
 
 # Sets work and data_dir.

@@ -92,7 +92,8 @@ download() {
     [ $done = no ] || say "warning: this is another file: its SHA-256 is not the known one"
   done
   fail 69 "$archive could not be downloaded" \
-    "run the same command again, or get it in another way and name its folder with --data-dir"
+    "run the same command again, or get it in another way: put it into $PWD/downloads, or begin \
+in another WORK and name its folder with --data-dir"
 }
 
 # take_out ARCHIVE MEMBER...: unpack these files of the archive into data/.

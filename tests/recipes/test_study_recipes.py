@@ -70,6 +70,22 @@ def captions(folder: Path) -> None:
             (folder / f"{name}.{suffix}").write_text("a\n")
 
 
+def test_text_of_another_folder_is_not_mixed_with_that_of_a_project(
+    calls: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        captions(tmp_path / name)
+    assert run("multi30k_en_de.sh", "one", "work").returncode == 0
+    before = calls.read_text()
+    done = run("multi30k_en_de.sh", "other", "work")
+    assert done.returncode == 78
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert f"work holds results of DATA={one}, not of DATA={other}\n" in done.stderr
+    assert calls.read_text() == before
+    # The same folder, named in another way.
+    assert run("multi30k_en_de.sh", str(tmp_path / "one"), "work").returncode == 0
+
+
 @pytest.mark.parametrize(("seeds", "trained"), [(None, ["big"]), ("4", ["big", "base-seed-4"])])
 def test_chosen_rows_of_table_3_are_trained_without_further_seeds(
     calls: Path, tmp_path: Path, monkeypatch, seeds: str | None, trained: list[str]

@@ -319,6 +319,35 @@ def test_local_archive_is_compared_with_the_published_checksum(folder: Folder) -
     assert "training-parallel-nc-v9.tgz is damaged" in done.stderr
 
 
+def test_text_of_another_source_needs_another_folder(folder: Folder) -> None:
+    folder.list_sources("de", folder.archives)
+    local = folder.path / "local"
+    shutil.copytree(folder.archives, local)
+    for name in ("newstest2013", "newstest2014", "newstest2014-official"):
+        for language in ("en", "de"):
+            (local / f"{name}.{language}").write_text("three\n")
+    for first, second in (["--data-dir", "local"], []), ([], ["--data-dir", "local"]):
+        done = folder.run("de", *first, "work")
+        assert done.returncode == 0, done.stderr
+        done = folder.run("de", *second, "work", MODEL="big")
+        assert done.returncode == 78
+        assert "work holds results of DATA=" in done.stderr
+        assert f"DATA={local}" in done.stderr
+        assert folder.calls() == []
+        assert folder.run("de", *first, "work", MODEL="big").returncode == 0
+        shutil.rmtree(folder.work)
+
+
+def test_failed_download_does_not_rule_out_local_files(folder: Folder) -> None:
+    folder.list_sources("de", folder.path / "none")
+    assert folder.run("de", "work").returncode == 69
+    for name in ("newstest2013", "newstest2014", "newstest2014-official"):
+        for language in ("en", "de"):
+            (folder.archives / f"{name}.{language}").write_text("three\n")
+    done = folder.run("de", "--data-dir", "archives", "work")
+    assert done.returncode == 0, done.stderr
+
+
 # -- what is done with it ------------------------------------------------------------------------
 
 
