@@ -6,10 +6,10 @@
 #   recipes/before_attention.sh PROJECT SRC TGT [STEPS]
 #
 # PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes make it; SRC,
-# TGT: its test files, relative to PROJECT; STEPS: default 900, of 1,000 tokens. Each line of
-# PROJECT/before-attention/results.tsv is one model: its kind, steps, counted FLOPs, seconds of
-# training, BLEU of the whole test set, and of its short, middle and long sentences (a third each,
-# by words of the source). Run it again to resume after an interruption.
+# TGT: its test files (plain, .xz or .gz), as whole paths or relative to PROJECT; STEPS: default 900,
+# of 1,000 tokens. Each line of PROJECT/before-attention/results.tsv is one model: its kind, steps,
+# counted FLOPs, seconds of training, BLEU of the whole test set, and of its short, middle and long
+# sentences (a third each, by words of the source). Run it again to resume after an interruption.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +22,8 @@ cd "$1"
 src=$2 tgt=$3 steps=${4:-900}
 for file in nmt.toml "$src" "$tgt"; do
   if [ ! -f "$file" ]; then
-    echo "error: $1/$file is missing" >&2
+    [[ $file == /* ]] || file=$1/$file
+    echo "error: $file is missing" >&2
     exit 66
   fi
 done
@@ -30,6 +31,9 @@ done
 out=before-attention
 mkdir -p "$out"
 keep_settings "$out/settings.txt" SRC="$src" TGT="$tgt" STEPS="$steps"
+unpack "$src" >"$out/source"
+unpack "$tgt" >"$out/reference"
+src=$out/source tgt=$out/reference
 
 # The line numbers of the test set, the shortest lines first, in three parts.
 awk '{ print NF, NR }' "$src" | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 2 >"$out/by-length"

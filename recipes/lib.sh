@@ -62,6 +62,15 @@ data_file() {
   exit 66
 }
 
+# unpack FILE: the text of a plain file, of a .gz or of a .xz.
+unpack() {
+  case $1 in
+    *.gz) gzip -cd "$1" ;;
+    *.xz) xz -cd "$1" ;;
+    *) cat "$1" ;;
+  esac
+}
+
 # Translates the test set with greedy and with beam search, and scores both.
 translate_and_score() {
   local beam

@@ -276,8 +276,12 @@ def test_local_archives_and_text_replace_downloads(folder: Folder) -> None:
     for name in ("newstest2013", "newstest2014"):
         for language in ("en", "fr"):
             (local / f"{name}.{language}").write_text("three\n")
+    subprocess.run(["xz", local / "newstest2013.en"], check=True)
+    subprocess.run(["gzip", local / "newstest2014.fr"], check=True)
     done = folder.run("fr", "--data-dir", "archives", "work")
     assert done.returncode == 0, done.stderr
+    for name in ("newstest2013.en", "newstest2013.fr", "newstest2014.fr"):
+        assert (folder.work / "data" / name).read_text() == "three\n"
     assert "downloading" not in done.stderr
     assert not (folder.work / "downloads").exists()
     init = folder.calls()[0]
