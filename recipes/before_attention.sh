@@ -6,10 +6,10 @@
 #   recipes/before_attention.sh PROJECT SRC TGT [STEPS]
 #
 # PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes make it; SRC,
-# TGT: its test files, relative to PROJECT; STEPS: default 900, of 1,000 tokens. Each line of
-# PROJECT/before-attention/results.tsv is one model: its kind, steps, counted FLOPs, seconds of
-# training, BLEU of the whole test set, and of its short, middle and long sentences (a third each,
-# by words of the source). Run it again to resume after an interruption.
+# TGT: its test files (plain, .xz or .gz), as whole paths or relative to PROJECT; STEPS: default 900,
+# of 1,000 tokens. Each line of PROJECT/before-attention/results.tsv is one model: its kind, steps,
+# counted FLOPs, seconds of training, BLEU of the whole test set, and of its short, middle and long
+# sentences (a third each, by words of the source). Run it again to resume after an interruption.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +22,8 @@ cd "$1"
 src=$2 tgt=$3 steps=${4:-900}
 for file in nmt.toml "$src" "$tgt"; do
   if [ ! -f "$file" ]; then
-    echo "error: $1/$file is missing" >&2
+    [[ $file == /* ]] || file=$1/$file
+    echo "error: $file is missing" >&2
     exit 66
   fi
 done
@@ -30,12 +31,15 @@ done
 out=before-attention
 mkdir -p "$out"
 keep_settings "$out/settings.txt" SRC="$src" TGT="$tgt" STEPS="$steps"
+unpack "$src" >"$out/source"
+unpack "$tgt" >"$out/reference"
+src=$out/source tgt=$out/reference
 
 # The line numbers of the test set, the shortest lines first, in three parts.
 awk '{ print NF, NR }' "$src" | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 2 >"$out/by-length"
 third=$((($(wc -l <"$out/by-length") + 2) / 3))
 for part in 1 2 3; do
-  tail -n +$(((part - 1) * third + 1)) "$out/by-length" | head -n "$third" >"$out/part$part"
+  sed -n "$(((part - 1) * third + 1)),$((part * third))p" "$out/by-length" >"$out/part$part"
 done
 
 # part_of N FILE: the lines of FILE that belong to part N.
@@ -45,8 +49,8 @@ part_of() {
 
 # bleu HYPOTHESES REFERENCES
 bleu() {
-  nmt score "$1" "$2" --metric bleu --json | grep -o '"value": [0-9.e+-]*' | head -n 1 |
-    awk '{ printf "%.2f\n", $2 }'
+  nmt score "$1" "$2" --metric bleu --json | grep -o '"value": [0-9.e+-]*' |
+    awk 'NR == 1 { printf "%.2f\n", $2 }'
 }
 
 # last KEY: the last value of KEY in the log of the run.

@@ -16,7 +16,7 @@ enter_project en-de runs/comparisons train val test_2016_flickr "$@"
 
 # run NAME STEPS SETTING...: train a model and add its line to the table.
 run() {
-  local name=$1 steps=$2 setting
+  local name=$1 steps=$2 setting bleu
   local settings=()
   shift 2
   if [ -f results.tsv ] && cut -f 1 results.tsv | grep -qx "$name"; then return; fi
@@ -28,8 +28,10 @@ run() {
     --set train.checkpoint_every="$((steps / 20))" --set train.validate_every="$steps" \
     --set train.validation_sentences=2 "${settings[@]}"
   nmt translate --model "$name" "$valid_src" -o "$name.txt" --force --sentences line --markup off
-  printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$steps" "$(last flops)" "$(last seconds)" \
-    "$(nmt score "$name.txt" "$valid_tgt" --metric bleu | head -n 1)" >>results.tsv
+  # By itself, since a failure within another command's arguments does not end the recipe.
+  bleu=$(nmt score "$name.txt" "$valid_tgt" --metric bleu | sed -n 1p)
+  printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$steps" "$(last flops)" "$(last seconds)" "$bleu" \
+    >>results.tsv
 }
 
 # last KEY: the last value of KEY in the log of the run.

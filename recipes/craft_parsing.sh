@@ -8,8 +8,9 @@
 # https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), in one directory. Text, corpus, model and
 # scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is
 # small (default: 3 layers, d_model 256), or tiny, which learns nothing and parses only the first 20
-# test sentences, but shows within a minute that everything works; STEPS (default 4500) is the
-# number of training steps: two hours. Needs `nmt` on the PATH. The results are in docs/results.md.
+# test sentences, but shows within a minute that everything works; each SIZE needs a WORK of its
+# own. STEPS (default 4500) is the number of training steps: two hours. Needs `nmt` on the PATH. The
+# results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
@@ -21,25 +22,43 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 craft=$(realpath "$1")
 work=${2:-runs/craft}
+size=${SIZE:-small}
+choose_size small
 
-for split in train dev test; do
-  ids=$craft/ids/craft-ids-$split.txt
-  if [ ! -f "$ids" ]; then
-    echo "error: $ids is missing" >&2
+# require_file FILE
+require_file() {
+  if [ ! -f "$1" ]; then
+    echo "error: $1 is missing" >&2
     exit 66
   fi
-  [ -f "$work/data/$split.trees" ] && continue
+}
+
+# trees_of SPLIT: sets files, the articles' trees.
+trees_of() {
+  local article ids=$craft/ids/craft-ids-$1.txt
   files=()
+  require_file "$ids"
   for article in $(<"$ids"); do
+    require_file "$craft/$article.tree"
     files+=("$craft/$article.tree")
   done
+}
+
+for split in train dev test; do
+  trees_of "$split"
+done
+mkdir -p "$work"
+keep_settings "$work/settings.txt" CRAFT="$craft" SIZE="$size"
+for split in train dev test; do
+  is_prepared "$split" && continue
+  trees_of "$split"
   nmt parse prepare "${files[@]}" --out "$work/data/$split"
 done
 
 steps=${STEPS:-4500}
 interval=$(share "$steps" 30)
 subwords=() test_limit=''
-case ${SIZE:-small} in
+case $size in
   small)
     # Labels and tags are few: a vocabulary of their own makes the output layer, most of the work
     # otherwise, small.
@@ -51,7 +70,4 @@ case ${SIZE:-small} in
       train.checkpoint_every="$interval" train.validate_every="$((interval * 4))" \
       train.validation_sentences=50 ;;
   tiny) parse_tiny ;;
-  *)
-    echo "error: SIZE is small or tiny, not $SIZE" >&2
-    exit 2 ;;
 esac

@@ -2,8 +2,8 @@
 
 # enter_project PAIR WORK TRAIN VALID TEST "$@": the first step of every recipe that reads files
 # NAME.src and NAME.tgt. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; the recipe's own
-# arguments follow: DATA and, optionally, another WORK. Writes nmt.toml into WORK and changes to it;
-# sets valid_src, valid_tgt, test_src and test_tgt.
+# arguments follow: DATA and, optionally, another WORK. Writes nmt.toml into WORK, which is of this
+# DATA alone, and changes to it; sets valid_src, valid_tgt, test_src and test_tgt.
 enter_project() {
   local src=${1%-*} tgt=${1#*-} work=$2 train=$3 valid=$4 test=$5
   local train_src train_tgt
@@ -13,6 +13,7 @@ enter_project() {
     exit 2
   fi
   data=$1
+  [ ! -d "$data" ] || data=$(realpath "$data")
   work=${2:-$work}
   train_src=$(data_file "$train.$src")
   train_tgt=$(data_file "$train.$tgt")
@@ -22,6 +23,7 @@ enter_project() {
   test_tgt=$(data_file "$test.$tgt")
   mkdir -p "$work"
   cd "$work"
+  keep_settings data.txt DATA="$data"
   [ -f nmt.toml ] || nmt init --quiet --src-lang "$src" --tgt-lang "$tgt" --preset paper-small \
     --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" \
     --test "$test_src" "$test_tgt"
@@ -58,6 +60,15 @@ data_file() {
   done
   echo "error: $data/$1 is missing (also as .xz, .gz)" >&2
   exit 66
+}
+
+# unpack FILE: the text of a plain file, of a .gz or of a .xz.
+unpack() {
+  case $1 in
+    *.gz) gzip -cd "$1" ;;
+    *.xz) xz -cd "$1" ;;
+    *) cat "$1" ;;
+  esac
 }
 
 # Translates the test set with greedy and with beam search, and scores both.

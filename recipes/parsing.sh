@@ -1,5 +1,18 @@
 # Shared by the recipes of section 6.3, English constituency parsing; sourced, not run.
 
+# choose_size FULL: refuse a $size that is neither FULL nor tiny.
+choose_size() {
+  if [ "$size" != "$1" ] && [ "$size" != tiny ]; then
+    echo "error: SIZE is $1 or tiny, not $size" >&2
+    exit 2
+  fi
+}
+
+# is_prepared SPLIT: whether `nmt parse prepare` has written it to its end: it names .words last.
+is_prepared() {
+  [ -f "$work/data/$1.words" ]
+}
+
 # parse_and_score VOCABULARY SETTING...: train a parser on train and score its trees of test by
 # labelled F1. VOCABULARY is the size of the vocabulary, SETTINGs are those of model and training,
 # the array `subwords` holds more options of `nmt prepare`, and `test_limit` is the number of test

@@ -8,7 +8,8 @@
 # Trains each row of the table, which is a preset, and compares perplexity and BLEU on newstest2013
 # with the paper's: the last checkpoint alone, beam 4, alpha 0.6. All files go to WORK (default:
 # runs/table3); run it again to resume after an interruption. ROWS selects rows, SEEDS adds seeds of
-# the base model, whose differences are noise (small: 2 and 3). Each SIZE needs a WORK of its own.
+# the base model, whose differences are noise (default of small and tiny with all rows: 2 and 3).
+# Each SIZE needs a WORK of its own.
 #
 # SIZE=small trains them all on captions (MULTI30K as in multi30k_en_de.sh) at a quarter of the size
 # for 300 steps, with Muon and pre-norm: the paper's schedule learns too little in that time to tell
@@ -67,7 +68,7 @@ read_size() {
       enter_project en-de runs/table3 train val test_2016_flickr "$@"
       corpus=corpus
       keep_settings size.txt SIZE="$SIZE"
-      [ -d corpus ] || nmt prepare --vocab-size "$([ "$SIZE" = small ] && echo 4000 || echo 120)"
+      [ -d corpus ] || nmt prepare --vocab-size "$([ "$SIZE" = small ] && echo 4000 || echo auto)"
       common=(model.layers=3 model.d_model=128 model.d_ff=512 model.heads=4 model.norm_order=pre
         train.batch_tokens=2000 train.max_steps=300 train.optimizer=muon train.learning_rate=8e-3
         train.schedule=linear train.warmup_steps=40 train.precision=fast
@@ -113,7 +114,7 @@ for name in ${ROWS:-}; do
   fi
 done
 read_size "$@"
-seeds=${SEEDS-$([ "${SIZE:-paper}" = paper ] || echo 2 3)}
+seeds=${SEEDS-$([ "${SIZE:-paper}" = paper ] || [ -n "${ROWS:-}" ] || echo 2 3)}
 while read -r preset small; do
   [ -z "${ROWS:-}" ] || [[ " $ROWS " = *" $preset "* ]] || continue
   settings=()

@@ -1,6 +1,7 @@
 # Shared by the recipes of WMT14: from text to Table 2; sourced, not run.
 
 recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$recipes/lib.sh"
 . "$recipes/wmt14_text.sh"
 
 # wmt14 TGT "$@": the whole recipe, with its own arguments. The recipe sets `subwords`,
@@ -14,8 +15,8 @@ wmt14() {
   choose_model
   mkdir -p "$work"
   cd "$work"
-  # Where text is missing, no empty folders stay behind.
-  trap 'rmdir data "$PWD" 2>/dev/null || true' EXIT
+  trap leave_nothing_empty EXIT
+  keep_settings source.txt DATA="${data_dir:-download}"
   get_text
   trap - EXIT
   [ -f nmt.toml ] || nmt init --quiet --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
@@ -24,6 +25,13 @@ wmt14() {
   nmt prepare --out "$corpus" "${subwords[@]}" --json >prepare.json
   nmt train --corpus "$corpus" --preset "$row" --out "$model/model" "${settings[@]}"
   average_translate_compare
+}
+
+# Where text is missing, neither empty folders nor the record of its source stay behind.
+leave_nothing_empty() {
+  rmdir data 2>/dev/null || true
+  [ -e data ] || [ -e nmt.toml ] || rm -f source.txt
+  rmdir "$PWD" 2>/dev/null || true
 }
 
 # Sets work and data_dir.
@@ -51,26 +59,38 @@ read_arguments() {
 
 # Sets row (of Table 2), corpus, settings, and for `tiny` other subwords.
 choose_model() {
-  local setting
+  local setting interval averaged
   local chosen=()
   row=$model corpus=corpus
+  # interval and averaged: steps between checkpoints, and how many are averaged.
   case $model in
     # The preset leaves open how often to validate, which changes no weight.
-    base) chosen=(train.validate_every=15000 train.validation_sentences=0) ;;
-    big) chosen=(train.validate_every=6000 train.validation_sentences=0 "${big[@]}") ;;
+    base)
+      interval=1500 averaged=5
+      chosen=(train.validate_every=15000 train.validation_sentences=0) ;;
+    big)
+      interval=600 averaged=20
+      chosen=(train.validate_every=6000 train.validation_sentences=0 "${big[@]}") ;;
     tiny)
+      interval=2 averaged=2
       row=base corpus=corpus-tiny
-      subwords+=(--vocab-size 200)
+      subwords+=(--vocab-size auto)
       chosen=(model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 train.batch_tokens=400
         train.max_steps=6 train.warmup_steps=4 train.checkpoint_every=2 train.keep_last=2
         train.validation_sentences=0) ;;
     *) fail 2 "there is no model $model" "MODEL is base, big or tiny" ;;
   esac
   settings=()
+  if [ -n "${STEPS:-}" ]; then
+    [[ $STEPS =~ ^[1-9][0-9]*$ ]] ||
+      fail 2 "STEPS is \`$STEPS\`" "it is a number of steps, such as 50000"
+    settings+=(--max-steps "$STEPS")
+    [ "$STEPS" -ge $((averaged * interval)) ] ||
+      chosen+=(train.checkpoint_every="$(share "$STEPS" "$averaged")")
+  fi
   for setting in "${chosen[@]}"; do
     settings+=(--set "$setting")
   done
-  [ -z "${STEPS:-}" ] || settings+=(--max-steps "$STEPS")
 }
 
 # stale FILE SOURCE: whether FILE is missing, or older than the SOURCE it is made from.

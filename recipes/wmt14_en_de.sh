@@ -8,7 +8,8 @@
 # joint BPE subwords; trains the preset base (default) or big; averages its last 5 or 20
 # checkpoints, 1,500 or 600 steps apart; translates with beam 4 and alpha 0.6; and compares
 # BLEU, operations and hours with Table 2. All files go to WORK (default: runs/wmt14-en-de); run the
-# same command again to resume after an interruption. STEPS overrides the preset's number of steps.
+# same command again to resume after an interruption. STEPS overrides the preset's number of steps;
+# checkpoints are closer together where there would be fewer than are averaged.
 #
 # Without a network, DIR holds the archives or the text; see docs/wmt14.md. MODEL=tiny learns
 # nothing but shows that everything works. Needs `nmt`, `sacrebleu` and curl on the PATH. Nobody has

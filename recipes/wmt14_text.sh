@@ -1,4 +1,4 @@
-# Downloads, checks, unpacks and counts the text of WMT14; sourced, not run.
+# Downloads, checks, unpacks and counts the text of WMT14; sourced, not run. Needs lib.sh.
 #
 # Everything runs in the working directory. $tgt is de or fr; if $data_dir is set, it holds local
 # files and nothing is downloaded; $sources is wmt14_sources.txt.
@@ -57,11 +57,7 @@ report_lines() {
   touch counts.tsv
   lines=$(awk -F '\t' -v name="$1" '$1 == name { print $2 }' counts.tsv)
   if [ -z "$lines" ]; then
-    case $1 in
-      *.gz) lines=$(gzip -cd "$1" | wc -l) ;;
-      *.xz) lines=$(xz -cd "$1" | wc -l) ;;
-      *) lines=$(wc -l <"$1") ;;
-    esac
+    lines=$(unpack "$1" | wc -l)
     lines=$((lines))
     printf '%s\t%s\n' "$1" "$lines" >>counts.tsv
   fi
@@ -92,7 +88,8 @@ download() {
     [ $done = no ] || say "warning: this is another file: its SHA-256 is not the known one"
   done
   fail 69 "$archive could not be downloaded" \
-    "run the same command again, or get it in another way and name its folder with --data-dir"
+    "run the same command again, or get it in another way: put it into $PWD/downloads, or begin \
+in another WORK and name its folder with --data-dir"
 }
 
 # take_out ARCHIVE MEMBER...: unpack these files of the archive into data/.
@@ -143,16 +140,17 @@ get_pair() {
 
 # get_held_out NAME SET: NAME.en and NAME.$tgt of sacreBLEU's test set SET, as data/NAME.*.
 get_held_out() {
-  local name=$1 set=$2 language field
+  local name=$1 set=$2 language field file
   for language in en "$tgt"; do
     field=ref
     [ $language != en ] || field=src
     if [ -n "$data_dir" ]; then
-      if [ ! -f "$data_dir/$name.$language" ]; then
+      file=$(local_file "$name.$language")
+      if [ -z "$file" ]; then
         missing+=("$name.$language")
         continue
       fi
-      cp "$data_dir/$name.$language" "data/$name.$language"
+      unpack "$file" >"data/$name.$language"
     elif [ ! -f "data/$name.$language" ]; then
       sacrebleu -t "$set" -l "en-$tgt" --echo "$field" >"data/$name.part" ||
         fail 69 "sacreBLEU gave no $set" "is there a network? without: --data-dir"

@@ -11,8 +11,8 @@
 # Chosen here: dropout 0.2, the learning rate of equation 3, STEPS (default 20000) of 8,000 tokens.
 # Text, corpus, model and scores go to WORK (default: runs/wsj). Run it again to resume after an
 # interruption. SIZE is paper (default), or tiny, which learns nothing and parses only the first 20
-# test sentences, but shows within a minute that everything works. Needs `nmt` on the PATH. Nobody
-# has run it on the treebank itself yet.
+# test sentences, but shows within a minute that everything works; each SIZE and VOCABULARY needs a
+# WORK of its own. Needs `nmt` on the PATH. Nobody has run it on the treebank itself yet.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"
 . "$(dirname "$0")/lib.sh"
@@ -24,17 +24,23 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 wsj=$(realpath "$1")
 work=${2:-runs/wsj}
+size=${SIZE:-paper} vocabulary=${VOCABULARY:-16000}
+choose_size paper
+for section in $(seq -f %02.0f 2 23); do
+  if [ ! -d "$wsj/$section" ]; then
+    echo "error: $wsj/$section is missing" >&2
+    exit 66
+  fi
+done
+mkdir -p "$work"
+keep_settings "$work/settings.txt" WSJ="$wsj" SIZE="$size" VOCABULARY="$vocabulary"
 
 # prepare_sections SPLIT FIRST LAST: the trees of these sections, in order.
 prepare_sections() {
   local split=$1 section
   local files=()
-  [ -f "$work/data/$split.trees" ] && return
+  is_prepared "$split" && return
   for section in $(seq -f %02.0f "$2" "$3"); do
-    if [ ! -d "$wsj/$section" ]; then
-      echo "error: $wsj/$section is missing" >&2
-      exit 66
-    fi
     files+=("$wsj/$section"/*)
   done
   nmt parse prepare "${files[@]}" --out "$work/data/$split"
@@ -45,13 +51,10 @@ prepare_sections dev 22 22
 prepare_sections test 23 23
 steps=${STEPS:-20000}
 subwords=() test_limit=''
-case ${SIZE:-paper} in
+case $size in
   paper)
-    parse_and_score "${VOCABULARY:-16000}" model.layers=4 model.d_model=1024 model.dropout=0.2 \
+    parse_and_score "$vocabulary" model.layers=4 model.d_model=1024 model.dropout=0.2 \
       train.batch_tokens=8000 train.max_steps="$steps" \
       train.checkpoint_every="$(share "$steps" 40)" train.validation_sentences=0 ;;
   tiny) parse_tiny ;;
-  *)
-    echo "error: SIZE is paper or tiny, not $SIZE" >&2
-    exit 2 ;;
 esac

@@ -3,7 +3,7 @@
     python recipes/ray/nmt_ray.py MODEL INPUT OUTPUT [--column text] [--actors 4] [--gpus 1]
 
 This recipe has not been run: Ray did not start on the machine that nmt is developed on. For CPUs,
-recipes/spark does the same and is tested.
+recipes/spark does the same and is tested; it also has --partitions, --precision and text files.
 """
 
 import argparse
@@ -23,9 +23,16 @@ class Translating:
         self._column = column
 
     def __call__(self, batch: dict) -> dict:
-        """Add the column `translation` to a batch of rows."""
-        lines = ["" if text is None else str(text) for text in batch[self._column]]
-        texts = [translation.text for translation in self._translator.translate(lines)]
+        """Add the column `translation` to a batch of rows. A null stays null."""
+        import numpy as np
+
+        column = batch[self._column]
+        # A null is None, or NaN, which is unequal to itself.
+        known = [row for row, text in enumerate(column) if text is not None and text == text]
+        translations = self._translator.translate([str(column[row]) for row in known])
+        texts = np.full(len(column), None)
+        for row, translation in zip(known, translations, strict=True):
+            texts[row] = translation.text
         return {**batch, "translation": texts}
 
 

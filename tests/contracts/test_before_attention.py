@@ -3,6 +3,7 @@
 import itertools
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -103,6 +104,16 @@ def test_before_attention_reports_bleu_by_source_length(run, project, tmp_path):
     assert parts == expected
 
 
+def test_before_attention_divides_long_test_sets(run, project):
+    """More text than a pipe holds, which a reader of its beginning would leave behind."""
+    for name in ("test.src", "test.tgt"):
+        (project / name).write_text("a\n" * 30_000)
+    done, _ = run("project", "test.src", "test.tgt")
+    assert done.returncode == 0, done.stderr
+    table = (project / "before-attention" / "results.tsv").read_text().splitlines()
+    assert table[0].split("\t")[4:] == ["30000.00", *["10000.00"] * 3]
+
+
 def test_before_attention_recipe_continues_after_interruption(run, project):
     run("project", "test.src", "test.tgt")
     table = project / "before-attention" / "results.tsv"
@@ -114,6 +125,23 @@ def test_before_attention_recipe_continues_after_interruption(run, project):
     assert done.returncode == 0, done.stderr
     assert [call[0] for call in calls] == ["train", "translate", *["score"] * 4]
     assert "before-attention/conv" in calls[0]
+
+
+def test_before_attention_reads_compressed_files_from_elsewhere(run, project, tmp_path):
+    run("project", "test.src", "test.tgt")
+    table = project / "before-attention" / "results.tsv"
+    expected = table.read_text()
+    shutil.rmtree(table.parent)
+    for name, command in (("test.src", "xz"), ("test.tgt", "gzip")):
+        (project / name).rename(tmp_path / name)
+        subprocess.run([command, tmp_path / name], check=True)
+    files = [str(tmp_path / name) for name in ("test.src.xz", "test.tgt.gz")]
+    done, _ = run("project", *files)
+    assert done.returncode == 0, done.stderr
+    assert table.read_text() == expected
+    done, calls = run("project", files[0], str(tmp_path / "none"))
+    assert (done.returncode, calls) == (66, [])
+    assert f"error: {tmp_path / 'none'} is missing" in done.stderr
 
 
 @pytest.mark.parametrize("missing", ["nmt.toml", "test.src", "test.tgt"])

@@ -148,6 +148,15 @@ def test_comparison_recipe_has_equal_costs_and_continues(run, data, tmp_path):
     assert again[0] == runs[5]
 
 
+def test_comparison_recipe_keeps_no_row_of_a_failed_score(run, data, tmp_path):
+    nmt = tmp_path / "bin" / "nmt"
+    nmt.write_text(RECORDER.replace('score) echo "BLEU 12.3"', "score) exit 66"))
+    done, calls = run(COMPARISONS, str(data), "work")
+    assert done.returncode == 66
+    assert calls[-1][0] == "score"
+    assert not (tmp_path / "work" / "results.tsv").exists()
+
+
 def test_table_3_recipe_trains_only_presets(run, tmp_path):
     wmt14 = tmp_path / "wmt14"
     (wmt14 / "data").mkdir(parents=True)

@@ -60,6 +60,13 @@ def make_craft(folder: Path) -> Path:
     return craft
 
 
+def make_wsj(folder: Path) -> Path:
+    for section in range(2, 24):
+        (folder / "wsj" / f"{section:02}").mkdir(parents=True)
+        (folder / "wsj" / f"{section:02}" / "wsj.mrg").write_text(tree(section))
+    return folder / "wsj"
+
+
 def run(recipe: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([recipe, *arguments], capture_output=True, text=True, check=False)
 
@@ -151,9 +158,7 @@ def test_parsing_recipes_report_missing_data_first(folder: Path, recipe: Path) -
 
 def test_treebank_recipe_runs_with_few_steps_and_in_a_tiny_size(folder: Path, monkeypatch) -> None:
     provide_nmt(folder, RECORDER)
-    for section in range(2, 24):
-        (folder / "wsj" / f"{section:02}").mkdir(parents=True)
-        (folder / "wsj" / f"{section:02}" / "wsj.mrg").write_text(tree(section))
+    make_wsj(folder)
     for name, value, expected, every in (("STEPS", "20", 1024, 1), ("SIZE", "tiny", 16, 2)):
         monkeypatch.setenv(name, value)
         done = run(WSJ, "wsj", f"work-{value}")
@@ -162,6 +167,55 @@ def test_treebank_recipe_runs_with_few_steps_and_in_a_tiny_size(folder: Path, mo
         (training,) = [call for call in calls if call[0] == "train"][-1:]
         config = resolve([SettingsLayer("recipe", settings_of(training))]).config
         assert (config.model.d_model, config.train.checkpoint_every) == (expected, every)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "make", "variable", "other", "said"),
+    [
+        (CRAFT, make_craft, "SIZE", "tiny", "SIZE=tiny, not of CRAFT="),
+        (WSJ, make_wsj, "SIZE", "tiny", "SIZE=tiny VOCABULARY=16000, not of WSJ="),
+        (WSJ, make_wsj, "VOCABULARY", "32000", "SIZE=paper VOCABULARY=32000, not of WSJ="),
+    ],
+)
+def test_other_sizes_and_vocabularies_need_a_folder_of_their_own(
+    folder: Path, monkeypatch, recipe, make, variable, other, said
+) -> None:
+    provide_nmt(folder, RECORDER)
+    text = str(make(folder))
+    monkeypatch.setenv(variable, other)
+    assert run(recipe, text, "work").returncode == 0
+    before = (folder / "calls").read_text()
+    monkeypatch.delenv(variable)
+    done = run(recipe, text, "work")
+    assert done.returncode == 78
+    assert said in done.stderr
+    assert "hint: remove this folder to begin again, or use another one" in done.stderr
+    assert (folder / "calls").read_text() == before
+
+
+@pytest.mark.parametrize(("recipe", "make"), [(CRAFT, make_craft), (WSJ, make_wsj)])
+def test_split_whose_preparation_was_interrupted_is_prepared_again(
+    folder: Path, recipe: Path, make
+) -> None:
+    provide_nmt(folder, RECORDER)
+    text = str(make(folder))
+    assert run(recipe, text, "work").returncode == 0
+    (folder / "calls").unlink()
+    (folder / "work" / "data" / "dev.words").unlink()
+    assert run(recipe, text, "work").returncode == 0
+    calls = [line.split() for line in (folder / "calls").read_text().splitlines()]
+    prepared = [call[-1] for call in calls if call[:2] == ["parse", "prepare"]]
+    assert prepared == ["work/data/dev"]
+
+
+def test_parsing_recipe_without_an_article_leaves_nothing(folder: Path) -> None:
+    provide_nmt(folder, RECORDER)
+    craft = make_craft(folder)
+    (craft / "5.tree").unlink()
+    done = run(CRAFT, str(craft), "work")
+    assert done.returncode == 66
+    assert f"{craft}/5.tree is missing" in done.stderr
+    assert not (folder / "work").exists()
 
 
 def test_parsing_recipe_refuses_invalid_size(folder: Path, monkeypatch) -> None:

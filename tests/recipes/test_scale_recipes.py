@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -172,3 +175,27 @@ def test_training_meets_at_the_service_of_the_first_pod() -> None:
     assert f"--nproc-per-node={gpus}" in arguments
     # Ranks save when they get SIGTERM.
     assert pod["terminationGracePeriodSeconds"] >= 300
+
+
+class Shouting:
+    """A translator in capitals, loaded like the real one."""
+
+    @classmethod
+    def load(cls, _model: str, _device: str) -> Shouting:
+        return cls()
+
+    def translate(self, lines: list[str]) -> list[Any]:
+        return [SimpleNamespace(text=line.upper()) for line in lines]
+
+
+def test_actor_of_ray_keeps_nulls_and_translates_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmt_cli.Translator", Shouting)
+    monkeypatch.setattr("torch.set_num_threads", lambda _: None)
+    actor = runpy.run_path(str(RECIPES / "ray" / "nmt_ray.py"))["Translating"]("model", "text")
+    column = np.array(["a", None, "", float("nan"), "b"], dtype=object)
+    batch = {"id": np.arange(5), "text": column}
+    result = actor(batch)
+    assert list(result) == ["id", "text", "translation"]
+    assert result["translation"].tolist() == ["A", None, "", None, "B"]
+    nothing = actor({"text": np.array([None], dtype=object)})
+    assert nothing["translation"].tolist() == [None]

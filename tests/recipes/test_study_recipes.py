@@ -63,10 +63,45 @@ def test_results_of_other_settings_are_not_shown_as_these(calls: Path, tmp_path:
     assert run("before_attention.sh", ".", "test.en", "test.de", "10").returncode == 0
 
 
-def test_sizes_of_table_3_do_not_share_a_folder(calls: Path, tmp_path: Path, monkeypatch) -> None:
+def captions(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     for name in ("train", "val", "test_2016_flickr"):
         for suffix in ("en", "de"):
-            (tmp_path / f"{name}.{suffix}").write_text("a\n")
+            (folder / f"{name}.{suffix}").write_text("a\n")
+
+
+def test_text_of_another_folder_is_not_mixed_with_that_of_a_project(
+    calls: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        captions(tmp_path / name)
+    assert run("multi30k_en_de.sh", "one", "work").returncode == 0
+    before = calls.read_text()
+    done = run("multi30k_en_de.sh", "other", "work")
+    assert done.returncode == 78
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert f"work holds results of DATA={one}, not of DATA={other}\n" in done.stderr
+    assert calls.read_text() == before
+    # The same folder, named in another way.
+    assert run("multi30k_en_de.sh", str(tmp_path / "one"), "work").returncode == 0
+
+
+@pytest.mark.parametrize(("seeds", "trained"), [(None, ["big"]), ("4", ["big", "base-seed-4"])])
+def test_chosen_rows_of_table_3_are_trained_without_further_seeds(
+    calls: Path, tmp_path: Path, monkeypatch, seeds: str | None, trained: list[str]
+) -> None:
+    captions(tmp_path)
+    monkeypatch.setenv("SIZE", "small")
+    monkeypatch.setenv("ROWS", "big")
+    if seeds:
+        monkeypatch.setenv("SEEDS", seeds)
+    done = run("table3.sh", ".", "work")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "work" / "rows").iterdir()) == sorted(trained)
+
+
+def test_sizes_of_table_3_do_not_share_a_folder(calls: Path, tmp_path: Path, monkeypatch) -> None:
+    captions(tmp_path)
     monkeypatch.setenv("SIZE", "tiny")
     monkeypatch.setenv("ROWS", "base")
     monkeypatch.setenv("SEEDS", "")

@@ -276,8 +276,12 @@ def test_local_archives_and_text_replace_downloads(folder: Folder) -> None:
     for name in ("newstest2013", "newstest2014"):
         for language in ("en", "fr"):
             (local / f"{name}.{language}").write_text("three\n")
+    subprocess.run(["xz", local / "newstest2013.en"], check=True)
+    subprocess.run(["gzip", local / "newstest2014.fr"], check=True)
     done = folder.run("fr", "--data-dir", "archives", "work")
     assert done.returncode == 0, done.stderr
+    for name in ("newstest2013.en", "newstest2013.fr", "newstest2014.fr"):
+        assert (folder.work / "data" / name).read_text() == "three\n"
     assert "downloading" not in done.stderr
     assert not (folder.work / "downloads").exists()
     init = folder.calls()[0]
@@ -317,6 +321,35 @@ def test_local_archive_is_compared_with_the_published_checksum(folder: Folder) -
     done = folder.run("de", "--data-dir", "archives", "work")
     assert done.returncode == 65
     assert "training-parallel-nc-v9.tgz is damaged" in done.stderr
+
+
+def test_text_of_another_source_needs_another_folder(folder: Folder) -> None:
+    folder.list_sources("de", folder.archives)
+    local = folder.path / "local"
+    shutil.copytree(folder.archives, local)
+    for name in ("newstest2013", "newstest2014", "newstest2014-official"):
+        for language in ("en", "de"):
+            (local / f"{name}.{language}").write_text("three\n")
+    for first, second in (["--data-dir", "local"], []), ([], ["--data-dir", "local"]):
+        done = folder.run("de", *first, "work")
+        assert done.returncode == 0, done.stderr
+        done = folder.run("de", *second, "work", MODEL="big")
+        assert done.returncode == 78
+        assert "work holds results of DATA=" in done.stderr
+        assert f"DATA={local}" in done.stderr
+        assert folder.calls() == []
+        assert folder.run("de", *first, "work", MODEL="big").returncode == 0
+        shutil.rmtree(folder.work)
+
+
+def test_failed_download_does_not_rule_out_local_files(folder: Folder) -> None:
+    folder.list_sources("de", folder.path / "none")
+    assert folder.run("de", "work").returncode == 69
+    for name in ("newstest2013", "newstest2014", "newstest2014-official"):
+        for language in ("en", "de"):
+            (folder.archives / f"{name}.{language}").write_text("three\n")
+    done = folder.run("de", "--data-dir", "archives", "work")
+    assert done.returncode == 0, done.stderr
 
 
 # -- what is done with it ------------------------------------------------------------------------
@@ -388,6 +421,35 @@ def test_wmt14_recipe_continues_after_interruption(folder: Folder) -> None:
     assert [value(call, "-o") for call in calls[3:5]] == [
         "base/newstest2014.part", "base/newstest2014-official.part",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "steps", "every"),
+    [("base", 100, 20), ("base", 7_499, 1_499), ("base", 7_500, None), ("base", 3, 1),
+     ("big", 11_999, 599), ("big", 12_000, None), ("tiny", 3, 1)],
+)  # fmt: skip
+def test_few_steps_leave_as_many_checkpoints_as_are_averaged(
+    folder: Folder, model: str, steps: int, every: int | None
+) -> None:
+    folder.list_sources("de", folder.archives)
+    done = folder.run("de", "work", MODEL=model, STEPS=str(steps))
+    assert done.returncode == 0, done.stderr
+    prepare, train = (
+        next(call for call in folder.calls() if call[0] == name) for name in ("prepare", "train")
+    )
+    assert value(train, "--max-steps") == str(steps)
+    assert settings(train).get("train.checkpoint_every") == (every and str(every))
+    config = resolved(train, prepare).config.train
+    assert steps // config.checkpoint_every >= min(config.keep_last, steps)
+
+
+@pytest.mark.parametrize("steps", ["0", "1e5", "100 000", "-5", "many"])
+def test_steps_that_are_no_number_are_refused_first(folder: Folder, steps: str) -> None:
+    done = folder.run("de", "work", STEPS=steps)
+    assert done.returncode == 2
+    assert f"error: STEPS is `{steps}`" in done.stderr
+    assert folder.calls() == []
+    assert not folder.work.exists()
 
 
 @pytest.mark.parametrize(

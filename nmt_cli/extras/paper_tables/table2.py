@@ -100,13 +100,13 @@ class PaperComparison:
         return "BLEU-paper" in verdicts and "fail" not in verdicts.values()
 
     @property
-    def compares_bleu(self) -> bool:
-        """Whether a BLEU is compared with the paper's."""
-        return any(figure.lines and figure.verdict for figure in self.figures)
+    def reaches_bleu(self) -> bool:
+        """Whether a BLEU is compared with the paper's, and passes."""
+        return any(figure.lines and figure.verdict == "pass" for figure in self.figures)
 
     def verdict(self, figure: Figure) -> str:
-        """The verdict of a figure; a low cost is no `pass` where no BLEU is compared."""
-        return figure.verdict if self.compares_bleu or figure.verdict == "fail" else ""
+        """The verdict of a figure; a low cost is no `pass` without BLEU that passes."""
+        return figure.verdict if self.reaches_bleu or figure.verdict == "fail" else ""
 
     @property
     def missed(self) -> list[str]:
@@ -280,5 +280,5 @@ def notes(comparison: PaperComparison) -> Iterator[str]:
             f"{counted(scores[0].lines, 'line')} {agreeing(scores[0].lines, 'is', 'are')} not the "
             f"paper's test set, which has {TEST_LINES:,}: no BLEU is compared"
         )
-    if not comparison.compares_bleu:
+    if not comparison.reaches_bleu:
         yield "a cost below the paper's passes only together with BLEU on its test set"
