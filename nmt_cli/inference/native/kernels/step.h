@@ -69,11 +69,17 @@ typedef struct {
 } encoding;
 
 /* The keys and values that a row attends to: those of its first head, and how far from them those of
-   the next head are. */
+   the next head are. next_key, next_value: how far from those of the last head that is asked for the
+   ones are that will be needed after it; or 0. */
 typedef struct {
     const float **keys, **values;
-    int64_t count, key_shift, value_shift;
+    int64_t count, key_shift, value_shift, next_key, next_value;
 } row_past;
+
+/* Of how many heads the queries of a slot are computed together. */
+static inline int64_t count_heads_together(int64_t beam) {
+    return beam < TOGETHER ? TOGETHER / beam : 1;
+}
 
 /* A worker of a pass; it shares the rows [first, last) with the other workers of `worker`. */
 typedef struct {
