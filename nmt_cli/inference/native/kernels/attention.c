@@ -17,6 +17,11 @@ static void rotate(float *x, const float *cosines, const float *sines, int64_t w
     }
 }
 
+/* Of how many heads the queries of a slot are computed together. */
+static int64_t count_heads_together(int64_t beam) {
+    return beam < TOGETHER ? TOGETHER / beam : 1;
+}
+
 /* Attention of the heads [first, last) of the rows of a slot, from row `begin` on. pasts: of each row,
    `apart` after the one before; the rows share the first `shared` keys and values. A query is `width`
    numbers after that of the row before. */
@@ -145,13 +150,14 @@ void rotate_queries_and_keys(const pass_worker *w) {
     barrier(&w->worker);
 }
 
-void cross_attention(const pass_worker *w, int64_t layer, int64_t begin, int64_t first,
-                     int64_t last) {
+/* Attention of the heads [first, last) of the rows of a slot, from row `begin` on, to its source. */
+static void attend_to_source(const pass_worker *w, int64_t layer, int64_t begin, int64_t first,
+                             int64_t last) {
     const model *m = w->model;
     const state *s = w->state;
     const source *from = s->sources + s->slots[begin / s->beam];
-    /* Of the next slot, or again the same. */
-    const source *next = begin + s->beam < w->last ? s->sources + s->slots[begin / s->beam + 1] : from;
+    const int64_t after = begin + s->beam < w->last ? begin + s->beam : begin;
+    const source *next = s->sources + s->slots[after / s->beam];
     const int64_t start = layer * m->heads * from->stride;
     for (int64_t t = 0; t < from->length; t++) {
         w->keys[t] = from->keys + (start + t) * m->d_k;
@@ -163,4 +169,18 @@ void cross_attention(const pass_worker *w, int64_t layer, int64_t begin, int64_t
     };
     const int64_t width = m->heads * m->d_k;
     attend_heads(w, &past, 0, from->length, s->query + begin * width, width, begin, first, last);
+}
+
+/* By heads: of a head, the keys and values of one sentence follow those of another, and the processor
+   prefetches them best in that order. */
+void cross_attention(const pass_worker *w, int64_t layer) {
+    const int64_t beam = w->state->beam, heads = w->model->heads;
+    const int64_t together = count_heads_together(beam), slots = (w->last - w->first) / beam;
+    int64_t first, last;
+    find_range(&w->worker, (heads + together - 1) / together * slots, &first, &last);
+    for (int64_t i = first; i < last; i++) {
+        const int64_t head = i / slots * together, next = head + together;
+        attend_to_source(w, layer, w->first + i % slots * beam, head, next < heads ? next : heads);
+    }
+    barrier(&w->worker);
 }

@@ -42,10 +42,11 @@ static inline __attribute__((always_inline)) void NAME(multiply_keys)(
    the same keys there. */
 static inline __attribute__((always_inline)) floats NAME(score_keys)(
     const attention_group *g, const attention_query *queries, int64_t begin, float scale, int same) {
+    const int distinct = same ? 1 : QUERIES;
     const float *keys[LANES];
     floats sums[LANES];
 #pragma GCC unroll 4
-    for (int q = 0; q < (same ? 1 : QUERIES); q++) {
+    for (int q = 0; q < distinct; q++) {
         const float **own = keys + q * KEYS;
 #pragma GCC unroll 4
         for (int k = 0; k < KEYS; k++) own[k] = NAME(find_key)(g, queries + q, begin + k);

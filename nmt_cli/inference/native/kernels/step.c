@@ -122,20 +122,6 @@ static void attend(const pass_worker *w, int64_t layer,
     barrier(&w->worker);
 }
 
-/* Attention of all rows to their sources, by heads: of a head, the keys and values of one sentence
-   follow those of another, and processors prefetch them best in that order. */
-static void attend_to_sources(const pass_worker *w, int64_t layer) {
-    const int64_t beam = w->state->beam, heads = w->model->heads;
-    const int64_t together = count_heads_together(beam), slots = (w->last - w->first) / beam;
-    int64_t first, last;
-    find_range(&w->worker, (heads + together - 1) / together * slots, &first, &last);
-    for (int64_t i = first; i < last; i++) {
-        const int64_t head = i / slots * together, next = head + together;
-        cross_attention(w, layer, w->first + i % slots * beam, head, next < heads ? next : heads);
-    }
-    barrier(&w->worker);
-}
-
 static void activate(const pass_worker *w) {
     const model *m = w->model;
     const state *s = w->state;
@@ -167,7 +153,7 @@ static void pass_decoder_layer(const pass_worker *w, int64_t index) {
     multiply(w, &l->output, s->attended, s->sublayer_output, 0);
     add_and_normalise(w, &l->norms[0]);
     multiply(w, &l->query, s->normed, s->query, 0);
-    attend_to_sources(w, index);
+    cross_attention(w, index);
     multiply(w, &l->cross_output, s->attended, s->sublayer_output, 0);
     add_and_normalise(w, &l->norms[1]);
     feed_forward(w, l);
