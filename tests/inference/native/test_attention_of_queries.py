@@ -46,3 +46,44 @@ def test_a_hypothesis_gets_the_same_bits_alone_as_in_a_beam(
         for token in history:
             expected = alone.step(torch.zeros(1).long(), torch.tensor([token])).full()
         assert torch.equal(together[row], expected[0])
+
+
+@pytest.mark.parametrize("lanes", sorted(INSTRUCTION_SETS.values()))
+@pytest.mark.parametrize("beam", [1, 2, 3, 4])
+def test_a_sentence_gets_the_same_bits_alone_as_among_others(
+    kernels, make_model, beam: int, lanes: int
+) -> None:
+    """The sentences are shorter and longer than a vector; one ends before the others."""
+    if lanes > kernels.lanes:
+        pytest.skip("this CPU lacks these instructions")
+    kernels = kernels._replace(lanes=lanes)
+    sizes = {"model.d_model": 96, "model.heads": 6}
+    model = native_model(make_model({**WORDS, **sizes}).float(), kernels)
+    sources = [
+        Source([*(4 + place % 22 for place in range(length)), 3]) for length in (5, 22, 40, 15)
+    ]
+    rows, chooser = len(sources) * beam, torch.Generator().manual_seed(beam)
+    places = torch.arange(rows) // beam * beam
+    choices = [
+        (
+            places + torch.randint(beam, (rows,), generator=chooser),
+            torch.randint(4, model.words, (rows,), generator=chooser),
+        )
+        for _ in range(19)
+    ]
+    slots = range(len(sources))
+    together = TorchSteps(NativeDecoder(model, len(sources), beam))
+    together.admit([*slots], sources)
+    alone = [TorchSteps(NativeDecoder(model, 1, beam)) for _ in slots]
+    for decoder, source in zip(alone, sources, strict=True):
+        decoder.admit([0], [source])
+    for index, (parents, ids) in enumerate(choices):
+        if index == 17:
+            together.retire([1])
+        found = together.step(parents, ids).full()
+        for slot in slots:
+            if index >= 17 and slot == 1:
+                continue
+            own = slice(slot * beam, (slot + 1) * beam)
+            expected = alone[slot].step(parents[own] - slot * beam, ids[own]).full()
+            assert torch.equal(found[own], expected)

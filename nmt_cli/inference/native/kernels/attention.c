@@ -17,6 +17,11 @@ static void rotate(float *x, const float *cosines, const float *sines, int64_t w
     }
 }
 
+/* Of how many heads the queries of a slot are computed together. */
+static int64_t count_heads_together(int64_t beam) {
+    return beam < TOGETHER ? TOGETHER / beam : 1;
+}
+
 /* Attention of the heads [first, last) of the rows of a slot, from row `begin` on. pasts: of each row,
    `apart` after the one before; the rows share the first `shared` keys and values. A query is `width`
    numbers after that of the row before. */
@@ -24,15 +29,15 @@ static void attend_heads(const pass_worker *w, const row_past *pasts, int64_t ap
                          const float *queries, int64_t width, int64_t begin, int64_t first,
                          int64_t last) {
     const model *m = w->model;
-    const int64_t beam = w->state->beam, together = beam < TOGETHER ? TOGETHER / beam : 1;
+    const int64_t beam = w->state->beam, together = count_heads_together(beam);
     const int64_t room = w->state->longest + 2 * PANEL;
     for (int64_t next, head = first; head < last; head = next) {
         next = head + together < last ? head + together : last;
         for (int64_t row = 0; row < beam; row += TOGETHER) {
             attention_group g = {
                 .count = pasts->count, .shared = next > head + 1 ? 0 : shared, .d_k = m->d_k,
-                .d_v = m->d_v, .next_key = next < last ? together * pasts->key_shift : 0,
-                .next_value = next < last ? together * pasts->value_shift : 0,
+                .d_v = m->d_v, .next_key = next < last ? together * pasts->key_shift : pasts->next_key,
+                .next_value = next < last ? together * pasts->value_shift : pasts->next_value,
             };
             for (int64_t h = head; h < next; h++)
                 for (int64_t r = row; r < beam && r < row + TOGETHER; r++) {
@@ -66,12 +71,12 @@ static row_past find_past(const pass_worker *w, int64_t layer, int64_t slot, int
     for (int64_t begin = 0; begin <= length; begin += s->growth, chunks++) {
         const float *chunk = *chunks + layer_offset;
         for (int64_t i = 0; i < s->growth && begin + i <= length; i++) {
-            const int64_t index = i * s->beam + ancestors[begin + i];
+            const int64_t index = ancestors[begin + i] * s->growth + i;
             keys[begin + i] = chunk + index * m->d_k;
             values[begin + i] = chunk + value_offset + index * m->d_v;
         }
     }
-    return (row_past){keys, values, length + 1, chunk_rows * m->d_k, chunk_rows * m->d_v};
+    return (row_past){keys, values, length + 1, chunk_rows * m->d_k, chunk_rows * m->d_v, 0, 0};
 }
 
 /* How many keys and values all rows of a slot share; none is shared after one that is not, since a
@@ -125,7 +130,7 @@ void encoder_self_attention(const pass_worker *w, int64_t layer, int64_t row, in
         w->keys[t] = s->joined + (start + t) * width + keys;
         w->values[t] = w->keys[t] + keys;
     }
-    const row_past past = {w->keys, w->values, count, m->d_k, m->d_v};
+    const row_past past = {w->keys, w->values, count, m->d_k, m->d_v, 0, 0};
     attend_heads(w, &past, 0, count, s->joined + row * width, width, row, first, last);
 }
 
@@ -145,18 +150,37 @@ void rotate_queries_and_keys(const pass_worker *w) {
     barrier(&w->worker);
 }
 
-void cross_attention(const pass_worker *w, int64_t layer, int64_t begin, int64_t first,
-                     int64_t last) {
+/* Attention of the heads [first, last) of the rows of a slot, from row `begin` on, to its source. */
+static void attend_to_source(const pass_worker *w, int64_t layer, int64_t begin, int64_t first,
+                             int64_t last) {
     const model *m = w->model;
     const state *s = w->state;
     const source *from = s->sources + s->slots[begin / s->beam];
+    const int64_t after = begin + s->beam < w->last ? begin + s->beam : begin;
+    const source *next = s->sources + s->slots[after / s->beam];
     const int64_t start = layer * m->heads * from->stride;
     for (int64_t t = 0; t < from->length; t++) {
         w->keys[t] = from->keys + (start + t) * m->d_k;
         w->values[t] = from->values + (start + t) * m->d_v;
     }
-    const row_past past = {w->keys, w->values, from->length, from->stride * m->d_k,
-                           from->stride * m->d_v};
+    const row_past past = {
+        w->keys, w->values, from->length, from->stride * m->d_k, from->stride * m->d_v,
+        next->keys - from->keys, next->values - from->values,
+    };
     const int64_t width = m->heads * m->d_k;
     attend_heads(w, &past, 0, from->length, s->query + begin * width, width, begin, first, last);
+}
+
+/* By heads: of a head, the keys and values of one sentence follow those of another, and the processor
+   prefetches them best in that order. */
+void cross_attention(const pass_worker *w, int64_t layer) {
+    const int64_t beam = w->state->beam, heads = w->model->heads;
+    const int64_t together = count_heads_together(beam), slots = (w->last - w->first) / beam;
+    int64_t first, last;
+    find_range(&w->worker, (heads + together - 1) / together * slots, &first, &last);
+    for (int64_t i = first; i < last; i++) {
+        const int64_t head = i / slots * together, next = head + together;
+        attend_to_source(w, layer, w->first + i % slots * beam, head, next < heads ? next : heads);
+    }
+    barrier(&w->worker);
 }

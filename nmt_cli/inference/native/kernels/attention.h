@@ -9,58 +9,115 @@ enum { NAME(KEYS) = 4, NAME(QUERIES) = LANES / 4 };
 #define KEYS NAME(KEYS)
 #define QUERIES NAME(QUERIES)
 
-/* Scores of KEYS keys from `begin` on; past the last key, it is repeated. same: whether all queries
-   have the same keys there. */
-static inline __attribute__((always_inline)) void NAME(score_keys)(
+/* The key at place t of a query; past the last one, this is repeated. The same key of the next head
+   is prefetched. */
+static inline __attribute__((always_inline)) const float *NAME(find_key)(
+    const attention_group *g, const attention_query *q, int64_t t) {
+    const float *key = q->keys[t < g->count ? t : g->count - 1] + q->key_shift;
+    for (int64_t c = 0; g->next_key && c < g->d_k; c += CACHE_LINE)
+        __builtin_prefetch(key + g->next_key + c, 0, 2);
+    return key;
+}
+
+/* Products of KEYS keys with `count` queries, which are to be summed over the lanes. */
+static inline __attribute__((always_inline)) void NAME(multiply_keys)(
+    const attention_group *g, const attention_query *queries, const float *const *keys, int count,
+    floats *sums) {
+    floats own[LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < count * KEYS; i++) own[i] = (floats){0};
+    for (int64_t c = 0; c + LANES <= g->d_k; c += LANES)
+#pragma GCC unroll 4
+        for (int q = 0; q < count; q++) {
+            const floats part = NAME(load)(queries[q].query + c);
+#pragma GCC unroll 4
+            for (int k = 0; k < KEYS; k++)
+                own[q * KEYS + k] = FMA(NAME(load)(keys[k] + c), part, own[q * KEYS + k]);
+        }
+#pragma GCC unroll 16
+    for (int i = 0; i < count * KEYS; i++) sums[i] = own[i];
+}
+
+/* Scores of KEYS keys from `begin` on, first those of the first query. same: whether all queries have
+   the same keys there. */
+static inline __attribute__((always_inline)) floats NAME(score_keys)(
     const attention_group *g, const attention_query *queries, int64_t begin, float scale, int same) {
     const int distinct = same ? 1 : QUERIES;
     const float *keys[LANES];
     floats sums[LANES];
-#pragma GCC unroll 16
-    for (int i = 0; i < distinct * KEYS; i++) {
-        const int64_t t = begin + i % KEYS;
-        const attention_query *q = queries + i / KEYS;
-        keys[i] = q->keys[t < g->count ? t : g->count - 1] + q->key_shift;
-        for (int64_t c = 0; g->next_key && c < g->d_k; c += CACHE_LINE)
-            __builtin_prefetch(keys[i] + g->next_key + c, 0, 2);
+#pragma GCC unroll 4
+    for (int q = 0; q < distinct; q++) {
+        const float **own = keys + q * KEYS;
+#pragma GCC unroll 4
+        for (int k = 0; k < KEYS; k++) own[k] = NAME(find_key)(g, queries + q, begin + k);
+        NAME(multiply_keys)(g, queries + q, own, same ? QUERIES : 1, sums + q * KEYS);
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++) sums[i] = (floats){0};
-    int64_t c = 0;
-    for (; c + LANES <= g->d_k; c += LANES)
-#pragma GCC unroll 4
-        for (int q = 0; q < QUERIES; q++) {
-            const floats part = NAME(load)(queries[q].query + c);
-#pragma GCC unroll 4
-            for (int k = 0; k < KEYS; k++)
-                sums[q * KEYS + k] = FMA(NAME(load)(keys[same ? k : q * KEYS + k] + c), part,
-                                         sums[q * KEYS + k]);
-        }
     floats scores = NAME(sum_neighbours_each)(sums);
-    for (; c < g->d_k; c++)
+    for (int64_t c = g->d_k / LANES * LANES; c < g->d_k; c++)
         for (int i = 0; i < LANES; i++)
             scores[i] += keys[same ? i % KEYS : i][c] * queries[i / KEYS].query[c];
-    scores *= scale;
-#pragma GCC unroll 4
-    for (int q = 0; q < QUERIES; q++)
-        memcpy(queries[q].scores + begin, (float *)&scores + q * KEYS, KEYS * sizeof(float));
+    return scores * scale;
 }
 
-/* Softmax in place; up to LANES numbers after `count` scores are overwritten. */
-static inline void NAME(softmax)(float *scores, int64_t count) {
-    for (int64_t i = count; i % LANES; i++) scores[i] = -INFINITY;
-    floats maximum = NAME(all)(-INFINITY), total = (floats){0};
-    for (int64_t i = 0; i < count; i += LANES)
-        maximum = NAME(greater)(maximum, NAME(load)(scores + i));
-    const float greatest = NAME(greatest)(maximum);
-    for (int64_t i = 0; i < count; i += LANES) {
-        floats value = NAME(exp)(NAME(load)(scores + i) - greatest);
-        NAME(store)(scores + i, value);
-        total += value;
+/* Scores of LANES keys from `begin` on, a vector for each query; -inf past the last key. */
+static inline __attribute__((always_inline)) void NAME(score_block)(
+    const attention_group *g, const attention_query *queries, int64_t begin, int64_t same,
+    float scale, floats *scores) {
+    for (int part = 0; part < QUERIES; part++) {
+        const int64_t first = begin + part * KEYS;
+        floats found = NAME(all)(-INFINITY);
+        if (first < same) found = NAME(score_keys)(g, queries, first, scale, 1);
+        else if (first < g->count) found = NAME(score_keys)(g, queries, first, scale, 0);
+        scores[part] = found;
     }
-    const float factor = 1.0f / NAME(sum)(total);
-    for (int64_t i = 0; i < count; i += LANES)
-        NAME(store)(scores + i, NAME(load)(scores + i) * factor);
+    NAME(exchange_groups)(scores);
+    if (g->count - begin >= LANES) return;
+    const ints there = NAME(below)(begin, g->count);
+#pragma GCC unroll 4
+    for (int q = 0; q < QUERIES; q++)
+        scores[q] = NAME(choose)(there, scores[q], NAME(all)(-INFINITY));
+}
+
+/* The scores of all keys, and of each query the greatest. */
+static inline __attribute__((always_inline)) void NAME(score_all)(
+    const attention_group *g, const attention_query *queries, floats *maxima) {
+    const float scale = 1.0f / sqrtf((float)g->d_k);
+    const int64_t same = g->shared == g->count ? g->count : g->shared / KEYS * KEYS;
+#pragma GCC unroll 4
+    for (int q = 0; q < QUERIES; q++) maxima[q] = NAME(all)(-INFINITY);
+    for (int64_t begin = 0; begin < g->count; begin += LANES) {
+        floats scores[QUERIES];
+        NAME(score_block)(g, queries, begin, same, scale, scores);
+#pragma GCC unroll 4
+        for (int q = 0; q < QUERIES; q++) {
+            maxima[q] = NAME(greater)(maxima[q], scores[q]);
+            NAME(store)(queries[q].scores + begin, scores[q]);
+        }
+    }
+}
+
+/* Softmax of the scores, in place. Up to LANES numbers after the scores are overwritten. */
+static inline __attribute__((always_inline)) void NAME(softmax)(
+    const attention_group *g, const attention_query *queries, const floats *maxima) {
+    floats greatest[QUERIES], totals[QUERIES];
+#pragma GCC unroll 4
+    for (int q = 0; q < QUERIES; q++) {
+        greatest[q] = NAME(all)(NAME(greatest)(maxima[q]));
+        totals[q] = (floats){0};
+    }
+    for (int64_t i = 0; i < g->count; i += LANES)
+#pragma GCC unroll 4
+        for (int q = 0; q < QUERIES; q++) {
+            const floats value = NAME(exp)(NAME(load)(queries[q].scores + i) - greatest[q]);
+            NAME(store)(queries[q].scores + i, value);
+            totals[q] += value;
+        }
+#pragma GCC unroll 4
+    for (int q = 0; q < QUERIES; q++) totals[q] = NAME(all)(1.0f / NAME(sum)(totals[q]));
+    for (int64_t i = 0; i < g->count; i += LANES)
+#pragma GCC unroll 4
+        for (int q = 0; q < QUERIES; q++)
+            NAME(store)(queries[q].scores + i, NAME(load)(queries[q].scores + i) * totals[q]);
 }
 
 /* Add the values at place t times their scores: `vectors` vectors of columns from `c` on. */
@@ -99,20 +156,18 @@ static inline __attribute__((always_inline)) void NAME(sum_values)(
 
 /* Equation 1 for each query. */
 static void NAME(attention)(const attention_group *g) {
-    const float scale = 1.0f / sqrtf((float)g->d_k);
     for (int64_t first = 0; first < g->size; first += QUERIES) {
         const attention_query *queries = g->queries + first;
-        int64_t t = 0, c = 0;
-        const int64_t same = g->shared == g->count ? g->count : g->shared / KEYS * KEYS;
-        for (; t < same; t += KEYS) NAME(score_keys)(g, queries, t, scale, 1);
-        for (; t < g->count; t += KEYS) NAME(score_keys)(g, queries, t, scale, 0);
-        for (int q = 0; q < QUERIES; q++) NAME(softmax)(queries[q].scores, g->count);
+        floats maxima[QUERIES];
+        int64_t c = 0;
+        NAME(score_all)(g, queries, maxima);
+        NAME(softmax)(g, queries, maxima);
         for (; c + 4 * LANES <= g->d_v; c += 4 * LANES) NAME(sum_values)(g, queries, c, 4);
         for (; c + LANES <= g->d_v; c += LANES) NAME(sum_values)(g, queries, c, 1);
         for (int q = 0; q < QUERIES; q++)
             for (int64_t i = c; i < g->d_v; i++) {
                 float total = 0;
-                for (t = 0; t < g->count; t++)
+                for (int64_t t = 0; t < g->count; t++)
                     total += queries[q].values[t][queries[q].value_shift + i] * queries[q].scores[t];
                 queries[q].out[i] = total;
             }

@@ -36,6 +36,12 @@ static inline floats NAME(load_bf16)(const void *from, int second) {
 #define JOIN_HALVES(join, width) JOIN(join, width, width, i, i + width)
 #define ADD_NEIGHBOURS(width) JOIN(SUM, width, LANES / width / 2, 2 * i, 2 * i + 1)
 #define SUM(a, b) ((a) + (b))
+#define EXCHANGE(width, a, b)                                                           \
+    {                                                                                   \
+        const floats first = each[a];                                                   \
+        each[a] = __builtin_shuffle(first, each[b], PLACES(FIRST, width));              \
+        each[b] = __builtin_shuffle(first, each[b], PLACES(SECOND, width));             \
+    }
 #if LANES == 4
 #define JOIN_EACH(join) JOIN_HALVES(join, 2) JOIN_HALVES(join, 1)
 #elif LANES == 8
@@ -85,6 +91,27 @@ static inline __attribute__((always_inline)) floats NAME(greatest_each)(floats *
     return each[0];
 #endif
 }
+
+/* Groups of four lanes: group a of vector b and group b of vector a change places, in LANES / 4 vectors. */
+static inline __attribute__((always_inline)) void NAME(exchange_groups)(floats *each) {
+#ifdef __clang__
+    float numbers[LANES * LANES / 4];
+    memcpy(numbers, each, sizeof numbers);
+    for (int i = 0; i < LANES * LANES / 4; i++)
+        each[i / 4 % (LANES / 4)][i / LANES * 4 + i % 4] = numbers[i];
+#else
+#if LANES > 8
+    EXCHANGE(8, 0, 2)
+    EXCHANGE(8, 1, 3)
+    EXCHANGE(4, 2, 3)
+#endif
+#if LANES > 4
+    EXCHANGE(4, 0, 1)
+#endif
+    (void)each;
+#endif
+}
+#undef EXCHANGE
 #undef FIRST
 #undef SECOND
 #undef FOUR

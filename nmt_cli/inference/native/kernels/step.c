@@ -153,7 +153,7 @@ static void pass_decoder_layer(const pass_worker *w, int64_t index) {
     multiply(w, &l->output, s->attended, s->sublayer_output, 0);
     add_and_normalise(w, &l->norms[0]);
     multiply(w, &l->query, s->normed, s->query, 0);
-    attend(w, index, cross_attention);
+    cross_attention(w, index);
     multiply(w, &l->cross_output, s->attended, s->sublayer_output, 0);
     add_and_normalise(w, &l->norms[1]);
     feed_forward(w, l);

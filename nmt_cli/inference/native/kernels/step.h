@@ -32,7 +32,7 @@ typedef struct {
 
 /* slots: the busy ones. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
    slot in which each hypothesis was at each step. chunks: (all slots, capacity / growth)
-   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, growth * beam,
+   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, beam, growth,
    width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
    slot, or null: all words. widest: logits that a row has room for. sums,
@@ -69,10 +69,11 @@ typedef struct {
 } encoding;
 
 /* The keys and values that a row attends to: those of its first head, and how far from them those of
-   the next head are. */
+   the next head are. next_key, next_value: how far from those of the last head that is asked for the
+   ones are that will be needed after it; or 0. */
 typedef struct {
     const float **keys, **values;
-    int64_t count, key_shift, value_shift;
+    int64_t count, key_shift, value_shift, next_key, next_value;
 } row_past;
 
 /* A worker of a pass; it shares the rows [first, last) with the other workers of `worker`. */
@@ -104,8 +105,8 @@ void decoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, i
                             int64_t last);
 void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
                             int64_t last);
-void cross_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
-                     int64_t last);
+/* Attention of all rows and heads to their sources. */
+void cross_attention(const pass_worker *, int64_t layer);
 
 /* The next step of the busy rows; see step.c. */
 int64_t nmt_step(int64_t lanes, const model *, const state *);
