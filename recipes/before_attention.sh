@@ -6,8 +6,8 @@
 #   recipes/before_attention.sh PROJECT SRC TGT [STEPS]
 #
 # PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes make it; SRC,
-# TGT: its test files (plain, .xz or .gz), as whole paths or relative to PROJECT; STEPS: default 900,
-# of 1,000 tokens. Each line of PROJECT/before-attention/results.tsv is one model: its kind, steps,
+# TGT: its test files (plain, .xz or .gz), as whole paths or relative to PROJECT; STEPS: default
+# 900, of 1,000 tokens. Each line of PROJECT/before-attention/results.tsv is one model: its kind, steps,
 # counted FLOPs, seconds of training, BLEU of the whole test set, and of its short, middle and long
 # sentences (a third each, by words of the source). Run it again to resume after an interruption.
 set -euo pipefail

@@ -1,8 +1,9 @@
 # nmt on NVIDIA GPUs. In a clone of the repository:
 #
 #     docker build -f recipes/docker/cuda.Dockerfile -t nmt:cuda .
-#     docker run --gpus all --shm-size 8g -v "$PWD:/data" nmt:cuda train
+#     docker run --gpus all --shm-size 8g --user "$(id -u):$(id -g)" -v "$PWD:/data" nmt:cuda train
 #
+# Without --user, the user 10001 must be able to write to the folder.
 # torch's default build brings its CUDA libraries; the machine needs only the driver and the
 # NVIDIA container toolkit.
 FROM python:3.11-slim-bookworm AS build
