@@ -14,6 +14,7 @@ from nmt_cli.errors import UnavailableError
 PACKAGE = "nmt-cli"
 # The same package without torch, for translating and scoring.
 RUNTIME = "nmt-cli-runtime"
+PIPX = "pipx install --force"
 # They have the same files: removing one after the other was installed would remove those.
 WITH_TORCH = f"install {PACKAGE}: pip install . (in a clone of nmt)"
 WITH_TORCH_INSTEAD = f"pip uninstall {RUNTIME}, and {WITH_TORCH}"
@@ -98,7 +99,7 @@ def _installer(environment: str) -> str:
     folder = Path(environment)
     if folder.parent.match("uv/tools"):
         return "uv tool install --force"
-    return "pipx install --force" if folder.parent.match("pipx/venvs") else "pip install"
+    return PIPX if folder.parent.match("pipx/venvs") else "pip install"
 
 
 def command_for(
@@ -115,6 +116,8 @@ def command_for(
     if clone is None:
         return f"{installer} '{package}[{extra}]'"
     option = "-e " if is_editable else ""
+    if installer != PIPX and (clone / "constraints.txt").is_file():
+        option = f"-c constraints.txt {option}"
     return f"cd {shlex.quote(str(clone))} && {installer} {option}'.[{extra}]'"
 
 

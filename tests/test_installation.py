@@ -32,6 +32,9 @@ def test_clone_is_named(
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(record))
     command = installation.install_command("zstd")
     assert command == f"cd '{clone}' && pip install {option}'.[zstd]'"
+    (clone / "constraints.txt").write_text("")
+    command = installation.install_command("zstd")
+    assert command == f"cd '{clone}' && pip install -c constraints.txt {option}'.[zstd]'"
     (clone / "pyproject.toml").unlink()
     assert installation.install_command("zstd") == "pip install 'nmt-cli[zstd]'"
 

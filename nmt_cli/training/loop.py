@@ -73,7 +73,7 @@ def train(
     with ExitStack() as stack:
 
         def claim() -> None:
-            refuse_foreign(out, corpus)
+            refuse_foreign(config, corpus, out)
             require_start(config, corpus, out)
             require_space(config, out)
             files.make_directory(out)

@@ -111,10 +111,11 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
     Raises CannotCreateError or ConfigError.
     """
-    refuse_foreign(out, corpus)
-    if not out.exists() or _is_unused(out, corpus):
+    refuse_foreign(config, corpus, out)
+    if not out.exists() or _is_unused(config, corpus, out):
         files.make_directory(out)
-        save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=corpus.text)
+        text = _learnt_text(config, corpus)
+        save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [
@@ -181,11 +182,20 @@ def _way_back(earlier: Mapping[str, object]) -> str:
     )
 
 
-def refuse_foreign(out: Path, corpus: Corpus) -> None:
+def _learnt_text(config: Config, corpus: Corpus) -> TextStatistics | None:
+    """The statistics of the corpus, with the training pairs of the model that it begins with."""
+    text, model = corpus.text, Path(config.train.init_from)
+    if text is None or not config.train.init_from or not is_model_directory(model):
+        return text
+    earlier = TextStatistics.load(model)
+    return text if earlier is None else text.with_pairs_of(earlier)
+
+
+def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
     if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
         return
-    if not (out.is_dir() and _is_unused(out, corpus)):
+    if not (out.is_dir() and _is_unused(config, corpus, out)):
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
@@ -213,12 +223,13 @@ def require_space(config: Config, out: Path) -> None:
         )
 
 
-def _is_unused(out: Path, corpus: Corpus) -> bool:
+def _is_unused(config: Config, corpus: Corpus, out: Path) -> bool:
     """Whether `out` is empty, except for what an interrupted first save may have left."""
     if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
         return False
     leftovers = {".lock", manifest.MANIFEST, SUBWORDS}
-    if corpus.text is not None and _holds(out / TEXT, corpus.text):
+    text = _learnt_text(config, corpus)
+    if text is not None and _holds(out / TEXT, text):
         leftovers.add(TEXT)
     return all(
         path.name in leftovers or path.name.startswith(files.TEMPORARY_PREFIX)

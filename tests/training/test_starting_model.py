@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from api_calls import digests
@@ -22,6 +24,7 @@ from runs import (
 
 from nmt_cli.config.schema import Config, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError, TryAgainError
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import CONFIG, WEIGHTS, read_model, refresh_weights
@@ -84,6 +87,16 @@ def test_run_begins_with_the_published_weights(kind, tmp_path):
     before = model_weights(run.model)
     take_steps(run, 1)
     assert any(not torch.equal(w, before[name]) for name, w in model_weights(run.model).items())
+
+
+def test_pairs_that_the_model_learnt_from_stay_known(project, tmp_path):
+    config, corpus, model = project
+    own = replace(corpus.text, pair_hashes=np.array([1, 2], np.uint64), lines=2)
+    make_run(begun_with(config, model), replace(corpus, text=own), tmp_path / "tuned")
+    text, earlier = TextStatistics.load(tmp_path / "tuned"), TextStatistics.load(model)
+    assert len(earlier.pair_hashes) > 100
+    assert text.pair_hashes.tolist() == [1, 2, *earlier.pair_hashes.tolist()]
+    assert text.lines == 2
 
 
 def test_model_is_validated_before_the_first_step_and_published(project, tmp_path):

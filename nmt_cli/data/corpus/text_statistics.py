@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,11 @@ class TextStatistics:
         if len(self.pair_hashes) == MAX_HASHES:
             hashes = hashes[hashes <= self.pair_hashes[-1]]
         return float(np.isin(hashes, self.pair_hashes).mean()) if len(hashes) else 0.0
+
+    def with_pairs_of(self, earlier: "TextStatistics") -> "TextStatistics":
+        """The same, with the training pairs of an earlier training that this one goes on from."""
+        hashes = np.union1d(self.pair_hashes, earlier.pair_hashes)[:MAX_HASHES]
+        return replace(self, pair_hashes=hashes)
 
     def to_bytes(self) -> bytes:
         """The content of the file."""

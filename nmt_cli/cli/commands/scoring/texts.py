@@ -86,6 +86,8 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         hypotheses = _read(wanted.files[0], console, strict=strict)
     else:
         check_aligned([(src_file, source or []), *named])
+        model = resolved.config.paths.model
+        console.note(f"translating `{src_file}` with `{model}` to score it by `{references[0][0]}`")
         warn_of_test_set(source or [], references[0][1], resolved.config, console)
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
