@@ -46,7 +46,6 @@ class DocumentOptions(NamedTuple):
         output: Path | None,
         unfit: Sequence[object],
         flags: Mapping[str, object],
-        *,
         as_json: bool,
     ) -> str:
         """The name of the file to read; raises UsageError for options that do not fit.
