@@ -105,6 +105,8 @@ def _prepare(
         dropped=None if dropped is None else Path(dropped), progress=progress, warn=notes.append,
     )  # fmt: skip
     notes += [*language_notes(config), *prepared.notes]
+    if prepared.reused and dropped is not None:
+        notes.append(f"`{dropped}` was not written: the corpus was there already; use force=True")
     if not prepared.valid:
         from nmt_cli.data.cleaning.held_out import no_validation_note
 

@@ -49,6 +49,15 @@ def test_a_corpus_of_the_same_text_and_settings_is_kept(folder):
     assert digests(Path("corpus")) == before
 
 
+def test_a_kept_corpus_has_a_note_that_dropped_pairs_are_not_written(folder):
+    prepare(TRAIN, VALID, settings=CHARS)
+    again = prepare(TRAIN, VALID, settings=CHARS, dropped="dropped.tsv")
+    note = "`dropped.tsv` was not written: the corpus was there already; use force=True"
+    assert (note in again.notes, Path("dropped.tsv").exists()) == (True, False)
+    again = prepare(TRAIN, VALID, settings=CHARS, dropped="dropped.tsv", force=True)
+    assert (note in again.notes, Path("dropped.tsv").exists()) == (False, True)
+
+
 def test_another_corpus_is_replaced_only_by_force(folder):
     prepare(TRAIN, VALID, settings=CHARS)
     before = digests(Path("corpus"))

@@ -122,6 +122,13 @@ def test_json_has_a_document_for_each_segment_with_its_place(nmt) -> None:
     assert "".join(rows[-1]["source"].split()) == "Last42"
 
 
+def test_json_of_a_word_document_goes_to_stdout(nmt) -> None:
+    result = nmt("--document", "report.docx", "--json")
+    assert result.code == 0, result.err
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [row["place"] for row in rows] == opened(word_document(), "docx").places
+
+
 def test_flag_file_names_the_place(nmt) -> None:
     Path("long.txt").write_text("\nhello\n", "utf-8")
     result = nmt("--document", "long.txt", "--flag-file", "flags.tsv", "--max-length", "1")

@@ -55,6 +55,17 @@ def test_json_has_the_text_between() -> None:
     assert max(len(each["hypotheses"]) for each in documents) == 2
 
 
+def test_columns_of_a_glossary_are_not_compared_with_the_text_of_the_first_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("terms.tsv").write_text("zz\tcccc\n")
+    options = ["test.en", "--glossary", "terms.tsv", "--force", "-o", "out", "--model", "en-de"]
+    assert main(["translate", *options]) == 0
+    assert "columns swapped" in capsys.readouterr().err
+    assert main(["translate", *options, "--then", "de-fr"]) == 0
+    assert "columns swapped" not in capsys.readouterr().err
+
+
 def test_parts_and_prefixes_are_of_the_last_model() -> None:
     Path("starts").write_text("u\nv\n\nw\n\n")
     options = ["--model", "en-de", "--then", "de-fr", "--prefix", "starts"]

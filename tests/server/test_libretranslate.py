@@ -1,9 +1,11 @@
 """LibreTranslate's own client and requests as its documentation describes them."""
 
+import asyncio
 import json
 import urllib.error
 import urllib.parse
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from servers import RunningServer, byte_translator, running_server
 from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
 from nmt_cli.server.bodies import Tokens
 from nmt_cli.server.libretranslate.handlers import LibreTranslate
+from nmt_cli.server.limits import Limits
+from nmt_cli.server.service import Service
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +127,34 @@ class Statistics:
         np.stack([np.ones(BUCKETS) + trigram_counts(np.frombuffer(side, np.uint8))
                   for side in (b"the dog sleeps in the house\n", b"der hund im haus\n")])
     )  # fmt: skip
+
+
+def test_texts_in_html_have_one_deadline_together(
+    monkeypatch: pytest.MonkeyPatch, languages: tuple[str, str]
+) -> None:
+    """Each of the texts is translated in time, but not all of them."""
+    src, tgt = languages
+    real = Service.translate_document
+
+    async def translate(self: Service, *given: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await real(self, *given)
+
+    monkeypatch.setattr(Service, "translate_document", translate)
+    fields = {"q": ["<p>1</p>"] * 50, "source": src, "target": tgt, "format": "html"}
+    with running_server(limits=Limits(seconds=1.0)) as server:
+        answer = server.ask("POST", "/translate", fields, {"content-type": "application/json"})
+    assert (answer.status, answer.json["error"]) == (503, "not translated within 1 s")
+
+
+def test_html_text_is_text_whatever_it_declares(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    src, tgt = languages
+    page = '<meta charset="latin-1"><p translate=no>Á</p><p>abc</p>'
+    found = posted(server, "/translate", q=page, source=src, target=tgt, format="html")
+    assert isinstance(found, dict)
+    assert "Á" in found["translatedText"]
 
 
 @pytest.mark.parametrize("html", [False, True])

@@ -133,7 +133,7 @@ def command(
         return
     of_text, output = part_of(part, output)
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
-    file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags)
+    file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     read, written = (file, glossary, ban, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, doc, force=force)

@@ -3,6 +3,7 @@
 Paths, fields and answers are those of its documentation; https://libretranslate.com/docs.
 """
 
+import asyncio
 import itertools
 import math
 import urllib.parse
@@ -81,7 +82,7 @@ class LibreTranslate:
         kept = [self._is_translated(each) for each in detected] or [False] * len(asked.texts)
         texts = [text for text, is_kept in zip(asked.texts, kept, strict=True) if not is_kept]
         if asked.format == "html":
-            translated = iter([await self._page(text, asked, request) for text in texts])
+            translated = iter(await self._pages(texts, request))
         else:
             translated = iter(await self._plain(texts, asked, request) if texts else [])
         answers = [
@@ -252,13 +253,20 @@ class LibreTranslate:
             answers.append(list(dict.fromkeys(ranked)))
         return answers
 
-    async def _page(self, text: str, asked: _Asked, request: Request) -> list[str]:
-        """The translation of a text in HTML."""
-        document = DocumentText("html", text.encode("utf-8"), "utf-8")
-        search = self._search(asked.alternatives)
-        page = TranslateRequest((), search, NO_CONSTRAINTS, document)
-        data, _, _ = await self._service.translate_document(page, request)
-        return [data.decode("utf-8", "replace")]
+    async def _pages(self, texts: Sequence[str], request: Request) -> list[list[str]]:
+        """The translation of each text in HTML, without alternatives; one deadline is for all."""
+        answers = []
+        seconds = self._service.limits.seconds
+        try:
+            async with asyncio.timeout(seconds):
+                for text in texts:
+                    document = DocumentText("html", text.encode("utf-8"), "utf-8")
+                    page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
+                    data, _, _ = await self._service.translate_document(page, request)
+                    answers.append([data.decode("utf-8", "replace")])
+        except TimeoutError:
+            raise RefusedError(503, f"not translated within {seconds:g} s") from None
+        return answers
 
     def _is_translated(self, detected: Mapping[str, object]) -> bool:
         """Whether a text is in the target language already; `detected`: as `_detected` says."""

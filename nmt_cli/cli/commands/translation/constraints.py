@@ -23,9 +23,12 @@ SWAP = (
 
 
 def read_constraints(
-    glossary: Path | None, ban: Path | None, file: str, console: "Console"
+    glossary: Path | None, ban: Path | None, file: str | None, console: "Console"
 ) -> "Constraints":
-    """Read both files; warns if the glossary seems to be in the other direction than `file`."""
+    """Read both files; warns if the glossary seems to be in the other direction than `file`.
+
+    file: the text in the source language of the glossary; None if there is no such file.
+    """
     from nmt_cli.data.lexical.glossary import read_glossary
     from nmt_cli.translation.constraints import Constraints, read_banned
 
@@ -35,7 +38,7 @@ def read_constraints(
         console.warning(f"`{glossary}` has no term: translations are those without a glossary")
     if ban and not banned:
         console.warning(f"`{ban}` has no word or phrase: nothing is banned")
-    if glossary is not None:
+    if glossary is not None and file is not None:
         warning = swapped_columns_warning(glossary, file)
         if warning:
             console.warning(warning)

@@ -46,11 +46,13 @@ class DocumentOptions(NamedTuple):
         output: Path | None,
         unfit: Sequence[object],
         flags: Mapping[str, object],
+        as_json: bool,
     ) -> str:
         """The name of the file to read; raises UsageError for options that do not fit.
 
         file: the argument; unfit: --scores, --prefix, --verify, --verify-every, --part; flags:
-        the settings that are given as options.
+        the settings that are given as options; as_json: whether JSON is written instead of the
+        document.
         """
         from nmt_cli.documents.kinds import KINDS
 
@@ -82,7 +84,8 @@ class DocumentOptions(NamedTuple):
             )
         if self.fuzzy and kind != "po":
             raise UsageError("--fuzzy is for catalogues (.po)", "leave it out")
-        if KINDS[kind].is_binary and (output is None or str(output) == STDOUT):
+        to_stdout = output is None or str(output) == STDOUT
+        if KINDS[kind].is_binary and to_stdout and not as_json:
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
         return self._file(file)
 

@@ -110,7 +110,9 @@ def starting(
     console: "Console",
 ) -> "Callable[[], Work]":
     """A function that loads what is needed to translate `file`; time counts from now on."""
-    constraining = partial(read_constraints, glossary, ban, file, console)
+    # Terms are those of the last model: after --then, `file` is not its text.
+    text = None if loading.then else file
+    constraining = partial(read_constraints, glossary, ban, text, console)
     stats = TranslationStats() if loading.with_stats else None
     return partial(_start, loading, stats, constraining, resolved, console)
 
