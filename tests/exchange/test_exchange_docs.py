@@ -57,17 +57,17 @@ def test_table_of_the_page_lists_every_format() -> None:
     assert rows == [
         (
             name,
-            f"pip install 'nmt-cli[{target.extra}]'"
+            f"pip install -c constraints.txt '.[{target.extra}]'"
             if target.libraries
             else f"npm install {PACKAGE}",
             ", ".join(target.precisions),
         )
         for name, target in targets.items()
     ]
-    rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install '(.*)'` \|$", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install -c constraints.txt '(.*)'` \|$", PAGE, re.MULTILINE)
     importers = {name: load_importer(name) for name in IMPORTERS}
     assert dict(rows) == {
-        name: f"nmt-cli[{importer.extra}]"
+        name: f".[{importer.extra}]"
         for name, importer in importers.items()
         if importer.libraries
     }
