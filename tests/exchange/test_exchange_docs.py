@@ -64,12 +64,11 @@ def test_table_of_the_page_lists_every_format() -> None:
         )
         for name, target in targets.items()
     ]
-    rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install -c constraints.txt '(.*)'` \|$", PAGE, re.MULTILINE)
+    command = "pip install -c constraints.txt"
+    rows = re.findall(rf"^\| `(\w+)` \| .* \| `{command} '(.*)'` \|$", PAGE, re.MULTILINE)
     importers = {name: load_importer(name) for name in IMPORTERS}
     assert dict(rows) == {
-        name: f".[{importer.extra}]"
-        for name, importer in importers.items()
-        if importer.libraries
+        name: f".[{importer.extra}]" for name, importer in importers.items() if importer.libraries
     }
     for name in IMPORTERS:
         assert f"\n| `{name}` | " in PAGE
