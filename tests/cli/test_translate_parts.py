@@ -77,6 +77,21 @@ def test_flags_and_checks_of_a_part_name_lines_of_the_whole_text(capfd) -> None:
     assert {int(row[0]) % 4 for row in rows} == {2}
 
 
+def test_flag_files_are_named_as_the_parts() -> None:
+    for number in (1, 2):
+        files = ("-o", "out.{part}", "--flag-file", "{part}.flags")
+        assert nmt("test.en", "--part", f"{number}/2", "--max-length", "1", *files) == 0
+    assert sorted(path.name for path in Path().glob("*.flags")) == ["1-of-2.flags", "2-of-2.flags"]
+
+
+def test_parts_of_an_n_best_list_are_not_joined_as_lines(capsys) -> None:
+    for number in (1, 2):
+        assert nmt("test.en", "--part", f"{number}/2", "--n-best", "2", "-o", "out.{part}") == 0
+    assert nmt("--join", "out.{part}", "-o", "joined") == 65
+    assert "`out.1-of-2` is an n-best list" in capsys.readouterr().err
+    assert not Path("joined").exists()
+
+
 def test_a_part_reads_stdin_and_the_stride_is_that_of_the_lines(monkeypatch, capfdbinary) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(Path("test.en").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)

@@ -131,7 +131,7 @@ def command(
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
     if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
-    of_text, output = part_of(part, output)
+    of_text, output, flag_file = part_of(part, output, flag_file)
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))

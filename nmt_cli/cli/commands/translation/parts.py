@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # What stands for the part in the names of outputs.
 PLACE = "{part}"
+_LISTED = re.compile(r"\d+ \|\|\| .* \|\|\| -?\d")
 T = TypeVar("T")
 
 
@@ -84,10 +85,14 @@ class PartFile(NamedTuple):
     path: Path
 
 
-def part_of(text: str | None, output: Path | None) -> tuple[Part, Path | None]:
-    """The part that `--part` says, and the file for its output."""
+def part_of(
+    text: str | None, output: Path | None, flag_file: Path | None
+) -> tuple[Part, Path | None, Path | None]:
+    """The part that `--part` says, and the files for its output and its flags."""
     part = Part.parse(text)
-    return part, part.named(output) if text is not None else output
+    if text is None:
+        return part, output, flag_file
+    return part, part.named(output), part.named(flag_file)
 
 
 def join_parts(
@@ -182,6 +187,11 @@ def _in_turn(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[st
     while not ends:
         for index, part_lines in enumerate(lines):
             line = next(part_lines, None)
+            if line is not None and not round_number and _LISTED.match(line):
+                raise DataError(
+                    f"`{files[index].path}` is an n-best list",
+                    "add `--n-best N`, with the N of the parts",
+                )
             if line is not None and not ends:
                 yield line
             elif line is not None:
