@@ -46,6 +46,7 @@ def step_saved(out: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @fault("R1", "C10")
 def test_training_survives_twenty_random_kills(tmp_path: Path, checks: Callable[..., None]) -> None:
     """Dropout and a moving average are on; epochs, checkpoints and validations are short.
