@@ -13,7 +13,7 @@ from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.backends.dispatch import attend, attend_joined
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.native.feed_forward import native_feed_forward
-from nmt_cli.model.native.norm import LayerNorm
+from nmt_cli.model.native.norm import LayerNorm, TwoWidths, in_two_widths
 from nmt_cli.model.native.part import NativePart
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.relu_product import fuses_relu, relu_product
@@ -89,22 +89,34 @@ def make_norm(config: ModelConfig) -> nn.Module:
 
 
 def make_sublayer_norm(config: ModelConfig) -> nn.Module:
-    """The normalisation of a sublayer; with pre-norm only products read it, in one function."""
+    """The normalisation of a sublayer, whose output one function multiplies, except SwiGLU's.
+
+    With pre-norm nothing else reads it, with post-norm the next residual connection does.
+    """
     norm = make_norm(config)
-    if isinstance(norm, LayerNorm):
-        norm.narrows = config.norm_order == "pre" and config.activation != "swiglu"
+    if isinstance(norm, LayerNorm) and config.activation != "swiglu":
+        norm.narrows = config.norm_order == "pre"
+        norm.doubles = config.norm_order == "post"
     return norm
 
 
-def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
+def post_norm(
+    x: Stream | TwoWidths, sublayer: Sublayer, norm: nn.Module, dropout: Dropout
+) -> Stream | TwoWidths:
     """LayerNorm(x + Dropout(Sublayer(x))): sections 3.1 and 5.4."""
-    normalised: Tensor = norm(dropout.add(x, sublayer(x)))
+    wide, narrow = in_two_widths(x)
+    total = dropout.add(wide, sublayer(narrow))
+    normalised: Stream | TwoWidths
+    normalised = norm.in_widths(total) if isinstance(norm, LayerNorm) else norm(total)
     return normalised
 
 
-def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: Dropout) -> Stream:
+def pre_norm(
+    x: Stream | TwoWidths, sublayer: Sublayer, norm: nn.Module, dropout: Dropout
+) -> Stream | TwoWidths:
     """x + Dropout(Sublayer(LayerNorm(x))): easier to train deep; the stack ends with a norm."""
-    return dropout.add(x, sublayer(norm(x)))
+    wide, _ = in_two_widths(x)
+    return dropout.add(wide, sublayer(norm(wide)))
 
 
 RESIDUALS = {"post": post_norm, "pre": pre_norm}
@@ -122,7 +134,9 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
-    def forward(self, x: Stream, segments: Segments, positions: Positions) -> Stream:
+    def forward(
+        self, x: Stream | TwoWidths, segments: Segments, positions: Positions
+    ) -> Stream | TwoWidths:
         """One layer over the source stream."""
         x = self.residual(
             x,
@@ -147,7 +161,9 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
-    def forward(self, x: Stream, attend_self: Sublayer, attend_memory: Sublayer) -> Stream:
+    def forward(
+        self, x: Stream | TwoWidths, attend_self: Sublayer, attend_memory: Sublayer
+    ) -> Stream | TwoWidths:
         """One layer over the target stream, or over one new token of each hypothesis.
 
         The caller passes the two attentions: over whole sentences in training, over the KV cache

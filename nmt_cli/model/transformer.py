@@ -18,6 +18,7 @@ from nmt_cli.model.encoder_decoder import parameter_count as parameter_count
 from nmt_cli.model.encoder_decoder import stack_depths as stack_depths
 from nmt_cli.model.encoder_decoder import vocabulary_sizes as vocabulary_sizes
 from nmt_cli.model.layers import DecoderLayer, EncoderLayer, cross_attend, make_norm, self_attend
+from nmt_cli.model.native.norm import in_two_widths
 from nmt_cli.model.positions import POSITIONS
 
 
@@ -47,7 +48,7 @@ class Transformer(EncoderDecoder):
         x = self._embed("src", src, segments.positions, segments.max_length)
         for layer in self.encoder:
             x = layer(x, segments, self.positions)
-        return cast(Tensor, self.encoder_norm(x))
+        return cast(Tensor, self.encoder_norm(in_two_widths(x).wide))
 
     def decode(
         self,
@@ -68,7 +69,7 @@ class Transformer(EncoderDecoder):
                     a, y, segments, memory, memory_segments
                 ),
             )
-        return cast(Tensor, self.decoder_norm(x))
+        return cast(Tensor, self.decoder_norm(in_two_widths(x).wide))
 
     def start(self, memory: Float[Tensor, "src d_model"], segments: Segments) -> DecoderState:
         """A state of one row for each source and no tokens, with keys and values of the sources."""
@@ -109,7 +110,7 @@ class Transformer(EncoderDecoder):
             )
         state.lengths = state.lengths + 1
         state.max_length += 1
-        return self.logits(self.decoder_norm(x)), state
+        return self.logits(self.decoder_norm(in_two_widths(x).wide)), state
 
     def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
         """Glorot-uniform projections, zero biases, embeddings of deviation d_model^-0.5.

@@ -16,7 +16,7 @@ from nmt_cli.model.backends.dispatch import choose_backend, use_backend
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.layers import FeedForward
 from nmt_cli.model.native import rows
-from nmt_cli.model.native.norm import LayerNorm
+from nmt_cli.model.native.norm import LayerNorm, TwoWidths
 from nmt_cli.model.native.part import NativePart
 from nmt_cli.model.native.rows import row_kernels
 from nmt_cli.model.precision import autocast
@@ -71,6 +71,46 @@ def test_native_layer_norm_narrows_only_under_autocast() -> None:
     assert gradient.dtype == torch.float32
 
 
+@pytest.mark.parametrize(
+    ("reads_wide", "reads_narrow"), [(True, True), (True, False), (False, True)]
+)
+def test_native_layer_norm_in_two_widths_adds_up_their_gradients(reads_wide, reads_narrow) -> None:
+    """The numbers are those of a norm in float32 whose output is rounded for products."""
+    norm = LayerNorm(33)
+    norm.native = norm.doubles = True
+    with torch.no_grad():
+        norm.weight.uniform_(0.5, 2.0)
+    x = torch.randn(50, 33, requires_grad=True)
+    leaves = [x, norm.weight, norm.bias]
+    weights = torch.randn(2, 50, 33).bfloat16()
+
+    def read(wide: Tensor, narrow: Tensor) -> list[Tensor]:
+        total = torch.zeros(())
+        if reads_wide:
+            total = total + (wide * weights[0]).sum()
+        if reads_narrow:
+            total = total + (narrow * weights[1]).float().sum()
+        return list(torch.autograd.grad(total, leaves))
+
+    with autocast("bf16", CPU):
+        doubled = norm.in_widths(x)
+    assert isinstance(doubled, TwoWidths)
+    one = norm(x)
+    assert torch.equal(doubled.wide, one)
+    assert torch.equal(doubled.narrow, one.bfloat16())
+    ours, expected = read(*doubled), read(one, one.bfloat16())
+    assert all(map(torch.equal, ours, expected))
+
+
+def test_native_layer_norm_has_one_width_without_bf16_products() -> None:
+    norm = LayerNorm(24)
+    norm.native = norm.doubles = True
+    x = torch.randn(5, 24, requires_grad=True)
+    assert torch.is_tensor(norm.in_widths(x))
+    with autocast("bf16", CPU), torch.no_grad():
+        assert torch.is_tensor(norm.in_widths(x))
+
+
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_native_feed_forward_is_as_exact_as_torch(precision, make_model) -> None:
     """Over many streams: which values ReLU drops that are nearly zero is a matter of rounding."""
@@ -121,8 +161,9 @@ def test_threads_change_only_the_order_of_sums(threads, monkeypatch) -> None:
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
         made = row_kernels(cache_folder())
         assert made is not None
-        out, statistics = rows.normalise(made, x, weight, bias, 1e-5, torch.float32)
-        results.append((out, *rows.normalise_backward(made, gradient, x, weight, statistics)))
+        out, _, statistics = rows.normalise(made, x, weight, bias, 1e-5, "wide")
+        assert out is not None
+        results.append((out, *rows.normalise_backward(made, gradient, None, x, weight, statistics)))
     for one, several in zip(results[0][:2], results[1][:2], strict=True):
         assert torch.equal(one, several)
     for one, several in zip(results[0][2:], results[1][2:], strict=True):

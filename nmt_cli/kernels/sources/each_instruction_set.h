@@ -16,6 +16,7 @@
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define MAXIMUM(a, b) ((floats)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define MINIMUM(a, b) ((floats)_mm256_min_ps((__m256)(a), (__m256)(b)))
+#define WIDENED(v) _mm256_cvtepu16_epi32((__m128i)(v))
 #define SIGNS(v)                                                                             \
     (0xffffu & (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(                      \
                    _mm256_packs_epi16((__m256i)(v), _mm256_setzero_si256()), 0xd8)))
@@ -27,6 +28,8 @@
 #undef FMA
 #undef MAXIMUM
 #undef MINIMUM
+#undef WIDENED
+#undef NARROWED
 #undef SIGNS
 #pragma GCC pop_options
 
@@ -37,6 +40,8 @@
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #define MAXIMUM(a, b) ((floats)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define MINIMUM(a, b) ((floats)_mm512_min_ps((__m512)(a), (__m512)(b)))
+#define WIDENED(v) _mm512_cvtepu16_epi32((__m256i)(v))
+#define NARROWED(v) _mm512_cvtepi32_epi16((__m512i)(v))
 #define SIGNS(v) ((uint32_t)_mm512_movepi16_mask((__m512i)(v)))
 #include LOOPS
 #undef floats
@@ -46,6 +51,8 @@
 #undef FMA
 #undef MAXIMUM
 #undef MINIMUM
+#undef WIDENED
+#undef NARROWED
 #undef SIGNS
 #pragma GCC pop_options
 #endif

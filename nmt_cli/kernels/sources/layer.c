@@ -7,15 +7,16 @@
 enum { SUMMED = 64 };
 
 /* x: rows of `width` float32 numbers. statistics: the mean of each row and the inverse of its standard
-   deviation, written by the forward pass. out, or its gradient: float32, or bf16 where `is_bf16` is
-   set. */
+   deviation, written by the forward pass. wide, narrow: the output in float32 and in bf16; of their
+   gradients the sum is taken. Either may be null. */
 typedef struct {
     const float *x, *weight, *bias;
-    float *statistics;
-    void *out;
-    const void *gradient;
+    float *statistics, *wide;
+    uint16_t *narrow;
+    const float *wide_gradient;
+    const uint16_t *narrow_gradient;
     float *x_gradient;
-    int64_t width, is_bf16;
+    int64_t width;
     float epsilon;
 } layer_norm;
 

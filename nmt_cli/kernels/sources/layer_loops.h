@@ -28,9 +28,18 @@ static void NAME(normalise)(const layer_norm *n, int64_t first, int64_t last) {
             const floats normal = (NAME(load_some)(x, 0, i, count) - mean) * scale;
             const floats value = FMA(normal, NAME(load_some)(n->weight, 0, i, count),
                                      NAME(load_some)(n->bias, 0, i, count));
-            NAME(store_some)(n->out, n->is_bf16, row * width + i, count, value);
+            if (n->wide) NAME(store_some)(n->wide, 0, row * width + i, count, value);
+            if (n->narrow) NAME(store_some)(n->narrow, 1, row * width + i, count, value);
         }
     }
+}
+
+/* The gradient of the output: numbers [at, at + count) as floats. */
+static inline __attribute__((always_inline)) floats NAME(load_gradient)(const layer_norm *n,
+                                                                        int64_t at, int64_t count) {
+    if (!n->narrow_gradient) return NAME(load_some)(n->wide_gradient, 0, at, count);
+    const floats narrow = NAME(load_some)(n->narrow_gradient, 1, at, count);
+    return n->wide_gradient ? NAME(load_some)(n->wide_gradient, 0, at, count) + narrow : narrow;
 }
 
 /* to += from, and zeros in `from`: `width` floats each, rounded up to whole vectors. */
@@ -51,7 +60,7 @@ static void NAME(normalise_backward)(const layer_norm *n, int64_t first, int64_t
         const float mean = n->statistics[2 * row], scale = n->statistics[2 * row + 1];
         floats total = (floats){0}, aligned = (floats){0};
         EACH(i, count, width) {
-            const floats gradient = NAME(load_some)(n->gradient, n->is_bf16, row * width + i, count);
+            const floats gradient = NAME(load_gradient)(n, row * width + i, count);
             const floats normal = (NAME(load_some)(x, 0, i, count) - mean) * scale;
             const floats part = gradient * NAME(load_some)(n->weight, 0, i, count);
             total += part;
@@ -61,7 +70,7 @@ static void NAME(normalise_backward)(const layer_norm *n, int64_t first, int64_t
         }
         const float mean_part = NAME(sum)(total) / width, slope = NAME(sum)(aligned) / width;
         EACH(i, count, width) {
-            const floats gradient = NAME(load_some)(n->gradient, n->is_bf16, row * width + i, count);
+            const floats gradient = NAME(load_gradient)(n, row * width + i, count);
             const floats normal = (NAME(load_some)(x, 0, i, count) - mean) * scale;
             const floats part = gradient * NAME(load_some)(n->weight, 0, i, count);
             const floats value = (part - mean_part - normal * slope) * scale;

@@ -1,4 +1,7 @@
-/* Vectors of LANES numbers that are stored as float32 or bf16; included for each instruction set. */
+/* Vectors of LANES numbers that are stored as float32 or bf16; included for each instruction set.
+
+   Before inclusion, where the compiler makes several instructions of them: WIDENED(v), the numbers of 16
+   bits without sign as integers, and NARROWED(v), the lower 16 bits of integers. */
 
 #include "vectors.h"
 
@@ -10,11 +13,20 @@ static inline halves NAME(round_bf16)(floats value) {
     const ints bits = (ints)value;
     const ints rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     const ints whole = NAME(is_number)(value);
-    return __builtin_convertvector((rounded & whole) | (0x7fc0 & ~whole), halves);
+    const ints number = (rounded & whole) | (0x7fc0 & ~whole);
+#ifdef NARROWED
+    return (halves)NARROWED(number);
+#else
+    return __builtin_convertvector(number, halves);
+#endif
 }
 
 static inline floats NAME(widen)(halves narrow) {
+#ifdef WIDENED
+    return (floats)((ints)WIDENED(narrow) << 16);
+#else
     return (floats)(__builtin_convertvector(narrow, ints) << 16);
+#endif
 }
 
 /* Numbers [i, i + count) as floats, and zeros after them; count is at most LANES. */

@@ -15,25 +15,25 @@ static inline void NAME(store_gradient)(const softmax *s, int64_t row, int64_t i
     NAME(store_some)(s->logits, s->is_bf16, row * s->stride + i, count, value);
 }
 
-static void NAME(softmax_row)(const softmax *s, int64_t row, float *scores) {
+static void NAME(softmax_row)(const softmax *s, int64_t row, float *powers) {
     const int64_t whole = s->size / LANES * LANES, rest = s->size - whole;
-    floats maximum = NAME(all)(-INFINITY), total = (floats){0};
+    const int64_t at = s->targets[row] / LANES * LANES;
+    const int64_t lane = s->targets[row] - at, width = at < whole ? LANES : rest;
+    const float target = NAME(load_logits)(s, row, at, width)[lane];
+    const ints inside = NAME(below)(0, rest);
+    floats maximum = NAME(all)(-INFINITY), total = (floats){0}, last = maximum;
+    for (int64_t i = 0; i < whole; i += LANES)
+        maximum = NAME(greater)(maximum, NAME(load_logits)(s, row, i, LANES));
+    if (rest) last = NAME(choose)(inside, NAME(load_logits)(s, row, whole, rest), last);
+    const float greatest = NAME(greatest)(NAME(greater)(maximum, last));
     for (int64_t i = 0; i < whole; i += LANES) {
-        const floats value = NAME(load_logits)(s, row, i, LANES);
-        NAME(store)(scores + i, value);
-        maximum = NAME(greater)(maximum, value);
+        const floats power = NAME(exp)(NAME(load_logits)(s, row, i, LANES) - greatest);
+        NAME(store)(powers + i, power);
+        total += power;
     }
     if (rest) {
-        const ints inside = NAME(below)(0, rest);
-        const floats value = NAME(choose)(inside, NAME(load_logits)(s, row, whole, rest),
-                                          NAME(all)(-INFINITY));
-        NAME(store)(scores + whole, value);
-        maximum = NAME(greater)(maximum, value);
-    }
-    const float greatest = NAME(greatest)(maximum), target = scores[s->targets[row]];
-    for (int64_t i = 0; i < s->size; i += LANES) {
-        const floats power = NAME(exp)(NAME(load)(scores + i) - greatest);
-        NAME(store)(scores + i, power);
+        const floats power = NAME(exp)(last - greatest);
+        NAME(store)(powers + whole, power);
         total += power;
     }
     const float sum = NAME(sum)(total);
@@ -41,10 +41,10 @@ static void NAME(softmax_row)(const softmax *s, int64_t row, float *scores) {
     s->target_scores[row] = target;
     if (!s->needs_gradient) return;
     const float factor = 1.0f / sum;
-    for (int64_t i = 0; i < s->size; i += LANES)
-        NAME(store)(scores + i, NAME(load)(scores + i) * factor);
-    scores[s->targets[row]] += s->epsilon - 1.0f;
     for (int64_t i = 0; i < whole; i += LANES)
-        NAME(store_gradient)(s, row, i, LANES, NAME(load)(scores + i));
-    if (rest) NAME(store_gradient)(s, row, whole, rest, NAME(load)(scores + whole));
+        NAME(store_gradient)(s, row, i, LANES, NAME(load)(powers + i) * factor);
+    if (rest) NAME(store_gradient)(s, row, whole, rest, NAME(load)(powers + whole) * factor);
+    floats around = NAME(load)(powers + at) * factor;
+    around[lane] += s->epsilon - 1.0f;
+    NAME(store_gradient)(s, row, at, width, around);
 }

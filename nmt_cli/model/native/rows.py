@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,8 @@ from nmt_cli.kernels.training import (
     require_instructions,
 )
 
+# The outputs of layer normalisation: float32, bf16, or both.
+Widths = Literal["wide", "narrow", "both"]
 # Floats that the kernels may write after the end of a row of sums.
 ROOM = 16
 # Fewer numbers than this are computed by one thread.
@@ -31,9 +34,10 @@ class _NormArguments(ctypes.Structure):
     """The struct `layer_norm` of the kernels."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("x", "weight", "bias", "statistics", "out")),
-        *((name, ctypes.c_void_p) for name in ("gradient", "x_gradient")),
-        *((name, ctypes.c_int64) for name in ("width", "is_bf16")),
+        *((name, ctypes.c_void_p) for name in ("x", "weight", "bias", "statistics")),
+        *((name, ctypes.c_void_p) for name in ("wide", "narrow")),
+        *((name, ctypes.c_void_p) for name in ("wide_gradient", "narrow_gradient", "x_gradient")),
+        ("width", ctypes.c_int64),
         ("epsilon", ctypes.c_float),
     )
 
@@ -50,14 +54,19 @@ def normalise(
     weight: Tensor,
     bias: Tensor,
     epsilon: float,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Tensor]:
-    """Layer normalisation of `x` (rows, width) in `dtype`, and the statistics (rows, 2) of rows."""
-    out, statistics = torch.empty(x.shape, dtype=dtype), torch.empty(len(x), 2)
+    widths: Widths,
+) -> tuple[Tensor | None, Tensor | None, Tensor]:
+    """Layer normalisation of `x` (rows, width): in float32 and in bf16, or one of both.
+
+    The third tensor has the statistics (rows, 2) of the rows.
+    """
+    wide = torch.empty_like(x) if widths != "narrow" else None
+    narrow = torch.empty_like(x, dtype=torch.bfloat16) if widths != "wide" else None
+    statistics = torch.empty(len(x), 2)
     arguments = _NormArguments(
-        x=x.data_ptr(), weight=weight.data_ptr(), bias=bias.data_ptr(), out=out.data_ptr(),
-        statistics=statistics.data_ptr(), width=x.shape[1], is_bf16=dtype == torch.bfloat16,
-        epsilon=epsilon,
+        x=x.data_ptr(), weight=weight.data_ptr(), bias=bias.data_ptr(),
+        statistics=statistics.data_ptr(), wide=_address(wide), narrow=_address(narrow),
+        width=x.shape[1], epsilon=epsilon,
     )  # fmt: skip
 
     def compute(first: int, last: int) -> None:
@@ -65,19 +74,24 @@ def normalise(
         require_instructions(failed, kernels)
 
     _in_ranges(x, compute)
-    return out, statistics
+    return wide, narrow, statistics
 
 
 def normalise_backward(
-    kernels: TrainingKernels, gradient: Tensor, x: Tensor, weight: Tensor, statistics: Tensor
+    kernels: TrainingKernels,
+    wide_gradient: Tensor | None,
+    narrow_gradient: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    statistics: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of x, weight and bias, float32; gradient: of the output, in its dtype."""
+    """The gradients of x, weight and bias, float32, from those of both outputs, or of one."""
     width = x.shape[1]
     x_gradient = torch.empty_like(x)
     arguments = _NormArguments(
         x=x.data_ptr(), weight=weight.data_ptr(), statistics=statistics.data_ptr(),
-        gradient=gradient.data_ptr(), x_gradient=x_gradient.data_ptr(), width=width,
-        is_bf16=gradient.dtype == torch.bfloat16,
+        wide_gradient=_address(wide_gradient), narrow_gradient=_address(narrow_gradient),
+        x_gradient=x_gradient.data_ptr(), width=width,
     )  # fmt: skip
     parts = []
 
@@ -141,6 +155,10 @@ def accumulate_(kernels: TrainingKernels, sums: Tensor, values: Tensor) -> None:
     _in_ranges(sums.view(-1, 1), compute)
 
 
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
 def _in_ranges(rows: Tensor, compute: Callable[[int, int], None]) -> None:
     threads = min(torch.get_num_threads(), rows.numel() // LEAST_PER_THREAD)
     compute_in_ranges(len(rows), threads, compute)
@@ -166,15 +184,18 @@ def _are_right(kernels: TrainingKernels) -> bool:
         # Not with gradients given to autograd.grad(), for which torch would import sympy.
         expected = torch.autograd.grad((normal * gradient).sum(), leaves)
         (bias_gradient,) = torch.autograd.grad((positive * gradient).sum(), leaves[2])
-    out, statistics = normalise(kernels, x, weight, bias, 1e-5, torch.float32)
-    ours = normalise_backward(kernels, gradient, x, weight, statistics)
+    wide, narrow, statistics = normalise(kernels, x, weight, bias, 1e-5, "both")
+    assert wide is not None
+    assert narrow is not None
+    rounded = gradient.bfloat16()
+    ours = normalise_backward(kernels, gradient - rounded, rounded, x, weight, statistics)
     outputs = add_bias_(kernels, x.clone(), bias, relu=True)
     masked, sums = gradient.clone(), x.clone()
     found = bias_gradient_(kernels, masked, outputs)
-    accumulate_(kernels, sums, gradient.bfloat16())
+    accumulate_(kernels, sums, rounded)
     compared = [
-        (out, normal), (outputs, positive), (found, bias_gradient),
-        (masked, gradient * (positive > 0)), (sums, x + gradient.bfloat16()),
+        (wide, normal), (narrow, wide.bfloat16()), (outputs, positive), (found, bias_gradient),
+        (masked, gradient * (positive > 0)), (sums, x + rounded),
         *zip(ours, expected, strict=True),
     ]  # fmt: skip
     return all(
