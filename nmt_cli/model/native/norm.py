@@ -88,5 +88,6 @@ class _NativeNorm(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        present = (None if each is None else each.contiguous() for each in gradients)
-        return None, *normalise_backward(ctx.kernels, *present, *ctx.saved_tensors), None, None
+        wide, narrow = (None if each is None else each.contiguous() for each in gradients)
+        found = normalise_backward(ctx.kernels, wide, narrow, *ctx.saved_tensors)
+        return None, *found, None, None
