@@ -18,7 +18,8 @@ from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.optimizers.factory import learning_rate, make_optimizer
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.setup import complete
-from nmt_cli.training.step import clip, dropout_seed, shard_loss, start_id, take_step
+from nmt_cli.training.step import dropout_seed, shard_loss, start_id, take_step
+from nmt_cli.training.update import clip
 
 
 @pytest.fixture(scope="module")
