@@ -25,9 +25,7 @@ LONGEST_LINE = 10_000
 _FINAL = re.compile(r"[.!?…。！？؟:;♪\])\"»”]['’\"»”)]*$")
 _OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
 # The dashes at the starts of lines, with the ends of the lines and the tags before these.
-_DASHES = re.compile(
-    r"((?:\A|\\N|[\r\n]+)[ \t]*(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)"
-)
+_DASHES = re.compile(r"((?:\A|\\N|[\r\n]+)[ \t]*(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)")
 _SPEAKER_LINE = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\})*\s*[-–—‐]\s?\S")
 
 
