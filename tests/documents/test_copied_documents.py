@@ -95,4 +95,6 @@ def test_words_around_a_break_or_tab_of_word_stay_apart() -> None:
     translator.translate_marked(opened_again.segments)
     texts = translator.subwords.decode_source([source.ids for source in copying.sources])
     assert texts == ["One two three four."]
+    [result] = translator.translate_marked(opened_again.segments)
+    assert [sentence.text for sentence in result.translation.sentences] == ["One two three four."]
     assert copied(opened_again, ()) == [raw_text(segment) for segment in opened_again.segments]
