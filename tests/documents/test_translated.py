@@ -55,6 +55,27 @@ A &lt; B
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("text", "{}"), ("markdown", "{}"), ("jsonl", '{{"text": "{}"}}'),
+        ("po", 'msgid "{}"\nmsgstr ""\n'),
+    ],
+)  # fmt: skip
+def test_a_tag_that_ends_a_sentence_is_not_put_around_words_outside_of_it(
+    kind: str, text: str
+) -> None:
+    line = "A line. <p>A <b>small</b> dog</p> and<br/>a <i>cat<br>too</i>"
+    document = opened(text.format(line), kind)
+    assert [plain_text(segment) for segment in document.segments] == [
+        "A line.", "A small dog", "and", "a cattoo",
+    ]  # fmt: skip
+    wrong = [tags_last(segment) for segment in document.segments]
+    assert "A LINE. <p><b>A SMALL DOG</b></p> AND<br/><i>A CATTOO<br></i>" in (
+        document.render(wrong).decode()
+    )
+
+
 def test_html_says_its_new_language() -> None:
     page = "<html lang='en' xml:lang=en><p>word</p></html>"
     assert changed(page, "html", language="de") == (

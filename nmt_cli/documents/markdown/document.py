@@ -17,7 +17,6 @@ from nmt_cli.documents.markdown.blocks import add_blocks
 from nmt_cli.documents.markdown.inline import (
     normalized,
     parse_marks,
-    parts_between_blocks,
     write_marks,
 )
 from nmt_cli.documents.template import Template
@@ -87,8 +86,7 @@ class MarkdownDocument:
                 add_html(self._template, self._text[block.begin : block.end], line)
             else:
                 write = _write_cell if block.is_cell else write_marks
-                for part in parts_between_blocks(block.pieces):
-                    self._template.add(part, f"line {line}", write)
+                self._template.add_sentences(block.pieces, f"line {line}", write)
         self._template.keep(self._text[end:])
 
     def _blocks(self) -> Iterator[_Block]:

@@ -15,7 +15,7 @@ from nmt_cli.data.markup.marked_text import (
 )
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
 from nmt_cli.data.markup.placeholders import NAMED
-from nmt_cli.documents.html.tags import BLOCK, INLINE_KEPT
+from nmt_cli.documents.html.tags import INLINE_KEPT
 from nmt_cli.documents.template import source_text, write_text
 
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
@@ -170,26 +170,6 @@ def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]
                 raw = raw_text((pieces[index],))
                 result[index] = source_text(raw, raw)
     return tuple(_joined([piece for piece in result if piece is not _NOTHING]))
-
-
-def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
-    """The pieces, cut at the tags of HTML that end a sentence; each such tag is a part.
-
-    >>> [raw_text(part) for part in parts_between_blocks(parse_marks("A dog<br>and <b>a</b> cat"))]
-    ['A dog', '<br>', 'and <b>a</b> cat']
-    """
-    depth = 0
-    part: list[MarkedPiece] = []
-    for piece in pieces:
-        is_block = isinstance(piece, Tag) and piece.raw[0] == "<" and piece.name in BLOCK
-        if isinstance(piece, Tag) and not is_block:
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
-        if is_block and depth == 0:
-            yield from ((*part,), (piece,))
-            part = []
-        else:
-            part.append(piece)
-    yield (*part,)
 
 
 def normalized(label: str) -> str:

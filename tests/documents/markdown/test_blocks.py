@@ -157,14 +157,6 @@ def test_html_in_a_list_is_translated() -> None:
     assert changed(kept, "markdown") == kept
 
 
-def test_a_tag_of_html_that_ends_a_sentence_never_goes_around_another_one() -> None:
-    document = opened("A line. <p>A paragraph</p> and *a<br>b*<br>the end\n", "markdown")
-    assert len(document.segments) == 4
-    assert changed("A line. <p>A paragraph</p> end<br>more\n", "markdown") == (
-        "A LINE. <p>A PARAGRAPH</p> END<br>MORE\n"
-    )
-
-
 def test_marks_of_footnotes_and_headings_are_kept() -> None:
     assert changed("Text^[a note] here {.x}\n\n# Head {#id}\n", "markdown") == (
         "TEXT^[A NOTE] HERE {.x}\n\n# HEAD {#id}\n"
