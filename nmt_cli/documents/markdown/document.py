@@ -13,7 +13,12 @@ from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.html.document import add_html
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.markdown.inline import normalized, parse_marks, write_marks
+from nmt_cli.documents.markdown.blocks import add_blocks
+from nmt_cli.documents.markdown.inline import (
+    normalized,
+    parse_marks,
+    write_marks,
+)
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import lines_of
 
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*(\r?\n)(?s:.*?)^(\1|\.\.\.)[ \t]*(\r?\n|\Z)", re.M)
 # Stands for a bar in a cell until it is written; no text has it.
 _BAR = "\ufdd0"
-_CELL = re.compile(r"(?:[^|\\]|\\.)+")
+_CELL = re.compile(r"(?:[^|]|(?<=\\)\|)+")
 
 
 class _Block(NamedTuple):
@@ -81,7 +86,7 @@ class MarkdownDocument:
                 add_html(self._template, self._text[block.begin : block.end], line)
             else:
                 write = _write_cell if block.is_cell else write_marks
-                self._template.add(block.pieces, f"line {line}", write)
+                self._template.add_sentences(block.pieces, f"line {line}", write)
         self._template.keep(self._text[end:])
 
     def _blocks(self) -> Iterator[_Block]:
@@ -89,31 +94,41 @@ class MarkdownDocument:
 
         parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
         parser.disable("inline")
+        add_blocks(parser)
         environment: dict[str, dict[str, object]] = {}
         tokens = parser.parse("\n".join(line for _, line, _ in self._lines), environment)
         self._labels = {normalized(label) for label in environment.get("references", {})}
         row: Token | None = None
-        cells = 0
+        cells: Iterator[re.Match[str]] = iter(())
         for index, token in enumerate(tokens):
             if token.type == "tr_open":
-                row, cells = token, 0
+                row = token
+                cells = _CELL.finditer(self._lines[row.map[0]][1]) if row.map else iter(())
             elif token.type == "tr_close":
                 row = None
-            elif token.type == "html_block" and token.level == 0 and token.map:
-                first, last = token.map
-                yield _Block(self._lines[first][0], self._end_of(last - 1), None, first)
-            elif token.type == "inline" and row is not None and row.map:
-                yield from self._cell(row.map[0], cells)
-                cells += 1
+            elif token.type == "html_block" and token.map:
+                yield from self._html(token, token.map[0])
+            elif token.type == "inline" and row is not None:
+                if row.map and token.content.strip():
+                    yield from self._cell(row.map[0], cells, token.content.strip())
             elif token.type == "inline" and token.map and token.content:
                 is_heading = (
                     tokens[index - 1].type == "heading_open" and token.map[1] == token.map[0] + 1
                 )
                 yield from self._paragraph(token, is_heading=is_heading)
 
-    def _end_of(self, line: int) -> int:
-        begin, words, _ = self._lines[min(line, len(self._lines) - 1)]
-        return begin + len(words)
+    def _html(self, token: "Token", first: int) -> Iterator[_Block]:
+        """A block of HTML; none if something besides white space stands before its lines."""
+        rows = token.content.removesuffix("\n").split("\n")
+        starts: list[int] = []
+        for number, row in enumerate(rows, first):
+            begin, line, _ = self._lines[number]
+            shown = row.lstrip()
+            if not line.endswith(shown) or (starts and line[: len(line) - len(shown)].strip()):
+                return
+            starts.append(begin + len(line) - len(shown))
+        begin, line, _ = self._lines[first + len(rows) - 1]
+        yield _Block(starts[0], begin + len(line), None, first)
 
     def _paragraph(self, token: "Token", *, is_heading: bool) -> Iterator[_Block]:
         """The lines of a paragraph; none where they are not found as markdown-it has them."""
@@ -145,15 +160,18 @@ class MarkdownDocument:
             return
         yield _Block(begins[0], end, pieces, min(token.map[0], last))
 
-    def _cell(self, number: int, index: int) -> Iterator[_Block]:
-        begin, line, _ = self._lines[number]
-        cells = list(_CELL.finditer(line))
-        if cells and not cells[0][0].strip(" \t>"):
-            del cells[0]
-        if index < len(cells):
-            cell = cells[index]
-            pieces = parse_marks(cell[0], self._labels)
-            yield _Block(begin + cell.start(), begin + cell.end(), pieces, number, is_cell=True)
+    def _cell(self, number: int, cells: Iterator[re.Match[str]], content: str) -> Iterator[_Block]:
+        """The next cell of a row with this content, as markdown-it has it."""
+        begin = self._lines[number][0]
+        for cell in cells:
+            words = cell[0].replace("\\|", "|").strip()
+            # Before the first cell there may be the mark of a list or a quote.
+            if words == content or (cell.start() == 0 and words.endswith(content)):
+                raw = cell[0].rstrip()[-len(content.replace("|", "\\|")) :]
+                start = begin + cell.start() + len(cell[0].rstrip()) - len(raw)
+                pieces = parse_marks(raw, self._labels)
+                yield _Block(start, start + len(raw), pieces, number, is_cell=True)
+                return
 
 
 def _raws(pieces: MarkedText) -> Iterator[str]:
