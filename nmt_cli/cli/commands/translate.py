@@ -129,7 +129,7 @@ def command(
     0. A model keeps the search settings that it was trained with.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
-    if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
+    if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)

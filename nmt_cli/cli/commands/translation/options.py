@@ -149,8 +149,8 @@ PartOption = Annotated[
     str | None,
     typer.Option(
         "--part", metavar="K/N",
-        help="Translate only every Nth line, from line K on; in the name of --output, {part} "
-        "becomes K-of-N",
+        help="Translate only every Nth line, from line K on; the name of --output must have "
+        "{part}, which becomes K-of-N",
     ),
 ]  # fmt: skip
 Join = Annotated[
