@@ -101,8 +101,8 @@ def part_of(
     if output is not None and _is_file(output) and output.name.count(PLACE) != 1:
         named = output.with_name(f"{output.stem}.{PLACE}{output.suffix}")
         raise UsageError(
-            f"--part {text} --output {output}: the name needs `{PLACE}` once, so that each part has "
-            "a file of its own, which --join finds",
+            f"--part {text} --output {output}: the name needs `{PLACE}` once, so that each part "
+            "has a file of its own, which --join finds",
             f"name it {shlex.quote(str(named))}",
         )
     return part, part.named(output), part.named(flag_file)
