@@ -171,7 +171,7 @@ def _translate_lines(
             # Ends last, so that the translations are there if the flags cannot be written.
             reporting() as report,
             open_text_file(output, lines, force=force) as out,
-            open_prefixes(prefix, work.part) as prefixes,
+            open_prefixes(prefix, work) as prefixes,
         ):
             work = work._replace(prefixes=prefixes)
             _translate(work, lines, out, form(work.search), checking(work), report, progress)
