@@ -51,7 +51,7 @@ from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import require_models
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJsonLines, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (
@@ -118,7 +118,7 @@ def command(
     threads: Threads = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     quiet: Quiet = False,
 ) -> None:
     """Translate text line by line.

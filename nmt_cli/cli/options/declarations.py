@@ -113,6 +113,14 @@ TrainTsv = Annotated[
 ]  # fmt: skip
 # Output.
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON to stdout")]
+AsJsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Write JSON, to --output or stdout: an object for each line of the text, whose field "
+        "`line` counts from 0",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace an existing output file")]
