@@ -16,11 +16,10 @@ from nmt_cli.cli.commands.translation.options import (
     Device,
     Precision,
     PrecisionOption,
-    Threads,
 )
 from nmt_cli.cli.environment import apply_threads, make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.errors import DataError, NoInputError, UnavailableError

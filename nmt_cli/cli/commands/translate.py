@@ -36,7 +36,6 @@ from nmt_cli.cli.commands.translation.options import (
     Scores,
     Stats,
     Then,
-    Threads,
     TranslationField,
     Verify,
     VerifyEvery,
@@ -51,7 +50,14 @@ from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import require_models
-from nmt_cli.cli.options.declarations import AsJsonLines, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import (
+    AsJsonLines,
+    ConfigFile,
+    ForceFile,
+    Quiet,
+    Sets,
+    Threads,
+)
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (

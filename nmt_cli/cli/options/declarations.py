@@ -111,6 +111,11 @@ TrainTsv = Annotated[
         help="TSV file of the training text (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
+# Hardware.
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="CPU threads [default: all cores]"),
+]
 # Output.
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON to stdout")]
 AsJsonLines = Annotated[

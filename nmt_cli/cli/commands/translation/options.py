@@ -94,13 +94,6 @@ PrecisionOption = Annotated[
         "float32, a CPU with AMX",
     ),
 ]  # fmt: skip
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", metavar="N", min=1,
-        help="CPU threads [default: all cores]",
-    ),
-]  # fmt: skip
 Verify = Annotated[
     bool,
     typer.Option(
