@@ -22,7 +22,7 @@ from nmt_cli.cli.display.scores import (
     show_groups,
     show_score,
 )
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets, Threads
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, SearchSets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.text_io import STDIN, require_output
 from nmt_cli.errors import QualityGateError
@@ -41,6 +41,7 @@ nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
 nmt score --min-bleu 27 --junit score.xml    score the test set of nmt.toml
+nmt score --model model --set 'data.test=["test.en", "test.de"]'    translate and score a test set
 nmt score hypothesis.txt reference.txt --worst 20 --by documents.txt --by length
 nmt score hypothesis.txt --scores-from comet=comet.txt --min comet=0.8
 nmt score --pairs test.en test.de    perplexity of test.de
@@ -94,7 +95,7 @@ def command(
     force: options.ForceReport = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
 ) -> None:
     """Score translations with BLEU, chrF or TER, or with a model.
 

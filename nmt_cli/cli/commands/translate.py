@@ -55,7 +55,7 @@ from nmt_cli.cli.options.declarations import (
     ConfigFile,
     ForceFile,
     Quiet,
-    Sets,
+    SearchSets,
     Threads,
 )
 from nmt_cli.cli.options.from_settings import with_options
@@ -122,7 +122,7 @@ def command(
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
     as_json: AsJsonLines = False,
     quiet: Quiet = False,

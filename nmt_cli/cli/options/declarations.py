@@ -78,6 +78,16 @@ Sets = Annotated[
     ),
 ]
 
+# For commands that run a trained model, which keeps its other settings.
+SearchSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change any setting, such as search.beam=8 (see `nmt config show`); repeatable",
+    ),
+]
+
 # Text files.
 TrainPairs = Annotated[
     list[FilePair] | None,
