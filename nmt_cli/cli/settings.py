@@ -46,7 +46,7 @@ def resolve_settings(
     _check_options(given)
     set_layers = [_set_layer(text) for text in sets or ()]
     with _naming_options(given.keys() - {key for layer in set_layers for key in layer.values}):
-        return resolve(
+        resolved = resolve(
             [
                 *_project_layer(config_file),
                 *_environment_layers(environ),
@@ -54,6 +54,12 @@ def resolve_settings(
                 *set_layers,
             ]
         )
+    if "search.seed" in given and not resolved.config.search.sample:
+        # As a setting it may stand in nmt.toml, for the runs that do sample.
+        raise UsageError(
+            "--seed needs --sample", "add --sample, which draws translations at random"
+        )
+    return resolved
 
 
 def _check_options(given: Mapping[str, object]) -> None:

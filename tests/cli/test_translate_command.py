@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
+from processes import wait_until
 
 from nmt_cli.cli import loading, main
 from nmt_cli.data.text.line_count import count_lines
@@ -373,6 +374,28 @@ class TestRealProcess:
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
         assert [answer.decode("utf-8")[:-1] for answer in answers] == expected(model, lines)
+
+    @pytest.mark.parametrize(
+        ("number", "code", "message"),
+        [
+            (signal.SIGINT, 130, b"interrupted\n"),
+            (signal.SIGTERM, 143, b"terminated (SIGTERM)\n"),
+            (signal.SIGHUP, 129, b"the terminal was closed (SIGHUP)\n"),
+        ],
+    )
+    def test_signals_remove_the_incomplete_output(self, folder, number, code, message):
+        before = set(folder.iterdir())
+        process = self.start(folder, "-o", "out.de")
+        assert process.stdin is not None
+        assert process.stderr is not None
+        with process:
+            process.stdin.write(b"one\n")
+            process.stdin.flush()
+            wait_until(lambda: any(path.stat().st_size for path in set(folder.iterdir()) - before))
+            process.send_signal(number)
+            assert process.wait(30) == code
+            assert process.stderr.read() == message
+        assert set(folder.iterdir()) == before
 
 
 @pytest.fixture

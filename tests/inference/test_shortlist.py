@@ -297,7 +297,8 @@ def test_a_missing_shortlist_names_the_command(model: Path, corpus: Corpus) -> N
     (model / "manifest.json").write_text(json.dumps(entries))
     with pytest.raises(NoInputError, match="holds no shortlist") as caught:
         Shortlist.load(model, subwords)
-    assert "nmt shortlist" in caught.value.hint
+    assert f"`nmt shortlist --model {model}`" in caught.value.hint
+    assert "`--shortlist 0`" in caught.value.hint
     with pytest.raises(NoInputError, match="no shortlist"):
         texts(model)
     loaded = Translator.load(model)

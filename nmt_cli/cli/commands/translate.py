@@ -36,7 +36,6 @@ from nmt_cli.cli.commands.translation.options import (
     Scores,
     Stats,
     Then,
-    Threads,
     TranslationField,
     Verify,
     VerifyEvery,
@@ -51,7 +50,14 @@ from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import require_models
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import (
+    AsJsonLines,
+    ConfigFile,
+    ForceFile,
+    Quiet,
+    SearchSets,
+    Threads,
+)
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (
@@ -116,9 +122,9 @@ def command(
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     quiet: Quiet = False,
 ) -> None:
     """Translate text line by line.
@@ -129,7 +135,7 @@ def command(
     0. A model keeps the search settings that it was trained with.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
-    if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
+    if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
@@ -171,7 +177,7 @@ def _translate_lines(
             # Ends last, so that the translations are there if the flags cannot be written.
             reporting() as report,
             open_text_file(output, lines, force=force) as out,
-            open_prefixes(prefix, work.part) as prefixes,
+            open_prefixes(prefix, work) as prefixes,
         ):
             work = work._replace(prefixes=prefixes)
             _translate(work, lines, out, form(work.search), checking(work), report, progress)
