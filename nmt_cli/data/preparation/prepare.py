@@ -19,7 +19,7 @@ from nmt_cli.data.corpus.layout import (
     check_corpus_files,
     read_description,
 )
-from nmt_cli.data.corpus.users import refuse_in_use
+from nmt_cli.data.corpus.users import has_models, refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -92,7 +92,8 @@ def prepare(
         write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
         # Not stored: the next call, which keeps this corpus, replaces nothing.
         test_files = [directory / Path(name).name for name in prepared.test_files]
-        replaced = changed_test_notes(out, test_files)
+        has_scores = has_models(out, Path(config.paths.model))
+        replaced = changed_test_notes(out, test_files) if has_scores else []
     return replace(prepared, notes=(*replaced, *prepared.notes))
 
 
