@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
-from nmt_cli.cli.settings import PROJECT_FILE
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
+from nmt_cli.config.project import PROJECT_FILE
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.config.held_out_text import COMMAND_LINE
-from nmt_cli.config.project import PATHS, project_layer
+from nmt_cli.config.project import PATHS, PROJECT_FILE, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
     Config,
@@ -25,7 +25,6 @@ from nmt_cli.errors import ConfigError, NmtError, UsageError
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
-PROJECT_FILE = Path("nmt.toml")
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 

@@ -312,6 +312,14 @@ def test_last_lines_describe_the_published_model(
     assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
 
 
+def test_time_of_a_finished_run_stands_before_what_continues_it() -> None:
+    note = "already finished: 2 hours are over; a larger --max-hours continues the run"
+    published = Published(90, "current", (90,), None, 7.5)
+    assert shown(replace(REPORT, note=note, published=published))[2] == (
+        "already finished: 2 hours are over, 1m 40s; a larger --max-hours continues the run"
+    )
+
+
 def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:
     note = "saved at step 164; run the same command to resume"
     published = Published(99, "current", (99,), None, 7.5)

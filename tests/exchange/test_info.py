@@ -13,7 +13,7 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import with_values
 from nmt_cli.config.search import LONGEST_SHORTLIST
 from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
-from nmt_cli.exchange.formats.huggingface.model_card import model_card
+from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.targets import MODULES
 from nmt_cli.model.encoder_decoder import parameter_count
 from nmt_cli.model_dir import load_model, save_model
@@ -89,8 +89,8 @@ def test_info_and_model_card_name_the_model_that_training_began_with(
     assert main(["info", str(tmp_path / "m"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["init_from"] == "models/general"
     named = f"beginning with the weights of `general` (SHA-256 {'ab' * 32})"
-    assert named in model_card(load_model(tmp_path / "m"), "float32")
-    assert "fine-tuned" not in model_card(loaded, "float32")
+    assert named in model_card(load_model(tmp_path / "m"), "float32", "transformers", "")
+    assert "fine-tuned" not in model_card(loaded, "float32", "transformers", "")
 
 
 def test_info_checks_and_names_the_shortlist(tmp_path: Path, capsys) -> None:

@@ -53,7 +53,7 @@ Check = Annotated[
     typer.Option(
         "--check", metavar="FILE",
         help="Text file in the source language whose lines are translated by both, to compare "
-        "them [default: the test text of the model]",
+        "them [default: test text of the model's project]",
     ),
 ]  # fmt: skip
 NoCheck = Annotated[

@@ -74,10 +74,13 @@ def command(
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture
-        from nmt_cli.extras.tracking.curves import picture
+        from nmt_cli.extras.tracking.curves import picture, unvalidated_note
 
         write_picture(out, picture(runs))
-        make_console(quiet=quiet).note(f"wrote {out}: open it in a browser")
+        console = make_console(quiet=quiet)
+        console.note(f"wrote {out}: open it in a browser")
+        if note := unvalidated_note(runs):
+            console.note(note)
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:
