@@ -227,6 +227,21 @@ def test_threads_are_set_for_torch(nmt, model: Path, monkeypatch) -> None:
     assert nmt("--threads", "0", "test.en").code == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [([], "3 lines have control"), (["--part", "2/2"], "2 lines have control")],
+)
+def test_control_characters_of_latin1_are_warned_of_and_end_no_line(nmt, options, warning) -> None:
+    lines = ["plain", "the dog\x92s", "für Zoë", "one\x85two", "\x93Hi\x94"]
+    result = nmt(*options, stdin="\n".join(lines).encode())
+    assert result.code == 0
+    assert len(result.lines) == (2 if options else 5)
+    shown = " ".join(result.err.split())
+    assert f"`stdin`: {warning} characters from U+0080 to U+009F, first in line 2" in shown
+    assert shown.count("U+0080") == 1
+    assert "U+0080" not in nmt(stdin="für\ttab\n".encode()).err
+
+
 def test_translate_json_has_one_document_per_line(nmt, model: Path) -> None:
     nasty = "one\x85two\u2028three"
     result = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())

@@ -385,7 +385,7 @@ def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
     (model / "manifest.json").write_text(json.dumps(entries))
     code, out, err = nmt("translate", "--shortlist", "2", "lines")
     assert (code, out) == (66, "")
-    assert "hint: `nmt shortlist`" in err
+    assert "`nmt shortlist --model model`" in err
     code, out, err = nmt("shortlist", "--corpus", str(corpus.path))
     assert (code, out) == (0, "")
     assert f"learnt from {len(corpus.train):,} pairs" in err

@@ -103,11 +103,7 @@ def command(
     those of the test set of nmt.toml; without any file, this test set is translated first.
     """
     check_options({**locals(), "model": flags["paths.model"]})
-    from nmt_cli.cli.environment import apply_threads, make_console
-    from nmt_cli.cli.settings import resolve_settings
-
-    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
-    apply_threads(threads, console)
+    resolved, console = _settings(flags, sets, config_file, threads, quiet=quiet)
     if pairs or n_best_list:
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
@@ -128,6 +124,23 @@ def command(
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
     _write_report(junit, texts, results, judging)
     _enforce(results, gates, judging.limit, texts.names[0])
+
+
+def _settings(
+    flags: Mapping[str, object],
+    sets: Sequence[str] | None,
+    config_file: "Path | None",
+    threads: int | None,
+    *,
+    quiet: bool,
+) -> "tuple[ResolvedConfig, Console]":
+    """The settings and the console; the threads of the model are set."""
+    from nmt_cli.cli.environment import apply_threads, make_console
+    from nmt_cli.cli.settings import resolve_settings
+
+    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
+    apply_threads(threads, console)
+    return resolved, console
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:

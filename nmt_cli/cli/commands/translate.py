@@ -45,7 +45,7 @@ from nmt_cli.cli.commands.translation.pivots import check_pivots
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
-from nmt_cli.cli.display.misfit import warn_of_misfit
+from nmt_cli.cli.display.misfit import ControlCharacters, warn_of_misfit
 from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
@@ -300,11 +300,12 @@ def _translate(
     from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.lines.inputs import windows
 
-    count = 0
+    count, controls = 0, ControlCharacters(work.part.index)
     # A bar would stand between translations on the terminal.
     shown = contextlib.nullcontext() if out.isatty() else progress.shown()
     with shown:
-        for window in windows(work.part.lines(lines), lambda: lines.must_wait(PATIENCE_SECONDS)):
+        own_lines = controls.watch(work.part.lines(lines))
+        for window in windows(own_lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
                 is_marked = work.search.markup == "keep"
                 texts = [without_marks(line) for line in window] if is_marked else window
@@ -323,6 +324,7 @@ def _translate(
             count += len(translations)
             progress.update(count)
     warn_of_invalid(progress.console, lines)
+    controls.warn(lines.name, progress.console)
     report.show(work.left_out)
     if checks:
         checks.end()

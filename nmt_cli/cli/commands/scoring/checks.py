@@ -98,8 +98,8 @@ def command_for_test_set(
 
     model: None where the command need not name it.
 
-    >>> command_for_test_set("m", "a.en", "a.de")
-    '`nmt score --model m --set \'data.test=["a.en", "a.de"]\'`'
+    >>> print(command_for_test_set("m", "a.en", "a.de"))
+    `nmt score --model m --set 'data.test=["a.en", "a.de"]'`
     """
     named = "" if model is None else f" --model {shlex.quote(model)}"
     setting = f"data.test={json.dumps([source, reference], ensure_ascii=False)}"
