@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*(\r?\n)(?s:.*?)^(\1|\.\.\.)[ \t]*(\r?\n|\Z)", re.M)
+# What is nested more deeply is kept as it is, with all that follows.
+MAX_NESTING = 60
 # Stands for a bar in a cell until it is written; no text has it.
 _BAR = "\ufdd0"
 _CELL = re.compile(r"(?:[^|]|(?<=\\)\|)+")
@@ -92,8 +94,8 @@ class MarkdownDocument:
     def _blocks(self) -> Iterator[_Block]:
         from markdown_it import MarkdownIt
 
-        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-        parser.disable("inline")
+        parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
+        parser.enable(["table", "strikethrough"]).disable("inline")
         add_blocks(parser)
         environment: dict[str, dict[str, object]] = {}
         tokens = parser.parse("\n".join(line for _, line, _ in self._lines), environment)
