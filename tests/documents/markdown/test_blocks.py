@@ -170,6 +170,14 @@ def test_marks_of_footnotes_and_headings_are_kept() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["\u2028\nword", "\f  \nword", "a\u3000  \nword", "a\t  \nword\u3000\n", "> \u3000\n> word\n"],
+)
+def test_lines_with_white_space_of_any_kind_are_translated(text: str) -> None:
+    assert changed(text, "markdown") == text.upper()
+
+
 def test_words_after_a_hard_break_that_look_like_a_block_are_escaped() -> None:
     assert changed("a  \n\\- b\\\n1\\. c\n", "markdown") == "A  \n\\- B\\\n1\\. C\n"
     assert changed("word", "markdown", lambda _: ": x") == "\\: x"
