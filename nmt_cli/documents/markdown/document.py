@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*(\r?\n)(?s:.*?)^(\1|\.\.\.)[ \t]*(\r?\n|\Z)", re.M)
+# What is nested more deeply is kept as it is, with all that follows.
+MAX_NESTING = 60
+_SPACES = " \t"
 # Stands for a bar in a cell until it is written; no text has it.
 _BAR = "\ufdd0"
 _CELL = re.compile(r"(?:[^|]|(?<=\\)\|)+")
@@ -92,8 +95,8 @@ class MarkdownDocument:
     def _blocks(self) -> Iterator[_Block]:
         from markdown_it import MarkdownIt
 
-        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-        parser.disable("inline")
+        parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
+        parser.enable(["table", "strikethrough"]).disable("inline")
         add_blocks(parser)
         environment: dict[str, dict[str, object]] = {}
         tokens = parser.parse("\n".join(line for _, line, _ in self._lines), environment)
@@ -133,32 +136,41 @@ class MarkdownDocument:
     def _paragraph(self, token: "Token", *, is_heading: bool) -> Iterator[_Block]:
         """The lines of a paragraph; none where they are not found as markdown-it has them."""
         assert token.map is not None
-        rows = token.content.split("\n")
-        begins: list[int] = []
-        for number, row in enumerate(rows, token.map[0]):
-            if number >= len(self._lines):
-                return
-            begin, line, _ = self._lines[number]
-            shown, wanted = line.rstrip(), row.strip()
-            at = shown.rfind(wanted) if is_heading else len(shown) - len(wanted)
-            if at < 0 or not shown.startswith(wanted, at):
-                return
-            begins.append(begin + at)
-        last = token.map[0] + len(rows) - 1
-        end = begins[-1] + len(rows[-1].strip())
+        rows = [row.strip(_SPACES) for row in token.content.split("\n")]
+        # markdown-it leaves out white space of any kind at both ends, also whole lines of it.
+        rows[-1] = rows[-1].rstrip()
+        for first in range(*token.map):
+            begins = list(self._begins(rows, first, is_heading=is_heading))
+            if len(begins) == len(rows):
+                break
+        else:
+            return
+        end = begins[-1] + len(rows[-1])
         # The source between the words of one line and those of the next.
         gaps = []
-        content = rows[0].strip()
-        for number, (row, begin) in enumerate(zip(rows[1:], begins[1:], strict=True), token.map[0]):
+        content = rows[0]
+        for number, (row, begin) in enumerate(zip(rows[1:], begins[1:], strict=True), first):
             start, line, _ = self._lines[number]
-            kept = line.rstrip()
+            kept = line.rstrip(_SPACES)
             gaps.append(self._text[start + len(kept) : begin])
             # Two spaces or a backslash before the end break the line.
-            content += line[len(kept) :] + "\n" + row.strip()
+            content += ("  \n" if line.endswith("  ") else "\n") + row
         pieces = _with_gaps(parse_marks(content, self._labels), gaps)
-        if "".join(_raws(pieces)) != self._text[begins[0] : end]:
+        if "".join(_raws(pieces)) == self._text[begins[0] : end]:
+            yield _Block(begins[0], end, pieces, first)
+
+    def _begins(self, rows: Sequence[str], first: int, *, is_heading: bool) -> Iterator[int]:
+        """Where each row stands in the text, from the line `first` on, as far as they are found."""
+        last = first + len(rows) - 1
+        if last >= len(self._lines):
             return
-        yield _Block(begins[0], end, pieces, min(token.map[0], last))
+        for number, row in enumerate(rows, first):
+            begin, line, _ = self._lines[number]
+            shown = line.rstrip(None if number == last else _SPACES)
+            at = shown.rfind(row) if is_heading else len(shown) - len(row)
+            if at < 0 or not shown.startswith(row, at):
+                return
+            yield begin + at
 
     def _cell(self, number: int, cells: Iterator[re.Match[str]], content: str) -> Iterator[_Block]:
         """The next cell of a row with this content, as markdown-it has it."""
@@ -187,7 +199,7 @@ def _with_gaps(pieces: MarkedText, gaps: Sequence[str]) -> MarkedText:
         if "\n" not in raw:
             result.append(piece)
             continue
-        raw = re.sub(r"[^\S\n]*\n", lambda _: left.pop(0), raw)
+        raw = re.sub(r"[ \t]*\n", lambda _: left.pop(0), raw)
         if isinstance(piece, Text):
             result.append(Text(piece.text, raw))
         elif isinstance(piece, Tag):

@@ -148,6 +148,13 @@ def test_cells_of_a_table_in_a_list_or_with_empty_cells_are_found() -> None:
     assert changed(text, "markdown") == text.upper()
 
 
+def test_deeply_nested_blocks_are_translated() -> None:
+    text = "".join("  " * depth + "- word\n" for depth in range(25)) + "\nthe end\n"
+    assert changed(text, "markdown") == text.upper()
+    for nested in ("> " * 3_000 + "word\n", "- " * 3_000 + "word\n", "[^1]: " * 3_000 + "word\n"):
+        assert opened(nested, "markdown").render([]) == nested.encode()
+
+
 def test_html_in_a_list_is_translated() -> None:
     text = "- item\n\n  <div>\n  some <b>text</b>\n  </div>\n- <p>direct</p>\n\n> <p>quoted</p>\n"
     assert changed(text, "markdown") == (
@@ -161,6 +168,14 @@ def test_marks_of_footnotes_and_headings_are_kept() -> None:
     assert changed("Text^[a note] here {.x}\n\n# Head {#id}\n", "markdown") == (
         "TEXT^[A NOTE] HERE {.x}\n\n# HEAD {#id}\n"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u2028\nword", "\f  \nword", "a\u3000  \nword", "a\t  \nword\u3000\n", "> \u3000\n> word\n"],
+)
+def test_lines_with_white_space_of_any_kind_are_translated(text: str) -> None:
+    assert changed(text, "markdown") == text.upper()
 
 
 def test_words_after_a_hard_break_that_look_like_a_block_are_escaped() -> None:
