@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import torch
+
 from nmt_cli.config.automatic import Intervals, max_steps
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import Position
@@ -65,11 +67,7 @@ def train(
     """
     ranks = ranks or Ranks()
     config = complete(config, corpus)
-    check_precision(config.train.precision, ranks.device)
-    check_compile(config, ranks.device)
-    use_fast_float32(ranks.device)
-    if config.train.deterministic:
-        compute_deterministically(ranks.device)
+    prepare_device(config, ranks.device)
     notes: list[str] = []
     with ExitStack() as stack:
 
@@ -91,6 +89,15 @@ def train(
         check_digest(run.state, corpus)
         yield from _reports(run, stop, listener)
         return run.state
+
+
+def prepare_device(config: Config, device: torch.device) -> None:
+    """Check that the device can do what the settings ask for, and set how it computes."""
+    check_precision(config.train.precision, device)
+    check_compile(config, device)
+    use_fast_float32(device)
+    if config.train.deterministic:
+        compute_deterministically(device)
 
 
 def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:

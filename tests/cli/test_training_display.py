@@ -236,6 +236,8 @@ def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:
     compares = replace(OUTLINE, compares=True, max_hours=2.0)
     lines = shown(replace(STEP, unmeasured=2), outline=compares)
     assert lines[1].endswith(", at most 2 hours plus the last validation and comparison")
+    lines = shown(replace(STEP, unmeasured=2), outline=replace(compares, max_hours=1.0))
+    assert lines[1].endswith(", at most 1 hour plus the last validation and comparison")
     assert lines[2].endswith(" for 20,000 steps, plus 2 validations + comparison")
     assert shown(STEP, outline=compares)[2].endswith(" for 20,000 steps")
 

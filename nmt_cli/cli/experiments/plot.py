@@ -28,7 +28,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Model directory, to draw what this model uses instead of the settings",
+        help="Model directory whose settings and positions are drawn, instead of those of nmt.toml",
     ),
 ]
 
