@@ -135,6 +135,7 @@ def test_model_card_shows_how_to_translate(
     code = card.partition("```python\n")[2].partition("```")[0]
     line = letter_lines(1)[0]
     assert "A line to translate." in code
+    assert "translate_batch(subwords, **search)" in code
     exec(code.replace("A line to translate.", line), {})
     translator = Translator.load(letters_model)
     search = replace(load_model(letters_model).config.search, length_penalty="power")
