@@ -32,6 +32,7 @@ _SPACES = " \t"
 # Stands for a bar in a cell until it is written; no text has it.
 _BAR = "\ufdd0"
 _CELL = re.compile(r"(?:[^|]|(?<=\\)\|)+")
+_ITEM = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
 class _Block(NamedTuple):
@@ -180,6 +181,9 @@ class MarkdownDocument:
             # Before the first cell there may be the mark of a list or a quote.
             if words == content or (cell.start() == 0 and words.endswith(content)):
                 raw = cell[0].rstrip()[-len(content.replace("|", "\\|")) :]
+                if cell.start() == 0:
+                    # For GitHub a list begins here, for markdown-it a cell.
+                    raw = _ITEM.sub("", raw)
                 start = begin + cell.start() + len(cell[0].rstrip()) - len(raw)
                 pieces = parse_marks(raw, self._labels)
                 yield _Block(start, start + len(raw), pieces, number, is_cell=True)

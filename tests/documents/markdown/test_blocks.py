@@ -145,6 +145,7 @@ def test_blocks_are_not_joined(text: str, ending: str) -> None:
 
 def test_cells_of_a_table_in_a_list_or_with_empty_cells_are_found() -> None:
     text = "- | a | b |\n  |---|---|\n  | c |  d \\| e |\n\n||x|y|\n|-|-|-|\n|z||w|\n"
+    text += "\n- f | g\n  --|--\n  h | i\n\n> j | k\n> --|--\n> l | m\n"
     assert changed(text, "markdown") == text.upper()
 
 
