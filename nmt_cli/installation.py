@@ -32,8 +32,10 @@ def tell_of_torch(tell: Callable[[str], None]) -> None:
     _Listener.tell, _Listener.told = tell, frozenset()
 
 
-def announce_torch(feature: str) -> None:
-    """Tell which feature torch is imported for, because the CPU kernels do not compute it.
+def announce_torch(
+    feature: str, reason: str = "which the CPU kernels of nmt do not compute"
+) -> None:
+    """Tell which feature torch is imported for, and why.
 
     Nothing is said where torch is imported already. Where it is not installed, NumPy computes it.
     """
@@ -41,9 +43,9 @@ def announce_torch(feature: str) -> None:
         return
     _Listener.told |= {feature}
     if has_torch():
-        _Listener.tell(f"importing torch for {feature}")
+        _Listener.tell(f"loading PyTorch for {feature}, {reason}")
     else:
-        _Listener.tell(f"torch is not installed, so NumPy computes {feature}")
+        _Listener.tell(f"PyTorch is not installed, so NumPy computes {feature}")
 
 
 def has_torch() -> bool:

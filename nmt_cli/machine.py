@@ -268,3 +268,11 @@ def use_threads(count: int) -> None:
         import torch
 
         torch.set_num_threads(count)
+
+
+def peak_memory() -> int:
+    """The largest number of bytes of memory that this process has used."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -235,7 +235,8 @@ def _read(directory: Path, is_known: Callable[[str], bool], lazily: bool) -> Sto
     if WEIGHTS not in entries:
         raise NoInputError(
             f"`{directory}` holds no weights yet",
-            "`nmt train` writes them at its first validation (train.validate_every)",
+            "`nmt train` writes them at its first validation (train.validate_every); "
+            "`nmt info` says when that is",
         )
     # Hashing the weights takes as long as everything else: both run at the same time.
     listed = str(entries[WEIGHTS]["sha256"])
@@ -258,6 +259,11 @@ def _read(directory: Path, is_known: Callable[[str], bool], lazily: bool) -> Sto
         # Training replaces the weights: the manifest lists two contents.
         return _read(directory, _nowhere, lazily)
     return StoredModel(directory, config, subwords, arrays, metadata, digest, text)
+
+
+def has_weights(directory: Path) -> bool:
+    """Whether a model directory has weights: training adds them at its first validation."""
+    return WEIGHTS in manifest.read_manifest(directory)
 
 
 def load_subwords(directory: Path) -> Subwords:

@@ -21,7 +21,7 @@ import torch
 
 from lib.measure import peak_memory_megabytes
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.exchange.formats.ctranslate2.target import CTranslate2Translator
+from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translator
 from nmt_cli.search.decoder import Source
 from nmt_cli.search.ranking import max_target_length
 from nmt_cli.server.app import Server

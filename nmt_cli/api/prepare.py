@@ -134,11 +134,11 @@ def prepare_corpus(
 ) -> PreparedCorpus:
     """Prepare `config.data` into `paths.corpus`.
 
-    origins: where the value of each dotted key comes from, for errors.
+    origins: where the value of each dotted key comes from.
     warn: called before the work starts if a model was trained on the corpus that is replaced.
     Raises UsageError, besides other errors, for the name of a language in place of its code.
     """
-    from nmt_cli.config.held_out_text import naming_origins
+    from nmt_cli.config.held_out_text import is_of_project, naming_origins
     from nmt_cli.config.schema import SETTINGS
     from nmt_cli.data.corpus.users import replacement_warning
     from nmt_cli.data.preparation.prepare import prepare as prepare_into
@@ -150,8 +150,9 @@ def prepare_corpus(
     options = {key: setting.option for key, setting in SETTINGS.items()}
     with naming_origins(origins, options):
         return prepare_into(
-            config, out, force=force, workers=workers, dropped=dropped, progress=progress
-        )
+            config, out, force=force, workers=workers, dropped=dropped, progress=progress,
+            project_settings=[key for key, origin in origins.items() if is_of_project(origin)],
+        )  # fmt: skip
 
 
 def language_notes(config: Config) -> list[str]:

@@ -16,7 +16,7 @@ def run() -> None:
     from nmt_cli.cli import environment, memory_limit, signals
 
     environment.end_with_launcher()
-    signals.handle_interrupts()
+    signals.handle_signals()
     environment.open_standard_streams()
     environment.choose_threads()
     memory_limit.prepare_for_limit()

@@ -62,7 +62,8 @@ COMPLETION_VARIABLE = "_NMT_COMPLETE"
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
 # What Typer adds to the help of a number, such as `[x>=1]`, and the second space before the rest.
-_BOUNDS = re.compile(r" +\[x>=\d+\]|; x>=\d+(?=\])| (?= \[)")
+_RANGE = r"(?:[\d.]+<=)?x[<>]=[\d.]+"
+_BOUNDS = re.compile(rf" +\[{_RANGE}\]|; {_RANGE}(?=\])| (?= \[)")
 _FULL_STOP = re.compile(r"(?<!\.)\.$")
 HELP_OPTIONS = ["--help", "-h"]
 # Help is not wider than this, even on a wider terminal.
@@ -123,8 +124,8 @@ def _of_command(context: Context) -> Iterator[None]:
         raise
 
 
-def _write_parameters(command: Command, context: Context, formatter: HelpFormatter) -> None:
-    """The arguments, the options without a heading, and the others under their headings.
+def help_sections(command: Command, context: Context) -> dict[str, list[tuple[str, str]]]:
+    """The arguments, the options without a heading, and the others, by their headings.
 
     Typer itself groups options by `rich_help_panel` only where rich writes the help.
     """
@@ -135,17 +136,22 @@ def _write_parameters(command: Command, context: Context, formatter: HelpFormatt
             default = "Arguments" if parameter.param_type_name == "argument" else "Options"
             heading = getattr(parameter, "rich_help_panel", None) or default
             sections.setdefault(heading, []).append((row[0], _tidy(row[1])))
-    for heading, rows in sections.items():
-        if rows:
-            with formatter.section(heading):
-                formatter.write_dl(rows)
+    return {heading: rows for heading, rows in sections.items() if rows}
+
+
+def _write_parameters(command: Command, context: Context, formatter: HelpFormatter) -> None:
+    for heading, rows in help_sections(command, context).items():
+        with formatter.section(heading):
+            formatter.write_dl(rows)
 
 
 def _tidy(text: str) -> str:
     """The help of an option or command without its bounds, as a phrase without a full stop.
 
-    >>> _tidy("Threads [default: 1]  [x>=1]"), _tidy("Cores  [default: 0; x>=0]"), _tidy("Exit.")
-    ('Threads [default: 1]', 'Cores [default: 0]', 'Exit')
+    >>> _tidy("Threads [default: 1]  [x>=1]"), _tidy("Level  [default: 0.05; 0.0<=x<=1.0]")
+    ('Threads [default: 1]', 'Level [default: 0.05]')
+    >>> _tidy("Show the version and exit.")
+    'Show the version and exit'
     """
     return _FULL_STOP.sub("", _BOUNDS.sub("", text))
 

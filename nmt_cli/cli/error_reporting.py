@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
-from nmt_cli.cli.settings import PROJECT_FILE
-from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT
+from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
+from nmt_cli.config.project import PROJECT_FILE
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
@@ -42,6 +42,8 @@ SYSTEM_FAULTS = (
 
 def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
     """Show `error` on `console` and return the exit code."""
+    if isinstance(error, EndedBySignalError):
+        console.plain(error.message)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, BrokenPipeError):

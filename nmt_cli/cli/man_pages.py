@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typer.core import TyperGroup
 
 from nmt_cli import __version__
+from nmt_cli.cli.app import help_sections
 from nmt_cli.cli.exit_codes import exit_codes
 
 if TYPE_CHECKING:
@@ -65,17 +66,9 @@ def _subcommands(path: str, group: TyperGroup, context: Context) -> Iterator[str
 
 def _parameters(command: Command, context: Context) -> Iterator[str]:
     """Arguments and options under the headings of the help."""
-    sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-    for parameter in command.get_params(context):
-        row = parameter.get_help_record(context)
-        if row is not None:
-            default = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            heading = getattr(parameter, "rich_help_panel", None) or default
-            sections.setdefault(heading, []).append(row)
-    for heading, rows in sections.items():
-        if rows:
-            is_main = heading in ("Arguments", "Options")
-            yield f".SH {heading.upper()}" if is_main else f".SS {_escaped(heading)}"
+    for heading, rows in help_sections(command, context).items():
+        is_main = heading in ("Arguments", "Options")
+        yield f".SH {heading.upper()}" if is_main else f".SS {_escaped(heading)}"
         for names, about in rows:
             yield from (".TP", _names(names), _escaped(" ".join(about.split())))
 

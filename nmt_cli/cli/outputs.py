@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.cli.settings import PROJECT_FILE, resolve_settings
+from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import STDOUT
+from nmt_cli.config.project import PROJECT_FILE
 
 if TYPE_CHECKING:
     from nmt_cli.config.protected_files import Needed

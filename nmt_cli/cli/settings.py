@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.config.held_out_text import COMMAND_LINE
-from nmt_cli.config.project import PATHS, project_layer
+from nmt_cli.config.project import PATHS, PROJECT_FILE, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
     Config,
@@ -25,7 +25,6 @@ from nmt_cli.errors import ConfigError, NmtError, UsageError
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
-PROJECT_FILE = Path("nmt.toml")
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -46,7 +45,7 @@ def resolve_settings(
     _check_options(given)
     set_layers = [_set_layer(text) for text in sets or ()]
     with _naming_options(given.keys() - {key for layer in set_layers for key in layer.values}):
-        return resolve(
+        resolved = resolve(
             [
                 *_project_layer(config_file),
                 *_environment_layers(environ),
@@ -54,6 +53,12 @@ def resolve_settings(
                 *set_layers,
             ]
         )
+    if "search.seed" in given and not resolved.config.search.sample:
+        # As a setting it may stand in nmt.toml, for the runs that do sample.
+        raise UsageError(
+            "--seed needs --sample", "add --sample, which draws translations at random"
+        )
+    return resolved
 
 
 def _check_options(given: Mapping[str, object]) -> None:

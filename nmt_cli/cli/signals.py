@@ -22,6 +22,15 @@ EXIT_CODES = {
     number: code for name, code in NAMED_EXIT_CODES.items() for number in existing_signals(name)
 }
 
+# The signals that end every command but those that save first, and what the command writes then.
+ENDING = {
+    number: message
+    for name, message in {
+        "SIGTERM": "terminated (SIGTERM)",
+        "SIGHUP": "the terminal was closed (SIGHUP)",
+    }.items()
+    for number in existing_signals(name)
+}
 INTERRUPTED = 130
 NO_PROCESS = "the system lets this user start no more processes"
 NO_PROCESS_HINT = "end some, or raise the limit (`ulimit -u`; with `ulimit -v`, that of memory)"
@@ -70,11 +79,21 @@ def _end_without_thread(frame: FrameType | None) -> None:
         os._exit(NO_THREAD_EXIT)
 
 
-def handle_interrupts() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, or end the process at once where that would be lost.
+class EndedBySignalError(SystemExit):
+    """Raised where a signal ends the command, so that what it was writing is removed first."""
 
-    It is lost in some imports, and in destructors and other callbacks, whose exceptions Python
-    ignores: the command would go on, and might wait for input for ever.
+    def __init__(self, number: int) -> None:
+        self.message = ENDING[signal.Signals(number)]
+        self.exit_code = EXIT_CODES[signal.Signals(number)]
+        super().__init__(self.exit_code)
+
+
+def handle_signals() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, and SIGTERM and SIGHUP EndedBySignalError.
+
+    Where that would be lost, they end the process at once: in some imports, and in destructors and
+    other callbacks, whose exceptions Python ignores. The command would go on otherwise, and might
+    wait for input for ever. What `nohup` and a shell's background jobs ignore stays ignored.
     """
 
     def interrupt(_: int, frame: FrameType | None) -> None:
@@ -82,16 +101,35 @@ def handle_interrupts() -> None:
         _end_import(frame, INTERRUPTED, b"interrupted\n")
         raise KeyboardInterrupt
 
-    def report_ignored(ignored: "sys.UnraisableHookArgs") -> None:
-        if issubclass(ignored.exc_type, KeyboardInterrupt):
-            with contextlib.suppress(OSError):
-                os.write(2, b"interrupted\n")
-            os._exit(INTERRUPTED)
-        sys.__unraisablehook__(ignored)
-
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
-        sys.unraisablehook = report_ignored
+    for number in ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end_command)
+    sys.unraisablehook = _report_ignored
+
+
+def _end_command(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM or SIGHUP. A further one, as `timeout` sends it, must not stop the removal."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    error = EndedBySignalError(number)
+    _end_import(frame, error.exit_code, f"{error.message}\n".encode())
+    raise error
+
+
+def _report_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    error = ignored.exc_value
+    if isinstance(error, EndedBySignalError):
+        words, code = error.message, error.exit_code
+    elif isinstance(error, KeyboardInterrupt):
+        words, code = "interrupted", INTERRUPTED
+    else:
+        sys.__unraisablehook__(ignored)
+        return
+    with contextlib.suppress(OSError):
+        os.write(2, f"{words}\n".encode())
+    os._exit(code)
 
 
 class StopSignals:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from nmt_cli.config.held_out_text import is_of_project
 from nmt_cli.config.schema import Config, ResolvedConfig, flatten, with_values
 from nmt_cli.config.values import shortened
 from nmt_cli.errors import ConfigError
@@ -60,12 +61,16 @@ def _require_same_model(
         f"{key} is {_text(now[key])} ({origins[key]}), but {_text(before[key])} in `{name}`"
         for key in differing
     ]
-    them = agreeing(len(differing), "it", "them")
-    preset = any(origins[key].startswith("preset ") for key in differing)
-    what = f"the preset ({now['train.preset']})" if preset else them
+    remedy = f"leave {agreeing(len(differing), 'it', 'them')} out"
+    if any(origins[key].startswith("preset ") for key in differing):
+        preset, origin = now["train.preset"], origins["train.preset"]
+        remedy = f"leave the preset ({preset}) out"
+        if is_of_project(origin):
+            own = before["train.preset"]
+            remedy = f"`--preset {own}` overrides the preset ({preset}) of `{origin}`"
     raise ConfigError(
         f"training cannot begin with the weights of `{name}`: {'; '.join(shown)}",
-        f"leave {what} out: the settings of the model are taken from `{name}`",
+        f"{remedy}: the settings of the model are taken from `{name}`",
     )
 
 

@@ -37,6 +37,15 @@ def _level(origin: str) -> int:
     return 1 if origin.startswith("NMT_") else 0
 
 
+def is_of_project(origin: str) -> bool:
+    """Whether a value with this origin is from a project file.
+
+    >>> [is_of_project(text) for text in ("nmt.toml", "preset tiny", "default", "--set")]
+    [True, False, False, False]
+    """
+    return not origin.startswith(("default", "preset ")) and _level(origin) == 0
+
+
 @contextlib.contextmanager
 def naming_origins(origins: Mapping[str, str], options: Mapping[str, str]) -> Iterator[None]:
     """Let the errors of the block say where the values of these settings come from.

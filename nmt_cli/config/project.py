@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nmt_cli.config.schema import SETTINGS, SettingsLayer, read_layer
 
+PROJECT_FILE = Path("nmt.toml")
 PATHS = ("paths.corpus", "paths.model")
 TEXT_FILES = ("data.train", "data.valid", "data.test")
 MODELS = ("data.subwords_from", "train.init_from")

@@ -70,7 +70,7 @@ class DataConfig:
     test: tuple[str, ...] = setting((), "test files: [source, reference, ...] or [tsv]")
     test_split: int = setting(
         0,
-        "number of random training pairs to set aside for testing, as text in the corpus",
+        "number of random training pairs to set aside for testing; their text is in the corpus",
         0,
         2**31,
     )

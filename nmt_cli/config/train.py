@@ -21,7 +21,7 @@ class TrainConfig:
     )
     init_from: str = setting(
         "",
-        "model directory whose published weights training begins with, instead of random ones",
+        "model directory to fine-tune: training begins with its published weights",
         metavar="MODEL",
     )
     init_sha256: str = setting(

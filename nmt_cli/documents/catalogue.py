@@ -114,7 +114,7 @@ class CatalogueDocument:
             template = Template()
             for line, ending in lines_of(source):
                 pieces = parse_line(line)
-                template.add(pieces, f"line {first + 1}", writer_like(pieces))
+                template.add_sentences(pieces, f"line {first + 1}", writer_like(pieces))
                 template.keep(ending)
             segments.append(len(self.segments))
             self.segments += template.segments

@@ -49,7 +49,7 @@ class JsonLinesDocument:
             template = Template()
             for part, end in lines_of(self._text(content, number)):
                 pieces = parse_line(part)
-                template.add(pieces, f"line {number}", writer_like(pieces))
+                template.add_sentences(pieces, f"line {number}", writer_like(pieces))
                 template.keep(end)
             self._rows.append(_Row(line, ending, template, len(self.segments)))
             self.segments += template.segments

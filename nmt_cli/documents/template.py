@@ -1,10 +1,11 @@
 """A document as text that is kept and slots for translations between it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, raw_text
 from nmt_cli.documents.document import has_words
+from nmt_cli.documents.html.tags import BLOCK
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
@@ -52,6 +53,14 @@ class Template:
         self.parts.append(self.slot(inner, place, write))
         self._keep_pieces(after)
 
+    def add_sentences(self, pieces: MarkedText, place: str, write: Write) -> None:
+        """Add a segment, or several if tags of HTML that end a sentence are among the pieces.
+
+        So a paragraph is never put around words that stand outside of it.
+        """
+        for part in parts_between_blocks(pieces):
+            self.add(part, place, write)
+
     def slot(self, pieces: MarkedText, place: str, write: Write) -> Slot:
         """A slot for a new segment, which the caller puts somewhere."""
         self.segments.append(pieces)
@@ -85,6 +94,27 @@ class Template:
             for piece in pieces
         )
         return raw_text(expanded) if pieces == source else slot.write(expanded)
+
+
+def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
+    """The pieces, cut at the tags of HTML that end a sentence; each such tag is a part.
+
+    >>> parts = parts_between_blocks((Text("A dog"), Tag("<br>", "empty", "br"), Text("sleeps")))
+    >>> list(map(raw_text, parts))
+    ['A dog', '<br>', 'sleeps']
+    """
+    depth = 0
+    part: list[MarkedPiece] = []
+    for piece in pieces:
+        is_block = isinstance(piece, Tag) and piece.raw.startswith("<") and piece.name in BLOCK
+        if isinstance(piece, Tag) and not is_block:
+            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+        if is_block and depth == 0:
+            yield from ((*part,), (piece,))
+            part = []
+        else:
+            part.append(piece)
+    yield (*part,)
 
 
 def trimmed(

@@ -44,7 +44,7 @@ class TextDocument:
             text = text[1:]
         for number, (line, ending) in enumerate(lines_of(text), 1):
             pieces = parse_line(line)
-            self._template.add(pieces, f"line {number}", writer_like(pieces))
+            self._template.add_sentences(pieces, f"line {number}", writer_like(pieces))
             self._template.keep(ending)
         self.segments, self.places = self._template.segments, self._template.places
 

@@ -71,7 +71,7 @@ def export_model(
     # After the reasons, which no package changes.
     needed = check or not target.only_checks
     versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
-    lines, origin = choose_check_lines(loaded, check_file) if check else ([], "")
+    lines, origin = choose_check_lines(loaded, check_file, precision) if check else ([], "")
     with manifest.new_directory(out, force=force) as directory:
         target.write(loaded, directory, precision)
         result = _compare(loaded, target, directory, lines, precision) if check else None

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+from nmt_cli.config.schema import Config
+from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
 from nmt_cli.exchange.target import Reason
 from nmt_cli.exchange.targets import MODULES, load_target
 from nmt_cli.installation import has_torch
 from nmt_cli.model.shapes import stack_depths
 from nmt_cli.model_dir import StoredModel, read_model
+from nmt_cli.storage.manifest import read_manifest
 
 # Settings that describe an architecture, in the order in which they are shown.
 SHAPE = (
@@ -15,24 +18,26 @@ SHAPE = (
 
 
 def model_info(directory: Path) -> dict[str, object]:
-    """The facts about a model directory, for JSON; raises the errors of `read_model`."""
+    """The facts about a model directory, for JSON.
+
+    All of its files are checked; raises the errors of `read_model` and `Shortlist.load`.
+    """
     loaded = read_model(directory)
     config, subwords = loaded.config, loaded.subwords
-    encoder, decoder = stack_depths(config.model)
+    has_shortlist = SHORTLIST in read_manifest(directory)
+    if has_shortlist:
+        Shortlist.load(directory, subwords)
     score, _, signature = loaded.metadata.get("validation", "").partition(" ")
     return {
         "model": str(directory),
-        "src_lang": config.languages.src,
-        "tgt_lang": config.languages.tgt,
-        "kind": config.model.kind,
+        **architecture(config),
         "parameters": sum(weight.size for weight in loaded.weights.values()),
-        "encoder_layers": encoder,
-        "decoder_layers": decoder,
         **{name: getattr(config.model, name) for name in SHAPE},
         "subwords": subwords.kind,
         "joint_vocabulary": subwords.joint,
         "src_vocab_size": subwords.src_size,
         "tgt_vocab_size": subwords.tgt_size,
+        "shortlist": has_shortlist,
         "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
         "averaged": loaded.metadata.get("averaged"),
         "init_from": config.train.init_from or None,
@@ -40,6 +45,18 @@ def model_info(directory: Path) -> dict[str, object]:
         "validation": {"bleu": float(score), "signature": signature} if signature else None,
         "weights": {name: list(weight.shape) for name, weight in loaded.weights.items()},
         "export": _exports(loaded),
+    }
+
+
+def architecture(config: Config) -> dict[str, object]:
+    """The languages, the kind and the number of layers of a model."""
+    encoder, decoder = stack_depths(config.model)
+    return {
+        "src_lang": config.languages.src,
+        "tgt_lang": config.languages.tgt,
+        "kind": config.model.kind,
+        "encoder_layers": encoder,
+        "decoder_layers": decoder,
     }
 
 

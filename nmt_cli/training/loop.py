@@ -6,7 +6,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nmt_cli.config.automatic import Intervals
+import torch
+
+from nmt_cli.config.automatic import Intervals, max_steps
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
@@ -25,11 +27,12 @@ from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.cost import devices, peak_share
+from nmt_cli.training.reporting.ends import already_finished, continuing, saved
 from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.meter import Meter
 from nmt_cli.training.reporting.monitor import Monitor
 from nmt_cli.training.reporting.report import Published, Report, Validation
-from nmt_cli.training.run import Run, reached_limits
+from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
     changed_schedule,
     check_digest,
@@ -64,11 +67,7 @@ def train(
     """
     ranks = ranks or Ranks()
     config = complete(config, corpus)
-    check_precision(config.train.precision, ranks.device)
-    check_compile(config, ranks.device)
-    use_fast_float32(ranks.device)
-    if config.train.deterministic:
-        compute_deterministically(ranks.device)
+    prepare_device(config, ranks.device)
     notes: list[str] = []
     with ExitStack() as stack:
 
@@ -92,6 +91,15 @@ def train(
         return run.state
 
 
+def prepare_device(config: Config, device: torch.device) -> None:
+    """Check that the device can do what the settings ask for, and set how it computes."""
+    check_precision(config.train.precision, device)
+    check_compile(config, device)
+    use_fast_float32(device)
+    if config.train.deterministic:
+        compute_deterministically(device)
+
+
 def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:
     _truncate_log(run)
     every = Intervals.of(run.config.train)
@@ -103,7 +111,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
         if run.ranks.is_first:
             if run.state.validation:
                 yield _log(run, _note(run, validation=run.validated(stop)))
-            yield _closing(run, _already_finished(run))
+            yield _closing(run, already_finished(run))
         return
     run.ranks.wait()
     if run.ranks.is_first:
@@ -123,30 +131,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.stopped:
         run.save()
         if run.ranks.is_first:
-            yield _closing(run, _saved(run))
-
-
-def _already_finished(run: Run) -> str:
-    """The note of a run that has nothing left to do, with the options that continue it."""
-    larger = " and ".join(
-        f"a larger {option}" for option in reached_limits(run.config.train, run.state)
-    )
-    continues = f"; {larger} would continue it" if larger else ""
-    return f"already finished: {run.state.finished}{continues}"
-
-
-def _saved(run: Run) -> str:
-    """The note of a run that was asked to stop."""
-    if not run.state.step:
-        return "stopped before the first step"
-    if run.checkpoints.has_failed:
-        return f"stopped after step {run.state.step:,}, which could not be saved"
-    note = f"saved at step {run.state.step:,}; run the same command to resume"
-    if run.abandoned:
-        note += ", beginning with the abandoned validation"
-    if not run.state.published:
-        note += "; `nmt translate` has no weights to use before the first validation"
-    return note
+            yield _closing(run, saved(run))
 
 
 def _steps(
@@ -237,6 +222,8 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
     if run.stopped:
         return
     note = f"finished: {run.finish()}"
+    if run.state.step < max_steps(run.config.train):
+        note += continuing(run)
     if run.state.splits:
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"

@@ -111,12 +111,22 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
     Raises CannotCreateError or ConfigError.
     """
-    refuse_foreign(config, corpus, out)
-    if not out.exists() or _is_unused(config, corpus, out):
+    if is_new_run(config, corpus, out):
         files.make_directory(out)
         text = _learnt_text(config, corpus)
         save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
         return
+    manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
+    """Whether a run begins in the model directory; False if it is resumed there.
+
+    Raises CannotCreateError or ConfigError if another run, or something else, is there.
+    """
+    refuse_foreign(config, corpus, out)
+    if not out.exists() or _is_unused(config, corpus, out):
+        return True
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [
         key
@@ -133,7 +143,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
             _way_back({key: earlier[key] for key in differing}),
         )
-    manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+    return False
 
 
 def _shown(value: object) -> str:

@@ -4,7 +4,6 @@ import hashlib
 from functools import partial
 from typing import NamedTuple, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +15,6 @@ from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast, split_products
-from nmt_cli.model.torch_adapter import foreach_mul_
 from nmt_cli.model.zero_start import clear_start_gradient
 from nmt_cli.training.execution.prefetch import Prefetcher
 from nmt_cli.training.gradient_accumulation import MicroBatch
@@ -34,6 +32,7 @@ from nmt_cli.training.parallel.gradient_sync import (
 from nmt_cli.training.parallel.heartbeat import LostRankError, named_pairs
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
+from nmt_cli.training.update import update_weights
 
 
 class StepResult(NamedTuple):
@@ -80,16 +79,14 @@ def take_step(
         optimizer.zero_grad()
         raise out_of_memory(step, sums.too_large)
     clear_start_gradient(model)
-    gradients = gradients_of(model)
-    norm, loss, nll, splits, _ = _read(torch.nn.utils.get_total_norm(gradients), sums.totals)
-    clip(gradients, norm, config.train.max_gradient_norm)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
-    finite = bool(np.isfinite([norm, loss]).all())
-    if finite:
-        set_learning_rate(optimizer, rate)
-        optimizer.step()
-    optimizer.zero_grad()
-    return StepResult(loss, nll, tokens, rate, norm, not finite, int(splits))
+    set_learning_rate(optimizer, rate)
+    found = update_weights(
+        optimizer, gradients_of(model), sums.totals, config.train.max_gradient_norm
+    )
+    return StepResult(
+        found.loss, found.nll, tokens, rate, found.norm, not found.is_finite, int(found.splits)
+    )
 
 
 def make_gradient_sync(
@@ -171,18 +168,6 @@ def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torc
             batch.tgt_out,
             config.train.label_smoothing,
         )
-
-
-def _read(norm: Tensor, totals: Tensor) -> list[float]:
-    """The numbers of both tensors; on a single GPU, the CPU waits for it only here in a step."""
-    numbers = torch.cat([norm.reshape(1), totals.to(norm.device)]).tolist()
-    return [float(number) for number in numbers]
-
-
-def clip(gradients: list[Tensor], norm: float, max_norm: float) -> None:
-    """Scale gradients of the joint norm `norm` down to `max_norm`, unless that is 0."""
-    if 0.0 < max_norm < norm:
-        foreach_mul_(gradients, max_norm / norm)
 
 
 def start_id(model: ModelConfig) -> int:

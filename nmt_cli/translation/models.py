@@ -120,7 +120,7 @@ class StoredCpuModel:
         if not stored.weights:
             stored = stored.again()
         if has_torch():
-            announce_torch(f"translating, because {reason}")
+            announce_torch("translating", f"because {reason}")
             self._reference = _make_reference(stored)
             return packed_engine(cast("Transformer", self._reference), reason, self.precision)
         return plain_engine(TransformerArrays(config, stored.weights), reason, self.precision)

@@ -100,7 +100,7 @@ class Translator(LineTranslator[SearchConfig]):
         self._shortlist = called_once(shortlist)
         self._line_search = self._make_line_search(SearcherCache(self.engine))
         self._markup = markup_translator(
-            partial(self.forcer_for, "the places of tags"),
+            partial(self.forcer_for, "the word alignment that puts tags in their places"),
             subwords,
             config.languages.tgt,
             lambda lines, search: self.translate_window(lines, search=search),
@@ -165,7 +165,7 @@ class Translator(LineTranslator[SearchConfig]):
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs, *, attention=False: force_members(
-                [member.forcer_for("glossary terms") for member in members],
+                [member.forcer_for("the places of glossary terms") for member in members],
                 pairs,
                 attention=attention,
             ),

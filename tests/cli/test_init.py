@@ -373,11 +373,12 @@ class TestValidationSplitAdvice:
     ("options", "surplus", "hint"),
     [
         (["--train-tsv", "a.tsv"], "b c.tsv", "a second file: --train-tsv 'b c.tsv'"),
-        (["--train", "a.en", "a.de"], "b c.tsv", "--train-tsv for a second file"),
+        (["--train", "a.en", "a.de"], "b c.tsv", "hint: --train-tsv names a TSV file: --train"),
+        ([], "b c.tsv", "hint: --train-tsv names a TSV file: --train-tsv 'b c.tsv'"),
         (["--train", "a.en", "a.de"], "more.en", "repeat it for a second pair: --train SRC TGT"),
     ],
 )
-def test_a_second_text_file_is_not_taken_for_the_directory(
+def test_a_text_file_is_not_taken_for_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, options: list[str], surplus: str,
     hint: str,
 ) -> None:  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree as Xml
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -237,16 +239,30 @@ def test_score_json_is_one_object_per_line(nmt: Nmt) -> None:
     assert second["metric"] == "chrf"
 
 
+@pytest.mark.parametrize(
+    ("options", "metrics"),
+    [
+        (["--metric", "ter,bleu"], ["ter", "bleu"]),
+        (["--paper", "--tgt-lang", "de", "--metric", "chrf"], ["chrf", "bleu-paper"]),
+        (["--max", "ter=99", "--min", "chrf=1", "--min-bleu", "1"], ["bleu", "chrf", "ter"]),
+        (["--min-bleu", "1", "--metric", "chrf"], ["chrf", "bleu"]),
+    ],
+)
+def test_metrics_come_as_given_and_then_those_with_a_threshold(nmt: Nmt, options, metrics) -> None:
+    result = nmt("good.txt", "ref.txt", "--json", *options)
+    assert [json.loads(line)["metric"] for line in result.out.splitlines()] == metrics
+
+
 def test_score_json_holds_the_result_of_every_check(nmt: Nmt) -> None:
     plain = json.loads(nmt("good.txt", "ref.txt", "--json").out)
     assert (plain["checks"], plain["passed"]) == ([], None)
-    options = ("--json", "--min", "bleu=101", "--min", "chrf=1", "--baseline", "good.txt",
+    options = ("--json", "--min-bleu", "101", "--min", "chrf=1", "--baseline", "good.txt",
                "--fail-if-worse", "--p", "1")  # fmt: skip
     result = nmt("bad.txt", "ref.txt", *options)
     assert result.code == 3
     first, second = (json.loads(line) for line in result.out.splitlines())
     worse = {"option": "--fail-if-worse", "baseline": "good.txt", "passed": False}
-    assert first["checks"] == [{"option": "--min", "bound": 101.0, "passed": False}, worse]
+    assert first["checks"] == [{"option": "--min-bleu", "bound": 101.0, "passed": False}, worse]
     assert second["checks"] == [{"option": "--min", "bound": 1.0, "passed": True}, worse]
     assert (first["passed"], second["passed"]) == (False, False)
     assert first["comparisons"][0]["verdict"] == "worse"
@@ -351,8 +367,9 @@ def test_a_model_beside_a_finished_translation_is_refused(nmt: Nmt) -> None:
 
 
 def test_score_without_arguments_translates_the_test_set(
-    nmt: Nmt, translated_lines: list[tuple[str, str]]
+    nmt: Nmt, translated_lines: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    threads: list[int] = []
     write("src.txt", ["one", "two", "three"])
     Path("nmt.toml").write_text(
         '[languages]\ntgt = "de"\n[data]\ntest = ["src.txt", "ref.txt"]\n[paths]\nmodel = "m"\n',
@@ -368,6 +385,35 @@ def test_score_without_arguments_translates_the_test_set(
     nmt("--set", "search.beam=2")
     assert beams[-1] == 2
     assert nmt("--min-bleu", "99").code == 3
+    monkeypatch.setattr("nmt_cli.cli.environment.use_threads", threads.append)
+    assert nmt("--threads", "1", "--junit", "score.xml").code == 0
+    assert threads == [1]
+    suite = Xml.parse("score.xml").getroot()[0]
+    assert suite.get("name") == "test set"
+
+
+def test_hints_about_a_test_set_are_commands_that_translate_it(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    write("src.txt", ["one", "two", "three"])
+    command = 'nmt score --model m --set \'data.test=["src.txt", "ref.txt"]\''
+    result = nmt("src.txt", "ref.txt", "--model", "m")
+    assert result.code == 2
+    assert f"to translate `src.txt` and score that: `{command}`" in result.err
+    assert nmt(*shlex.split(command)[2:]).code == 0
+    assert translated_lines == [("m", "one"), ("m", "two"), ("m", "three")]
+    shown = f"`{command.replace('src.txt', 'SRC').replace('ref.txt', 'REFERENCE')}`"
+    for arguments in (["--model", "m"], ["src.txt", "--model", "m"]):
+        result = nmt(*arguments)
+        assert (result.code, shown in result.err) == (2, True)
+    assert "`nmt score --set 'data.test=[" in nmt().err
+    assert "`nmt score src.txt REFERENCE`" in nmt("src.txt").err
+
+
+def test_threads_beside_a_finished_translation_are_refused(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--threads", "2")
+    assert result.code == 2
+    assert "--threads is for the model" in result.err
 
 
 def test_score_translates_the_test_split_of_the_corpus(
@@ -427,7 +473,7 @@ def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
         (["good.txt", "ref.txt", "--metric", "blue"], 2, "did you mean `bleu`?"),
         (["good.txt", "ref.txt", "--min", "blue=3"], 2, "did you mean `bleu`?"),
         (["good.txt", "ref.txt", "--min", "bleu"], 2, "a number"),
-        (["good.txt", "ref.txt", "--min-bleu", "nan"], 2, "a number"),
+        (["good.txt", "ref.txt", "--min-bleu", "nan"], 2, "--min-bleu nan: a number is needed"),
         (["good.txt", "ref.txt", "--min", "ter=3"], 2, "use --max"),
         (["good.txt", "ref.txt", "--max", "bleu=3"], 2, "use --min"),
         (["good.txt", "ref.txt", "--paper"], 2, "--tgt-lang"),

@@ -192,6 +192,7 @@ def test_settings_of_the_project_file_are_the_same_as_options(nmt) -> None:
     ("arguments", "words"),
     [
         (["--temperature", "2", "--top-p", "0.5"], "--temperature and --top-p need --sample"),
+        (["--seed", "1"], "--seed needs --sample\n\nhint: add --sample"),
         (["--n-best", "9", "--beam", "8"], "--n-best 9 is more than --beam 8"),
         (["--beam", "0", "--top-p", "2"], "not 0; --top-p must be at most 1.0, not 2.0"),
         (["--mbr", "chrf", "--beam", "2"], "but --beam is 2"),
@@ -331,3 +332,47 @@ class TestScoring:
         result = nmt("score", *arguments)
         assert result.code == code
         assert words in result.err
+
+
+def test_seed_is_accepted_where_settings_sample_and_as_a_setting(nmt) -> None:
+    sampling = ["translate", "--set", "search.sample=true", "text"]
+    first, again, other = (nmt(*sampling, "--seed", seed) for seed in ("1", "1", "2"))
+    assert first.code == 0, first.err
+    assert first.lines == again.lines != other.lines
+    assert nmt("translate", "--set", "search.seed=2", "text").code == 0
+
+
+@pytest.mark.parametrize(
+    ("banned", "prefixes", "warning"),
+    [
+        (
+            "cat\n",
+            ["", "a cat", "", "cat!"],
+            "2 prefixes contain a phrase of --ban, first in line 2",
+        ),
+        (
+            "a.c\na cat",
+            ["", "", "", "a cat"],
+            "1 prefix contains a phrase of --ban, first in line 4",
+        ),
+        ("cat\n", ["cats", "Cat", "concat", ""], ""),
+        ("", ["a cat", "", "", ""], ""),
+    ],
+)
+def test_prefixes_with_banned_phrases_are_warned_of(nmt, banned, prefixes, warning) -> None:
+    Path("ban").write_text(banned)
+    Path("starts").write_text("".join(f"{prefix}\n" for prefix in prefixes))
+    result = nmt("translate", "--ban", "ban", "--prefix", "starts", "text")
+    assert result.code == 0, result.err
+    starts = [prefix for prefix, line in zip(prefixes, LINES, strict=True) if line]
+    kept = [line for line in result.lines if line]
+    assert all(line.startswith(start) for line, start in zip(kept, starts, strict=True))
+    assert ("--ban" in result.err) == bool(warning)
+    assert warning in " ".join(result.err.split())
+
+
+def test_prefix_warning_of_a_part_names_the_line_of_the_file(nmt) -> None:
+    Path("ban").write_text("cat\n")
+    Path("starts").write_text("\n\n\ncat\n")
+    result = nmt("translate", "--ban", "ban", "--prefix", "starts", "--part", "2/2", "text")
+    assert "first in line 4;" in " ".join(result.err.split())

@@ -180,6 +180,24 @@ def test_train_output_without_terminal(inside, tmp_path, capsys):
     assert f"nmt translate --model {tmp_path / 'm'}" in err
 
 
+def test_dry_run_shows_the_size_and_the_time_of_the_run(inside, tmp_path, capsys):
+    assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "50", "--dry-run"]) == 0
+    err = capsys.readouterr().err
+    for words in (
+        "preset tiny",
+        "50 steps = about",
+        "for 50 steps, plus",
+        "memory: ",
+        "nothing was",
+    ):
+        assert words in err
+    assert not (tmp_path / "m").exists()
+    assert "next:" not in err
+    for options in (["--json"], ["--track", "tensorboard"]):
+        assert main(["train", "--dry-run", *options]) == 2
+        assert "--dry-run reports nothing" in capsys.readouterr().err
+
+
 def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, capsys):
     options = ["--set", "train.log_every=3", "--max-steps", "3"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0

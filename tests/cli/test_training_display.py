@@ -236,6 +236,8 @@ def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:
     compares = replace(OUTLINE, compares=True, max_hours=2.0)
     lines = shown(replace(STEP, unmeasured=2), outline=compares)
     assert lines[1].endswith(", at most 2 hours plus the last validation and comparison")
+    lines = shown(replace(STEP, unmeasured=2), outline=replace(compares, max_hours=1.0))
+    assert lines[1].endswith(", at most 1 hour plus the last validation and comparison")
     assert lines[2].endswith(" for 20,000 steps, plus 2 validations + comparison")
     assert shown(STEP, outline=compares)[2].endswith(" for 20,000 steps")
 
@@ -310,6 +312,14 @@ def test_last_lines_describe_the_published_model(
 ) -> None:
     end = replace(REPORT, note="finished: 900 steps are done", published=published)
     assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
+
+
+def test_time_of_a_finished_run_stands_before_what_continues_it() -> None:
+    note = "already finished: 2 hours are over; a larger --max-hours continues the run"
+    published = Published(90, "current", (90,), None, 7.5)
+    assert shown(replace(REPORT, note=note, published=published))[2] == (
+        "already finished: 2 hours are over, 1m 40s; a larger --max-hours continues the run"
+    )
 
 
 def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:

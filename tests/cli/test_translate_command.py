@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
+from processes import wait_until
 
 from nmt_cli.cli import loading, main
 from nmt_cli.data.text.line_count import count_lines
@@ -226,6 +227,21 @@ def test_threads_are_set_for_torch(nmt, model: Path, monkeypatch) -> None:
     assert nmt("--threads", "0", "test.en").code == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [([], "3 lines have control"), (["--part", "2/2"], "2 lines have control")],
+)
+def test_control_characters_of_latin1_are_warned_of_and_end_no_line(nmt, options, warning) -> None:
+    lines = ["plain", "the dog\x92s", "für Zoë", "one\x85two", "\x93Hi\x94"]
+    result = nmt(*options, stdin="\n".join(lines).encode())
+    assert result.code == 0
+    assert len(result.lines) == (2 if options else 5)
+    shown = " ".join(result.err.split())
+    assert f"`stdin`: {warning} characters from U+0080 to U+009F, first in line 2" in shown
+    assert shown.count("U+0080") == 1
+    assert "U+0080" not in nmt(stdin="für\ttab\n".encode()).err
+
+
 def test_translate_json_has_one_document_per_line(nmt, model: Path) -> None:
     nasty = "one\x85two\u2028three"
     result = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
@@ -373,6 +389,28 @@ class TestRealProcess:
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
         assert [answer.decode("utf-8")[:-1] for answer in answers] == expected(model, lines)
+
+    @pytest.mark.parametrize(
+        ("number", "code", "message"),
+        [
+            (signal.SIGINT, 130, b"interrupted\n"),
+            (signal.SIGTERM, 143, b"terminated (SIGTERM)\n"),
+            (signal.SIGHUP, 129, b"the terminal was closed (SIGHUP)\n"),
+        ],
+    )
+    def test_signals_remove_the_incomplete_output(self, folder, number, code, message):
+        before = set(folder.iterdir())
+        process = self.start(folder, "-o", "out.de")
+        assert process.stdin is not None
+        assert process.stderr is not None
+        with process:
+            process.stdin.write(b"one\n")
+            process.stdin.flush()
+            wait_until(lambda: any(path.stat().st_size for path in set(folder.iterdir()) - before))
+            process.send_signal(number)
+            assert process.wait(30) == code
+            assert process.stderr.read() == message
+        assert set(folder.iterdir()) == before
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def test_parts_keep_indices_samples_and_prefixes_of_the_whole(options: list[str]
 
 
 def test_flags_and_checks_of_a_part_name_lines_of_the_whole_text(capfd) -> None:
-    assert nmt("test.en", "--part", "2/4", "--flag-file", "flags", "--verify", "-o", "out") == 0
+    files = ("--flag-file", "flags", "-o", "out.{part}")
+    assert nmt("test.en", "--part", "2/4", "--verify", *files) == 0
     rows = [row.split("\t") for row in Path("flags").read_text().splitlines()[1:]]
     assert rows
     assert all(LINES[int(row[0]) - 1] == row[2] for row in rows)
@@ -99,6 +101,47 @@ def test_a_part_reads_stdin_and_the_stride_is_that_of_the_lines(monkeypatch, cap
     documents = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     assert [document["line"] for document in documents] == [2, 6]
     assert [document["source"] for document in documents] == LINES[2::4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["-o", "x.{part}.de"], "--output x.{part}.de: `{part}` is the number of", "--part K/N"),
+        (["--flag-file", "{part}.tsv"], "--flag-file {part}.tsv: `{part}` is the", "--part K/N"),
+        (["--join", "x.{part}", "-o", "y.{part}"], "--output y.{part}: `{part}`", "--part K/N"),
+        (["--part", "1/2", "-o", "x.de"], "--output x.de: the name needs `{part}` once",
+         "name it 'x.{part}.de'"),
+        (["--part", "1/2", "-o", "{part}/x"], "the name needs `{part}` once",
+         "name it '{part}/x.{part}'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_outputs_are_named_by_part_if_and_only_if_there_are_parts(
+    capsys, arguments: list[str], message: str, hint: str
+) -> None:
+    before = sorted(Path().iterdir())
+    assert nmt("test.en", *arguments) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert message in error
+    assert hint in error
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("output", [[], ["-o", "-"], ["-o", "/dev/null"]], ids=" ".join)
+def test_a_part_can_be_written_to_stdout_and_devices(capfdbinary, output: list[str]) -> None:
+    assert nmt("test.en", "--part", "2/4", *output) == 0
+    lines = capfdbinary.readouterr().out.splitlines()
+    assert len(lines) == (0 if "/dev/null" in output else 3)
+
+
+@pytest.mark.parametrize(("given", "named"), [([], "TEXT"), (["test.en"], "test.en")])
+def test_hint_of_a_missing_part_is_the_command_that_writes_it(capsys, given, named) -> None:
+    parts(_1_of_3="a\n", _3_of_3="a\n")
+    assert nmt(*given, "--join", "out.{part}", "-o", "joined") == 66
+    hint = " ".join(capsys.readouterr().err.split())
+    command = f"nmt translate {named} --part 2/3 -o 'out.{{part}}'"
+    assert f"to write part 2: `{command}`" in hint
+    assert nmt(*shlex.split(command)[2:]) == (0 if given else 66)
 
 
 def test_sizes_of_parts_add_up() -> None:

@@ -62,7 +62,7 @@ ASKING = {
     "search.coverage_penalty=0.2": "search.coverage_penalty",
     "search.alignment=true": "search.alignment",
     "search.replace_unknown=true": "search.replace_unknown",
-    "terms.tsv": "glossary terms",
+    "terms.tsv": "the places of glossary terms",
     "other": "the mean of an ensemble",
 }
 
@@ -125,7 +125,7 @@ def test_translations_are_those_of_an_installation_with_torch(folder: Path) -> N
         assert len(rows[0]) == 4
         asked = [ASKING[argument] for argument in case[0] if argument in ASKING]
         for feature in asked:
-            assert f"torch is not installed, so NumPy computes {feature}\n" in actual[2], case
+            assert f"PyTorch is not installed, so NumPy computes {feature}\n" in actual[2], case
         if asked:
             assert near(*rows), case
         else:
@@ -140,8 +140,9 @@ def test_a_feature_for_which_torch_is_imported_is_named(folder: Path) -> None:
         ).stderr
         for options in ([], ["--set", "search.alignment=true"])
     ]
-    assert ["importing torch" in text for text in said] == [False, True]
-    assert "importing torch for search.alignment\n" in said[1]
+    assert ["loading PyTorch" in text for text in said] == [False, True]
+    message = "loading PyTorch for search.alignment, which the CPU kernels of nmt do not compute\n"
+    assert message in said[1]
 
 
 def test_scores_and_facts_are_those_of_an_installation_with_torch(folder: Path) -> None:

@@ -87,6 +87,16 @@ def test_preset_of_another_model_is_refused_and_named() -> None:
     assert "leave the preset (base) out" in caught.value.hint
 
 
+def test_preset_of_the_project_file_is_overridden_by_an_option() -> None:
+    base = SettingsLayer("nmt.toml", {"train.preset": "base"})
+    with pytest.raises(ConfigError) as caught:
+        fine_tuning_settings(resolve([base]), SOURCE, "general")
+    assert "`--preset small` overrides the preset (base) of `nmt.toml`" in caught.value.hint
+    small = SettingsLayer("--set", {"train.preset": "small"})
+    found = fine_tuning_settings(resolve([base, small]), SOURCE, "general").config
+    assert found.model == SOURCE.model
+
+
 @pytest.mark.parametrize("key", ["model_src_vocab_size", "model_d_k", "model_encoder_layers"])
 def test_automatic_values_are_no_others(key: str) -> None:
     assert config(**{key: "auto"}).model == SOURCE.model

@@ -13,6 +13,7 @@ import pytest
 
 from nmt_cli.cli import docs
 from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import SETTINGS
 from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,3 +149,15 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             wrong.append(link)
     assert wrong == []
+
+
+def test_glossary_is_sorted_and_names_what_exists() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)[1:]
+    words = [word.lower() for word, _ in rows]
+    assert len(words) > 30
+    assert words == sorted(words)
+    assert set(re.findall(r"`((?:train|search|model|data)\.\w+)`", text)) <= SETTINGS.keys()
+    surface = (ROOT / docs.SURFACE).read_text()
+    for option in re.findall(r"`(?:nmt \w+ )?(--[a-z-]+)`", text):
+        assert option in surface, option

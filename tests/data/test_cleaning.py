@@ -12,6 +12,7 @@ from synthetic_pairs import two_languages
 from nmt_cli.cli import main
 from nmt_cli.data.cleaning.matching import threshold
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
+from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.layout import check_corpus_files
 from nmt_cli.data.languages.words import other_language
@@ -72,6 +73,20 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
     assert sum(finding.action == "repaired" for finding in result.findings) == 8
     prepared(folder, [*CLEAN, *dirty], clean="off")
     assert texts(folder)[301][0] == "Tom &amp;amp; sen"
+
+
+@pytest.mark.parametrize(
+    ("text", "stripped"),
+    [
+        ('Press <g id="1">OK</g>.', "Press OK."),
+        ('<pc id="1">O</pc>K <x id="2"/> <mrk mtype="term">a</mrk> <bx id="3"/>b', "OK a b"),
+        ("x <g and y> z, <x> or <it>", "x <g and y> z, <x> or <it>"),
+        ("</x>", "</x>"),
+    ],
+)
+def test_tags_of_xliff_are_stripped(text: str, stripped: str) -> None:
+    """Their names are also words, so that an attribute follows, or a slash stands before them."""
+    assert strip_tags(text) == stripped
 
 
 def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> None:

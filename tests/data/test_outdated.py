@@ -82,6 +82,27 @@ def test_train_warns_of_settings_in_the_project_file_alone(
     assert "was prepared before" not in capsys.readouterr().err
 
 
+def test_settings_that_were_deleted_in_the_project_file_are_reasons(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    """Not those that an option of `nmt prepare` set, which are never in the file."""
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    text = f'[data]\ntrain = [{list(config.data.train[0])}]\nsubwords = "chars"\n'
+    languages = f'[languages]\nsrc = "{config.languages.src}"\ntgt = "{config.languages.tgt}"\n'
+    deleted = "vocab_size = 90\nmax_length = 99\n[train]\npatience = 2\n"
+    Path("nmt.toml").write_text(languages + text + deleted)
+    assert main(["prepare", "--force", "--no-clean"]) == 0
+    for train, is_warned in ((text + deleted, False), (text, True)):
+        Path("nmt.toml").write_text(languages + train)
+        capsys.readouterr()
+        assert main(["train", "--out", "m"]) == 1
+        said = capsys.readouterr().err
+        expected = "changed: data.vocab_size was 90, is 37000; data.max_length was 99, is 256; to"
+        assert (expected in said) is is_warned
+        assert "data.clean" not in said
+
+
 def test_text_that_moved_or_is_gone_is_no_reason(project: tuple[Config, Path]) -> None:
     config, corpus = project
     moved = [tuple(f"{path}.moved" for path in config.data.train[0])]

@@ -7,6 +7,7 @@ import pytest
 from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
+from nmt_cli.config.schema import dump
 from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.preparation.passes import PreparedCorpus
@@ -72,7 +73,16 @@ def test_the_size_of_one_set_hardly_changes_the_other() -> None:
     assert len(held_out()[1] & test) <= 20
 
 
-def test_another_test_set_is_reported_once(folder: Path) -> None:
+def train_at(model: str, corpus: str = "corpus") -> None:
+    """A model directory with the settings of a training on `corpus`."""
+    Path(model).mkdir(parents=True)
+    Path(model, "config.toml").write_text(dump(tiny_config(paths_corpus=corpus)))
+    Path(model, "manifest.json").write_text("{}")
+
+
+@pytest.mark.parametrize("model", ["model", "average", "runs/first"])
+def test_another_test_set_is_reported_once(folder: Path, model: str) -> None:
+    train_at(model)
     assert not any("test set changes" in note for note in prepared(PAIRS).notes)
     assert not any("test set changes" in note for note in prepared(PAIRS[::-1]).notes)
     _, before = held_out()
@@ -86,6 +96,14 @@ def test_another_test_set_is_reported_once(folder: Path) -> None:
     again = prepare(config, folder / "corpus", workers=1)
     assert again.reused
     assert not any("test set changes" in note for note in again.notes)
+
+
+def test_another_test_set_is_not_reported_before_a_model_is_trained_on_it() -> None:
+    """There are no scores yet that could be compared."""
+    train_at("runs/other", "other-corpus")
+    Path("runs/notes").mkdir()
+    prepared(PAIRS)
+    assert not any("test set changes" in note for note in prepared(PAIRS, seed=2).notes)
 
 
 def test_text_statistics_know_the_training_pairs_and_the_test_set(

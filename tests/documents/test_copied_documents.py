@@ -8,7 +8,7 @@ import docx
 import numpy as np
 import pytest
 from byte_models import byte_config
-from document_samples import opened, saved
+from document_samples import add_link, opened, saved
 from faults.support.letters import copying_translator
 
 from nmt_cli.data.markup.marked_text import raw_text
@@ -86,10 +86,15 @@ def test_words_around_a_break_or_tab_of_word_stay_apart() -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("One")
     paragraph.add_run().add_break()
-    paragraph.add_run("two\tthree\nfour.")
+    paragraph.add_run("two")
+    add_link(paragraph, "three")
+    paragraph._p[-1][0].insert(0, docx.oxml.OxmlElement("w:tab"))
+    paragraph.add_run("\nfour.")
     opened_again = opened(saved(document), "docx")
     translator, copying = copying_translator()
     translator.translate_marked(opened_again.segments)
     texts = translator.subwords.decode_source([source.ids for source in copying.sources])
     assert texts == ["One two three four."]
+    [result] = translator.translate_marked(opened_again.segments)
+    assert [sentence.text for sentence in result.translation.sentences] == ["One two three four."]
     assert copied(opened_again, ()) == [raw_text(segment) for segment in opened_again.segments]

@@ -5,6 +5,7 @@ import zipfile
 from io import BytesIO
 
 import docx
+import pytest
 from document_samples import (
     ASS,
     HTML,
@@ -51,6 +52,27 @@ A &lt; B
 <script>if (a < b) { say("<p>no</p>") }</script><table><tr><td>CELL</td><td>42</td></tr></table>
 <div><a href="v"><span>WRAPPED</span></a></div></body></html>
 """
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("text", "{}"), ("markdown", "{}"), ("jsonl", '{{"text": "{}"}}'),
+        ("po", 'msgid "{}"\nmsgstr ""\n'),
+    ],
+)  # fmt: skip
+def test_a_tag_that_ends_a_sentence_is_not_put_around_words_outside_of_it(
+    kind: str, text: str
+) -> None:
+    line = "A line. <p>A <b>small</b> dog</p> and<br/>a <i>cat<br>too</i>"
+    document = opened(text.format(line), kind)
+    assert [plain_text(segment) for segment in document.segments] == [
+        "A line.", "A small dog", "and", "a cattoo",
+    ]  # fmt: skip
+    wrong = [tags_last(segment) for segment in document.segments]
+    assert "A LINE. <p><b>A SMALL DOG</b></p> AND<br/><i>A CATTOO<br></i>" in (
+        document.render(wrong).decode()
     )
 
 
@@ -223,6 +245,38 @@ def test_word_document() -> None:
     before, after = (zipfile.ZipFile(BytesIO(each)) for each in (word_document(), data))
     assert before.namelist() == after.namelist()
     assert before.read("word/styles.xml") == after.read("word/styles.xml")
+
+
+def test_columns_of_a_word_document_are_segments_and_amounts_are_kept() -> None:
+    document = docx.Document()
+    document.add_paragraph("\tTotal\t1,200.00\t€")
+    paragraph = document.add_paragraph("1.\tThe ")
+    paragraph.add_run("big").bold = True
+    paragraph.add_run(" dog\t7\tsleeps")
+    document.add_paragraph("1\t2")
+    opened_document = opened(saved(document), "docx")
+    texts = [plain_text(segment) for segment in opened_document.segments]
+    assert texts == ["Total", "The big dog", "sleeps"]
+    assert opened_document.places == ["paragraph 1", "paragraph 2", "paragraph 2"]
+    data = opened_document.render(each_text(opened_document.segments, str.upper))
+    paragraphs = docx.Document(BytesIO(data)).paragraphs
+    assert [paragraph.text for paragraph in paragraphs] == [
+        "\tTOTAL\t1,200.00\t€", "1.\tTHE BIG DOG\t7\tSLEEPS", "1\t2",
+    ]  # fmt: skip
+    assert [run.text for run in paragraphs[1].runs if run.bold] == ["BIG"]
+
+
+@pytest.mark.parametrize("name", ["moveTo", "customXml", "bdo", "dir"])
+def test_text_in_every_container_of_a_word_document_is_translated(name: str) -> None:
+    document = docx.Document()
+    container = docx.oxml.OxmlElement(f"w:{name}")
+    container.append(document.add_paragraph("The dog")._p[-1])
+    document.paragraphs[0]._p.append(container)
+    source = opened(saved(document), "docx")
+    data = source.render(each_text(source.segments, str.upper))
+    xml = docx.Document(BytesIO(data)).paragraphs[0]._p.xml
+    assert f"<w:{name}>" in xml
+    assert "THE DOG" in xml
 
 
 def test_a_word_document_is_rendered_twice_alike() -> None:

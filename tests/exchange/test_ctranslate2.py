@@ -18,6 +18,7 @@ from variants import VARIANTS
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.exchange.checks.comparison import compare_models
+from nmt_cli.exchange.export import export_model
 from nmt_cli.exchange.formats.ctranslate2.target import TARGET
 from nmt_cli.exchange.target import ForeignTranslator
 from nmt_cli.model_dir import LoadedModel, load_model
@@ -119,3 +120,24 @@ def test_writing_int8_leaves_the_model_unchanged(letters: LoadedModel, tmp_path:
     written(letters, tmp_path / "out", "int8")
     for name, weight in letters.model.state_dict().items():
         assert weight.equal(before[name]), name
+
+
+def test_model_card_shows_how_to_translate(
+    letters_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    export_model(letters_model, "ctranslate2", tmp_path / "out", check=False)
+    monkeypatch.chdir(tmp_path / "out")
+    card = Path("README.md").read_text()
+    assert "library_name: ctranslate2" in card
+    code = card.partition("```python\n")[2].partition("```")[0]
+    line = letter_lines(1)[0]
+    assert "A line to translate." in code
+    assert "translate_batch(subwords, **search)" in code
+    exec(code.replace("A line to translate.", line), {})
+    translator = Translator.load(letters_model)
+    search = replace(load_model(letters_model).config.search, length_penalty="power")
+    [translation] = translator.translate([line], search=search)
+    assert capsys.readouterr().out == f"{translation.text}\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from exported import largest_difference, letter_lines, random_model
 
-from nmt_cli.exchange.formats.huggingface.model_card import data_hashes, model_card
 from nmt_cli.exchange.formats.huggingface.target import TARGET
+from nmt_cli.exchange.model_card import data_hashes, model_card
 from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
 
@@ -117,7 +117,7 @@ def test_model_card_has_the_hashes_of_the_data(
 ) -> None:
     loaded = load_model(letters_model)
     monkeypatch.chdir(letters_model.parent)
-    card = model_card(loaded, "float32")
+    card = model_card(loaded, "float32", "transformers", "")
     [train] = loaded.config.data.train
     rows = re.findall(r"^\| (\w+) \| `(.*)` \| `(\w{64})` \|$", card, re.MULTILINE)
     assert rows == [
@@ -129,4 +129,4 @@ def test_model_card_has_the_hashes_of_the_data(
     assert data_hashes(random_model({})) == {}
     monkeypatch.chdir(tmp_path)
     assert data_hashes(loaded) == {}
-    assert "SHA-256 |" not in model_card(loaded, "float32")
+    assert "SHA-256 |" not in model_card(loaded, "float32", "transformers", "")

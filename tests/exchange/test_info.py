@@ -1,18 +1,23 @@
 """`nmt info` shows size, vocabulary and scores, and why a model cannot be exported."""
 
 import json
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from exported import random_model
 from marian_recipe import DATA
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import with_values
-from nmt_cli.exchange.formats.huggingface.model_card import model_card
+from nmt_cli.config.search import LONGEST_SHORTLIST
+from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
+from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.targets import MODULES
 from nmt_cli.model.encoder_decoder import parameter_count
 from nmt_cli.model_dir import load_model, save_model
+from nmt_cli.storage.files import locked
 
 
 def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
@@ -84,5 +89,48 @@ def test_info_and_model_card_name_the_model_that_training_began_with(
     assert main(["info", str(tmp_path / "m"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["init_from"] == "models/general"
     named = f"beginning with the weights of `general` (SHA-256 {'ab' * 32})"
-    assert named in model_card(load_model(tmp_path / "m"), "float32")
-    assert "fine-tuned" not in model_card(loaded, "float32")
+    assert named in model_card(load_model(tmp_path / "m"), "float32", "transformers", "")
+    assert "fine-tuned" not in model_card(loaded, "float32", "transformers", "")
+
+
+def test_info_checks_and_names_the_shortlist(tmp_path: Path, capsys) -> None:
+    model, loaded = tmp_path / "m", random_model({})
+    save_model(model, loaded.model.state_dict(), loaded.config, loaded.subwords, {})
+    assert main(["info", str(model)]) == 0
+    assert "shortlist" not in capsys.readouterr().out
+    src = loaded.subwords.src_size
+    none = np.full((src, LONGEST_SHORTLIST), -1, np.int32)
+    Shortlist(none, none[:, 0].copy(), none[0, :0].copy()).save(model, loaded.subwords)
+    assert main(["info", str(model)]) == 0
+    assert "shortlist yes" in " ".join(capsys.readouterr().out.split())
+    data = bytearray((model / SHORTLIST).read_bytes())
+    data[-1] ^= 1
+    (model / SHORTLIST).write_bytes(data)
+    assert main(["info", str(model)]) == 65
+    assert f"`{model / SHORTLIST}` is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("step", "validation"), [(0, 40), (39, 40), (40, 80), (95, 100)])
+def test_info_of_a_run_without_weights_shows_its_state(
+    tmp_path: Path, capsys, step: int, validation: int
+) -> None:
+    loaded = random_model({"train.max_steps": 100, "train.validate_every": 40})
+    save_model(tmp_path / "m", {}, loaded.config, loaded.subwords, {})
+    if step:
+        (tmp_path / "m/log.jsonl").write_text(json.dumps({"schema": 1, "step": step}) + "\n")
+    assert main(["info", str(tmp_path / "m")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"trained {step} of 100 steps weights none yet" in shown
+    assert f"the first validation, at step {validation}, publishes them" in shown
+    assert main(["info", str(tmp_path / "m"), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert (info["published"], info["step"], info["next_validation"]) == (False, step, validation)
+    assert info["in_use_by"] is None
+
+
+def test_info_of_a_running_training_names_its_process(tmp_path: Path, capsys) -> None:
+    loaded = random_model({"train.max_steps": 100, "train.validate_every": 40})
+    save_model(tmp_path / "m", {}, loaded.config, loaded.subwords, {})
+    with locked(tmp_path / "m"):
+        assert main(["info", str(tmp_path / "m")]) == 0
+    assert f"in use by process {os.getpid()} on" in " ".join(capsys.readouterr().out.split())

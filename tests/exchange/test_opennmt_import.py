@@ -132,6 +132,15 @@ def test_models_that_nmt_lacks_are_refused_with_all_reasons(tmp_path: Path) -> N
         assert words in text
 
 
+def test_a_checkpoint_of_fairseq_leads_to_its_format(tmp_path: Path) -> None:
+    """A `.pt` file without dictionaries beside it is taken for one of OpenNMT-py."""
+    for name in ("args", "cfg"):
+        torch.save({name: {"arch": "transformer"}, "model": {}}, tmp_path / "a.pt")
+        assert "name this format with --from fairseq" in refusal(tmp_path, DataError)
+    torch.save({"model": {}}, tmp_path / "a.pt")
+    assert "fairseq" not in refusal(tmp_path, DataError)
+
+
 def test_segmentation_that_nmt_lacks_is_refused(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "a.pt")
     content = torch.load(tmp_path / "a.pt", weights_only=False)

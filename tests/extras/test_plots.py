@@ -230,8 +230,10 @@ def test_schedule_plot_of_a_model_uses_its_training_settings(tmp_path: Path, mon
 
 
 def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
-    with pytest.raises(UsageError, match="no plot `scedule`"):
+    with pytest.raises(UsageError, match="no plot `scedule`") as refusal:
         plot("scedule", config({}))
+    assert "schedule" in refusal.value.hint
+    assert "`nmt runs --out FILE` draws" in refusal.value.hint
     monkeypatch.chdir(tmp_path)
     assert main(["plot", "scedule"]) == 2
     assert "did you mean `schedule`?" in capsys.readouterr().err

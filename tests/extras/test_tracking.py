@@ -326,10 +326,20 @@ def test_learning_curves_are_drawn_for_each_run(runs: Path, capsys) -> None:
     # Two runs have losses, one has BLEU.
     assert drawn.count("<polyline") == 5
     assert main(["runs", "--out", "curves.svg"]) == 0
+    assert "no run has two validations" not in capsys.readouterr().err
     Path("mine.svg").write_text("mine")
     assert main(["runs", "--out", "mine.svg"]) == 73
     assert Path("mine.svg").read_text() == "mine"
     assert main(["runs", "--out", "curves.txt"]) == 2
+
+
+def test_curves_before_the_second_validation_say_so(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines: list[dict[str, object]] = [{"step": step, "nll": 1 / step} for step in range(1, 4)]
+    lines[-1]["validation"] = {"nll": 2.0, "bleu": 3.0}
+    Path("log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main(["runs", "--out", "curves.svg"]) == 0
+    assert "training loss alone: no run has two validations" in capsys.readouterr().err
 
 
 def test_curves_of_long_runs_keep_their_ends() -> None:
@@ -347,4 +357,5 @@ def test_folders_without_runs_are_refused(tmp_path: Path, monkeypatch, capsys) -
         records.find_runs([Path("absent")])
     Path("log.jsonl").write_text("")
     assert main(["runs", "--out", "a.svg"]) == 65
+    assert "no run has reported its loss twice" in capsys.readouterr().err
     assert train_log.NAME == records.LOG

@@ -297,7 +297,8 @@ def test_a_missing_shortlist_names_the_command(model: Path, corpus: Corpus) -> N
     (model / "manifest.json").write_text(json.dumps(entries))
     with pytest.raises(NoInputError, match="holds no shortlist") as caught:
         Shortlist.load(model, subwords)
-    assert "nmt shortlist" in caught.value.hint
+    assert f"`nmt shortlist --model {model}`" in caught.value.hint
+    assert "`--shortlist 0`" in caught.value.hint
     with pytest.raises(NoInputError, match="no shortlist"):
         texts(model)
     loaded = Translator.load(model)
@@ -384,7 +385,7 @@ def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
     (model / "manifest.json").write_text(json.dumps(entries))
     code, out, err = nmt("translate", "--shortlist", "2", "lines")
     assert (code, out) == (66, "")
-    assert "hint: `nmt shortlist`" in err
+    assert "`nmt shortlist --model model`" in err
     code, out, err = nmt("shortlist", "--corpus", str(corpus.path))
     assert (code, out) == (0, "")
     assert f"learnt from {len(corpus.train):,} pairs" in err

@@ -169,7 +169,9 @@ def test_best_model_is_published_until_patience_ends(setting, tmp_path, monkeypa
     out = tmp_path / "model"
     settings = {"train_checkpoint_every": 2, "train_keep_last": 1, "train_patience": 2}
     reports = run(setting, out, **settings)
-    assert reports[-1].note == "finished: 2 validations without a better one"
+    assert reports[-1].note == (
+        "finished: 2 validations without a better one; a larger --patience continues the run"
+    )
     assert reports[-1].step == 8
     published = load_model(out)
     assert published.metadata["step"] == "4"
@@ -250,20 +252,23 @@ def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, 
 @pytest.mark.parametrize(
     ("limits", "note"),
     [
-        ({"train_max_hours": 1e-9}, "1e-09 hours are over; a larger --max-hours would continue it"),
+        ({"train_max_hours": 1e-9}, "1e-09 hours are over; a larger --max-hours continues the run"),
         (
             {"train_max_hours": 1e-9, "train_max_steps": 1},
-            "1 step is done; a larger --max-steps and a larger --max-hours would continue it",
+            "1 step is done; a larger --max-steps and a larger --max-hours continue the run",
         ),
         (
             {"train_max_epochs": 1},
-            "1 epoch is done; a larger --max-epochs would continue it",
+            "1 epoch is done; a larger --max-epochs continues the run",
         ),
     ],
 )
 def test_a_finished_run_names_the_options_that_continue_it(setting, tmp_path, limits, note):
     out = tmp_path / "model"
-    run(setting, out, **limits)
+    ended = run(setting, out, **limits)[-1]
+    # After its last step, a run is complete.
+    complete = "train_max_steps" in limits
+    assert ended.note == f"finished: {note.partition('; ')[0] if complete else note}"
     (only,) = run(setting, out, **limits)
     assert only.note == f"already finished: {note}"
 
@@ -294,7 +299,7 @@ def test_finished_run_continues_when_its_limit_is_raised(setting, tmp_path):
     assert [checkpoint.step for checkpoint in checkpoints.all()] == [5, 6]
     assert [checkpoint.step for checkpoint in checkpoints.members()] == [5]
     (only,) = run(setting, out, train_max_steps=6)
-    assert only.note == "already finished: 6 steps are done; a larger --max-steps would continue it"
+    assert only.note == "already finished: 6 steps are done; a larger --max-steps continues the run"
     reports = run(setting, out, train_max_steps=10)
     assert reports[-1].note == "finished: 10 steps are done"
     assert reports[-1].step == 10

@@ -18,7 +18,8 @@ from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.optimizers.factory import learning_rate, make_optimizer
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.setup import complete
-from nmt_cli.training.step import clip, dropout_seed, shard_loss, start_id, take_step
+from nmt_cli.training.step import dropout_seed, shard_loss, start_id, take_step
+from nmt_cli.training.update import clip
 
 
 @pytest.fixture(scope="module")
@@ -218,8 +219,10 @@ def test_clip_scales_all_gradients_together():
         assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
 
 
-def test_a_step_reads_its_numbers_at_once(setting, monkeypatch):
+@pytest.mark.parametrize("of_a_gpu", [False, True])
+def test_a_step_reads_its_numbers_at_once(setting, monkeypatch, of_a_gpu):
     """On a GPU each reading is a time in which it has nothing to do."""
+    monkeypatch.setattr("nmt_cli.training.update.updates_before_reading", lambda _: of_a_gpu)
     _, (expected,) = run_steps(setting, 1)
     numbers = []
     real = torch.Tensor.tolist

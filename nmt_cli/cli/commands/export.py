@@ -52,8 +52,8 @@ Check = Annotated[
     Path | None,
     typer.Option(
         "--check", metavar="FILE",
-        help="Text file in the source language whose lines are translated by both, to compare "
-        "them [default: the test text of the model]",
+        help="Text file in the source language whose lines both models translate "
+        "[default: test text of the model's project]",
     ),
 ]  # fmt: skip
 NoCheck = Annotated[

@@ -28,8 +28,10 @@ def command(
 ) -> None:
     """Describe a model: size, vocabulary, validation score, origin, and possible exports.
 
-    For each format that `nmt export` cannot write, every reason is shown. With --json, the shapes
-    of all weights are included.
+    All files of the model are checked against its checksums: a damaged one is an error (exit code
+    65). For each format that `nmt export` cannot write, every reason is shown. With --json, the
+    shapes of all weights are included. While `nmt train` has published no weights yet, the state of
+    the run is shown instead.
     """
     import json
 
@@ -41,27 +43,71 @@ def command(
     require_models([model])
 
     from nmt_cli.exchange.model_info import model_info
+    from nmt_cli.model_dir import has_weights
 
-    info: Mapping[str, Any] = model_info(model)
+    published = has_weights(model)
+    info: Mapping[str, Any] = model_info(model) if published else _run_info(model)
     if as_json:
-        sys.stdout.write(json.dumps({"schema": 1, **info}, ensure_ascii=False) + "\n")
+        document = {"schema": 1, "published": published, **info}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
-        make_console(sys.stdout).table(list(_rows(info)))
+        make_console(sys.stdout).table(list(_rows(info) if published else _run_rows(info)))
 
 
-def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _run_info(model: Path) -> dict[str, object]:
+    """The facts about a run that has published no weights yet, for JSON."""
+    from nmt_cli.config.automatic import Intervals, max_steps
+    from nmt_cli.exchange.model_info import architecture
+    from nmt_cli.extras.tracking.records import LOG, read_log, summarise
+    from nmt_cli.model_dir import load_config
+    from nmt_cli.storage.files import lock_holder
+
+    config = load_config(model)
+    run = summarise(model, read_log(model) if (model / LOG).exists() else [])
+    steps, interval = max_steps(config.train), Intervals.of(config.train).validate
+    return {
+        "model": str(model),
+        **architecture(config),
+        "step": run.step,
+        "max_steps": steps,
+        "state": run.state,
+        "next_validation": min(steps, (run.step // interval + 1) * interval),
+        "in_use_by": lock_holder(model) or None,
+    }
+
+
+def _run_rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from _first_rows(info)
+    yield "trained", f"{info['step']:,} of {info['max_steps']:,} steps"
+    if not info["state"].startswith("at step"):
+        yield "state", info["state"]
+    if info["in_use_by"]:
+        yield "in use by", info["in_use_by"]
+    yield (
+        "weights",
+        f"none yet: the first validation, at step {info['next_validation']:,}, publishes them",
+    )
+
+
+def _first_rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "model", info["model"]
     yield "languages", f"{info['src_lang']} to {info['tgt_lang']}"
     yield (
         "architecture",
         f"{info['kind']}, {info['encoder_layers']} + {info['decoder_layers']} layers",
     )
+
+
+def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from _first_rows(info)
     yield "parameters", f"{info['parameters']:,}"
     for name in ("d_model", "d_ff", "heads", "positions", "norm_order", "norm", "activation"):
         yield name, str(info[name])
     shared = "shared" if info["joint_vocabulary"] else "separate"
     yield "subwords", f"{info['subwords']}, {shared}"
     yield "vocabulary", f"{info['src_vocab_size']:,} source, {info['tgt_vocab_size']:,} target"
+    if info["shortlist"]:
+        yield "shortlist", "yes"
     if info["step"] is not None:
         yield "trained", f"{info['step']:,} steps"
     if info["init_from"]:

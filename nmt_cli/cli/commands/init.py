@@ -128,7 +128,8 @@ def _require_folder(folder: Path, *, is_table: bool) -> None:
         return
     name = shlex.quote(str(folder))
     if is_table or is_tsv(str(folder)):
-        hint = f"repeat --train-tsv for a second file: --train-tsv {name}"
+        advice = "repeat --train-tsv for a second" if is_table else "--train-tsv names a TSV"
+        hint = f"{advice} file: --train-tsv {name}"
     else:
         hint = "--train takes two files; repeat it for a second pair: --train SRC TGT"
     raise UsageError(f"DIR: `{folder}` is a file", hint)

@@ -53,11 +53,11 @@ def command(
 ) -> None:
     """Compare training runs by their logs: a table, and learning curves with --out.
 
-    The scores of a run are those of the validation that chose its published weights. Its time is
-    that of the whole run with validations, which `--max-hours` limits; the speed is that of steps
-    alone. `--json` has the time of both, as `hours` and `step_hours`. A note below the table says
-    which runs were validated on other text or on another number of sentences, and which began with
-    the weights of a model.
+    The scores of a run are those of the validation that chose its published weights. The time
+    includes validations, as that of `nmt train --max-hours` does; the speed is that of steps alone.
+    `--json` has the time of both, as `hours` and `step_hours`. Notes below the table say which runs
+    were validated on other text or on another number of sentences, and which began with the weights
+    of a model.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.tracking.records import differences, find_runs, read_log, summarise
@@ -74,10 +74,13 @@ def command(
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture
-        from nmt_cli.extras.tracking.curves import picture
+        from nmt_cli.extras.tracking.curves import picture, unvalidated_note
 
         write_picture(out, picture(runs))
-        make_console(quiet=quiet).note(f"wrote {out}: open it in a browser")
+        console = make_console(quiet=quiet)
+        console.note(f"wrote {out}: open it in a browser")
+        if note := unvalidated_note(runs):
+            console.note(note)
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from nmt_cli.cli.display.scores import (
     show_groups,
     show_score,
 )
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, SearchSets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.text_io import STDIN, require_output
 from nmt_cli.errors import QualityGateError
@@ -41,6 +41,7 @@ nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
 nmt score --min-bleu 27 --junit score.xml    score the test set of nmt.toml
+nmt score --model model --set 'data.test=["test.en", "test.de"]'    translate and score a test set
 nmt score hypothesis.txt reference.txt --worst 20 --by documents.txt --by length
 nmt score hypothesis.txt --scores-from comet=comet.txt --min comet=0.8
 nmt score --pairs test.en test.de    perplexity of test.de
@@ -87,13 +88,14 @@ def command(
     pairs: Pairs = None,
     each: Each = False,
     n_best_list: NBestList = None,
+    threads: Threads = None,
     score_only: options.ScoreOnly = False,
     as_json: AsJson = False,
     junit: options.JUnit = None,
     force: options.ForceReport = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
 ) -> None:
     """Score translations with BLEU, chrF or TER, or with a model.
 
@@ -101,10 +103,7 @@ def command(
     those of the test set of nmt.toml; without any file, this test set is translated first.
     """
     check_options({**locals(), "model": flags["paths.model"]})
-    from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
-
-    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
+    resolved, console = _settings(flags, sets, config_file, threads, quiet=quiet)
     if pairs or n_best_list:
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
@@ -127,6 +126,23 @@ def command(
     _enforce(results, gates, judging.limit, texts.names[0])
 
 
+def _settings(
+    flags: Mapping[str, object],
+    sets: Sequence[str] | None,
+    config_file: "Path | None",
+    threads: int | None,
+    *,
+    quiet: bool,
+) -> "tuple[ResolvedConfig, Console]":
+    """The settings and the console; the threads of the model are set."""
+    from nmt_cli.cli.environment import apply_threads, make_console
+    from nmt_cli.cli.settings import resolve_settings
+
+    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
+    apply_threads(threads, console)
+    return resolved, console
+
+
 def _target_language(resolved: "ResolvedConfig") -> str:
     """The code of the target language, or "" if none was given; UsageError for a name."""
     from nmt_cli.data.languages.names import require_codes
@@ -147,8 +163,8 @@ def _gates(
     """The thresholds; given: the names of other tools' scores, and whether lower is better."""
     from nmt_cli.scoring import make_gate
 
-    at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
-    gates = [make_gate("--min", text, given) for text in at_least]
+    gates = [] if min_bleu is None else [make_gate("--min-bleu", str(min_bleu), given)]
+    gates += [make_gate("--min", text, given) for text in minimum]
     gates += [make_gate("--max", text, given) for text in maximum]
     # The scores of other tools have scales of their own.
     warn_of_fractions([gate for gate in gates if gate.metric not in given], console)
@@ -163,7 +179,7 @@ def _metrics(
     paper: bool,
     compared: bool,
 ) -> list[str]:
-    """The metrics to compute, each once: those given and those with a threshold, or else bleu.
+    """The metrics to compute, each once: those given, then those with a threshold, or else bleu.
 
     given: the scores of other tools, beside which no metric is needed unless systems are compared.
     """

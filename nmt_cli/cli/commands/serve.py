@@ -16,11 +16,10 @@ from nmt_cli.cli.commands.translation.options import (
     Device,
     Precision,
     PrecisionOption,
-    Threads,
 )
 from nmt_cli.cli.environment import apply_threads, make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import ConfigFile, Quiet, SearchSets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.errors import DataError, NoInputError, UnavailableError
@@ -82,7 +81,7 @@ MaxQueue = Annotated[
     int,
     typer.Option(
         "--max-queue", metavar="N", min=1,
-        help="Maximum number of requests that are translated or wait; more get status 429",
+        help="Maximum number of requests that are translated or wait; further ones get status 429",
     ),
 ]  # fmt: skip
 MaxChars = Annotated[
@@ -118,12 +117,12 @@ def command(
     cors_origin: CorsOrigin = None,
     max_queue: MaxQueue = 256,
     max_chars: MaxChars = 5_000,
-    deadline: Deadline = 60.0,
+    deadline: Deadline = 60,
     access_log: AccessLog = False,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
@@ -131,7 +130,7 @@ def command(
 
     All requests share one search: a request joins it at the next step, and a line that is done
     leaves it. POST /v1/translate takes lines or a document as JSON and answers with the JSON of
-    `nmt translate --json`. The options for search are the defaults of requests.
+    `nmt translate --json`. The search options are the defaults for requests.
     """
     resolved = resolve_settings(
         {**flags, "paths.model": str(model) if model else None}, sets, config_file

@@ -14,15 +14,19 @@ from nmt_cli.api.training_setup import prepare_process, require_cpu_memory, reso
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets, no_validation
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
+from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
+    from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.errors import NmtError
     from nmt_cli.terminal.console import Console
+    from nmt_cli.training.parallel.ranks import Ranks
     from nmt_cli.training.reporting.report import Report
 
 EXAMPLES = """
 nmt train    with the settings of nmt.toml, on all GPUs
+nmt train --dry-run    how long it takes and what memory it needs, without training
 nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
 nmt train --init-from general --corpus legal-corpus --out legal    fine-tune the model `general`
@@ -47,7 +51,14 @@ Threads = Annotated[
     ),
 ]
 
-
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Show the size, steps, expected time and memory of the run by taking its next three "
+        "steps; write nothing",
+    ),
+]
 Track = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,7 +78,9 @@ Track = Annotated[
         ),
         "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),
         "Reproducibility": ("train.seed", "train.deterministic"),
-        "Output": (SettingOption("paths.model", "--out"), "track", "as_json", "quiet"),
+        "Output": (
+            SettingOption("paths.model", "--out"), "dry_run", "track", "as_json", "quiet",
+        ),
         "Hardware": ("gpus", "threads"),
     }
 )  # fmt: skip
@@ -78,6 +91,7 @@ def command(
     threads: Threads = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
+    dry_run: DryRun = False,
     track: Track = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -96,6 +110,10 @@ def command(
     from nmt_cli.installation import require_torch
 
     require_torch("`nmt train`")
+    if dry_run and (as_json or track):
+        raise UsageError(
+            "--dry-run reports nothing to --json or --track", "leave out one of the options"
+        )
     trackers = _trackers(track)
     apply_threads(threads, make_console(quiet=quiet or "RANK" in os.environ))
     resolved = resolve_training(flags, lambda given: resolve_settings(given, sets, config_file))
@@ -107,7 +125,7 @@ def command(
         warn_if_outdated(resolved, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
-        be_rank(config, stop, trackers, as_json=as_json, quiet=quiet)
+        be_rank(config, stop, trackers, dry_run=dry_run, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
 
 
@@ -141,7 +159,13 @@ def _trackers(texts: list[str] | None) -> dict[str, str]:
 
 
 def be_rank(
-    config: "Config", stop: StopSignals, trackers: Mapping[str, str], *, as_json: bool, quiet: bool
+    config: "Config",
+    stop: StopSignals,
+    trackers: Mapping[str, str],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Train as one rank, possibly the only one; the first rank shows and tracks the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
@@ -167,6 +191,9 @@ def be_rank(
             console.warning(no_validation(len(opened.train), f"{command} --force"))
         if ranks.is_first:
             announce_training_kernels(ranks.device, console)
+        if dry_run:
+            _measure(config, opened, ranks, console)
+            return
         steps = max_steps(config.train)
         with (
             console.progress("training", steps, estimate_after=None) as progress,
@@ -184,6 +211,19 @@ def be_rank(
                 send(report)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
+
+
+def _measure(config: "Config", corpus: "Corpus", ranks: "Ranks", console: "Console") -> None:
+    """Show what `nmt train` would do, which a few steps measure."""
+    from nmt_cli.cli.display.training import TrainDisplay
+    from nmt_cli.config.automatic import max_steps
+    from nmt_cli.training.dry_run import dry_run
+
+    with console.progress("measuring", max_steps(config.train), estimate_after=None) as progress:
+        display = TrainDisplay(console, progress)
+        notes = dry_run(config, corpus, Path(config.paths.model), ranks, display.event)
+    for note in notes:
+        console.note(note)
 
 
 @contextlib.contextmanager

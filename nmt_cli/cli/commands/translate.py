@@ -36,7 +36,6 @@ from nmt_cli.cli.commands.translation.options import (
     Scores,
     Stats,
     Then,
-    Threads,
     TranslationField,
     Verify,
     VerifyEvery,
@@ -46,12 +45,19 @@ from nmt_cli.cli.commands.translation.pivots import check_pivots
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
-from nmt_cli.cli.display.misfit import warn_of_misfit
+from nmt_cli.cli.display.misfit import ControlCharacters, warn_of_misfit
 from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import require_models
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import (
+    AsJsonLines,
+    ConfigFile,
+    ForceFile,
+    Quiet,
+    SearchSets,
+    Threads,
+)
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (
@@ -116,9 +122,9 @@ def command(
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     quiet: Quiet = False,
 ) -> None:
     """Translate text line by line.
@@ -129,7 +135,7 @@ def command(
     0. A model keeps the search settings that it was trained with.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
-    if join_parts(join, output, resolved, force=force, as_json=as_json, quiet=quiet):
+    if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
@@ -171,7 +177,7 @@ def _translate_lines(
             # Ends last, so that the translations are there if the flags cannot be written.
             reporting() as report,
             open_text_file(output, lines, force=force) as out,
-            open_prefixes(prefix, work.part) as prefixes,
+            open_prefixes(prefix, work) as prefixes,
         ):
             work = work._replace(prefixes=prefixes)
             _translate(work, lines, out, form(work.search), checking(work), report, progress)
@@ -294,11 +300,12 @@ def _translate(
     from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.lines.inputs import windows
 
-    count = 0
+    count, controls = 0, ControlCharacters(work.part.index)
     # A bar would stand between translations on the terminal.
     shown = contextlib.nullcontext() if out.isatty() else progress.shown()
     with shown:
-        for window in windows(work.part.lines(lines), lambda: lines.must_wait(PATIENCE_SECONDS)):
+        own_lines = controls.watch(work.part.lines(lines))
+        for window in windows(own_lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
                 is_marked = work.search.markup == "keep"
                 texts = [without_marks(line) for line in window] if is_marked else window
@@ -317,6 +324,7 @@ def _translate(
             count += len(translations)
             progress.update(count)
     warn_of_invalid(progress.console, lines)
+    controls.warn(lines.name, progress.console)
     report.show(work.left_out)
     if checks:
         checks.end()

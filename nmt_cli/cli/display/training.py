@@ -198,7 +198,8 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
 
 def closing(report: "Report", note: str) -> list[str]:
     """The lines of a note; the last note of a run also describes the published model."""
-    ended = f"{note}, {duration(report.elapsed_seconds)}"
+    reason, separator, further = note.partition("; ")
+    ended = f"{reason}, {duration(report.elapsed_seconds)}{separator}{further}"
     if report.published is None:
         # Only a run without validation or model publishes nothing.
         return [ended if note.startswith("finished") else note]

@@ -125,13 +125,17 @@ def limits(outline: "Outline") -> str:
     """The other limits that may end the run."""
     text = ""
     if outline.max_hours:
-        text = f", at most {outline.max_hours:g} hours plus the last validation"
+        text = f", at most {_hours(outline.max_hours)} plus the last validation"
         text += " and comparison" if outline.compares else ""
     if outline.patience:
         text += (
             f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
         )
     return text
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:g} {'hour' if hours == 1 else 'hours'}"
 
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
@@ -154,7 +158,7 @@ def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
 
 def early_end(end: "EndsEarly", outline: "Outline") -> str:
     """Where the time limit is expected to end the run, and what fits into it."""
-    hours = f"{outline.max_hours:g} {'hour' if outline.max_hours == 1 else 'hours'}"
+    hours = _hours(outline.max_hours)
     steps = f"step {end.last:,} of {outline.steps:,}"
     if end.first < end.last:
         steps = (

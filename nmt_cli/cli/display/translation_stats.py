@@ -1,11 +1,10 @@
 """`nmt translate --stats`: how much was translated, how fast, and with what."""
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nmt_cli.machine import kernel_threads
+from nmt_cli.machine import kernel_threads, peak_memory
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -62,7 +61,7 @@ class TranslationStats:
             *rows,
             *(("engine", f"{each.engine.name}: {each.engine.about}") for each in translator.steps),
             ("CPU threads", str(kernel_threads())),
-            ("peak memory", f"{_peak_bytes() / MIB:,.0f} MiB"),
+            ("peak memory", f"{peak_memory() / MIB:,.0f} MiB"),
         ]
 
     def show(self, translator: "Translator | PivotTranslator", console: "Console") -> None:
@@ -71,10 +70,3 @@ class TranslationStats:
         width = max(len(name) for name, _ in rows)
         for name, figure in rows:
             console.plain(f"{name.ljust(width)}  {figure}")
-
-
-def _peak_bytes() -> int:
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

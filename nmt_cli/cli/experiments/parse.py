@@ -9,7 +9,7 @@ import typer
 
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJsonLines, ConfigFile, ForceFile, Quiet, SearchSets
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.extras.parsing.search import SEARCH
@@ -118,9 +118,9 @@ def text(
     file: File = STDIN,
     output: Output = None,
     force: ForceFile = False,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     quiet: Quiet = False,
 ) -> None:
     """Parse sentences into trees.

@@ -28,7 +28,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Model directory, to draw what this model uses instead of the settings",
+        help="Model directory whose settings and positions are drawn, instead of those of nmt.toml",
     ),
 ]
 
@@ -53,7 +53,7 @@ def command(
     `positions` draws the position encodings (section 3.5 of "Attention Is All You Need"),
     `schedule` the learning rate over the steps, with the other schedules for comparison (section
     5.3), and `smoothing` the smoothed target distribution and the loss (section 5.4). With --json,
-    writes the numbers to stdout instead.
+    writes the numbers to stdout instead. `nmt runs --out` draws the loss and BLEU of training runs.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs

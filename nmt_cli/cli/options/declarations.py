@@ -78,6 +78,16 @@ Sets = Annotated[
     ),
 ]
 
+# For commands that run a trained model, which keeps its other settings.
+SearchSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change any setting, such as search.beam=8 (see `nmt config show`); repeatable",
+    ),
+]
+
 # Text files.
 TrainPairs = Annotated[
     list[FilePair] | None,
@@ -111,8 +121,21 @@ TrainTsv = Annotated[
         help="TSV file of the training text (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
+# Hardware.
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="CPU threads [default: all cores]"),
+]
 # Output.
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON to stdout")]
+AsJsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Write JSON, to --output or stdout: an object for each line of the text, whose field "
+        "`line` counts from 0",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace an existing output file")]

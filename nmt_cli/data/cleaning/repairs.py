@@ -27,12 +27,16 @@ _TAG_NAMES = (
     "head|hr|html|i|img|input|label|li|link|meta|nobr|ol|option|p|ph|pre|script|seg|select|small|"
     "span|strike|strong|style|sub|sup|table|tbody|td|textarea|th|thead|title|tr|tt|u|ul"
 )
+# Those of XLIFF are words, too, so that they count only with an attribute or as closing tags.
+_XLIFF_NAMES = r"(?:bx|ec|ex|g|it|mrk|pc|sc|x)(?=\s+[\w:]+\s*=)|(?<=/)(?:g|it|mrk|pc)(?=\s*>)"
 _TAG = re.compile(
-    rf"<(/?)({_TAG_NAMES})(?:\s[^<>]{{0,400}})?\s*/?>|<!--.{{0,400}}?-->", re.IGNORECASE
+    rf"<(/?)({_TAG_NAMES}|{_XLIFF_NAMES})(?:\s[^<>]{{0,400}})?\s*/?>|<!--.{{0,400}}?-->",
+    re.IGNORECASE,
 )
 # Tags that can be inside words; others are replaced with a space.
 _INLINE = re.compile(
-    "a|abbr|b|big|bpt|cite|code|em|ept|font|i|ph|small|span|strike|strong|sub|sup|tt|u",
+    "a|abbr|b|big|bpt|bx|cite|code|ec|em|ept|ex|font|g|i|it|mrk|pc|ph|sc|small|span|strike|strong|"
+    "sub|sup|tt|u|x",
     re.IGNORECASE,
 )
 

@@ -4,7 +4,8 @@
 
     corpus/
       config.toml          the settings it was prepared with
-      corpus.json          format, pairs, SHA-256 of the inputs, the table of `nmt prepare`
+      corpus.json          format, pairs, SHA-256 of the inputs, the keys that the project file set,
+                           the table of `nmt prepare`
       manifest.json        size and SHA-256 of each file
       subwords/            see data/subwords/model.py
       {split}.{side}.ids       (tokens,) little-endian uint16; uint32 from 65,537 entries on
@@ -29,6 +30,8 @@ from nmt_cli.storage.manifest import check_entry, read_manifest
 FORMAT = 1
 CONFIG = "config.toml"
 DESCRIPTION = "corpus.json"
+# An entry of the description: the dotted keys of the settings that the project file set.
+PROJECT_SETTINGS = "project_settings"
 SUBWORDS = "subwords"
 SIDES = ("src", "tgt")
 OFFSET_TYPE = np.dtype("<i8")

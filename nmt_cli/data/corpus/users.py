@@ -1,4 +1,4 @@
-"""Finds out whether a corpus that is about to be replaced is used by the model of the project."""
+"""Finds out whether a corpus that is about to be replaced is used by models of the project."""
 
 import contextlib
 from itertools import count
@@ -9,6 +9,7 @@ from nmt_cli.data.corpus.layout import SUBWORDS
 from nmt_cli.errors import NmtError, TryAgainError
 from nmt_cli.storage.files import lock_holder
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.storage.nearby_models import models_inside
 
 
 def refuse_in_use(corpus: Path, model: Path) -> None:
@@ -43,6 +44,24 @@ def free_name(model: Path) -> Path:
     """A name for another directory beside `model`, such as `model-2`, that is not taken."""
     names = (model.with_name(f"{model.name}-{number}") for number in count(2))
     return next(name for name in names if not name.exists())
+
+
+def has_models(corpus: Path, model: Path) -> bool:
+    """Whether a model was trained on the corpus, or has begun to be.
+
+    model: that of the project. Others are looked for beside it, beside the corpus, and in the
+    folders there, such as `runs`.
+    """
+
+    def is_user(path: Path) -> bool:
+        return is_trained_on(path, corpus)
+
+    beside = {path.parent.resolve() for path in (model, corpus)}
+    folders = [
+        *beside,
+        *(child for folder in beside for child in models_inside(folder, Path.is_dir)),
+    ]
+    return is_user(model) or any(models_inside(folder, is_user) for folder in folders)
 
 
 def is_trained_on(model: Path, corpus: Path) -> bool:

@@ -4,6 +4,7 @@ It is stored in the model directory as `shortlist.safetensors` and listed in the
 """
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ SHORTLIST = "shortlist.safetensors"
 FORMAT = "1"
 # The number of most frequent target subwords, which are allowed for every line.
 FREQUENT = 100
-HINT = "`nmt shortlist` learns one from the training corpus, without training again"
+WITHOUT = "translate without one (`--shortlist 0`), which is slower on a CPU"
 
 
 @dataclass(frozen=True)
@@ -67,24 +68,24 @@ class Shortlist:
         to other subwords.
         """
         if SHORTLIST not in manifest.read_manifest(directory):
-            raise NoInputError(f"`{directory}` holds no shortlist", HINT)
+            raise NoInputError(f"`{directory}` holds no shortlist", _hint(directory))
         manifest.check_manifest(directory, [SHORTLIST])
-        path = directory / SHORTLIST
+        path, hint = directory / SHORTLIST, _hint(directory)
         try:
             arrays = safetensors.numpy.load(files.read_bytes(path, "shortlist"))
             with safetensors.safe_open(path, framework="np") as file:
                 metadata = dict(file.metadata() or {})
             shortlist = cls(**{name: arrays[name] for name in ("candidates", "same", "frequent")})
         except (safetensors.SafetensorError, ValueError, KeyError) as error:
-            raise DataError(f"`{path}` is damaged: {error}", HINT) from error
+            raise DataError(f"`{path}` is damaged: {error}", hint) from error
         if metadata.get("format") != FORMAT:
-            raise DataError(f"`{path}` is not a shortlist of format {FORMAT}", HINT)
+            raise DataError(f"`{path}` is not a shortlist of format {FORMAT}", hint)
         if metadata.get("vocabulary") != vocabulary_digest(subwords):
-            raise ConfigError(f"`{path}` belongs to a model with other subwords", HINT)
-        shortlist._check(path, subwords)
+            raise ConfigError(f"`{path}` belongs to a model with other subwords", hint)
+        shortlist._check(path, subwords, hint)
         return shortlist
 
-    def _check(self, path: Path, subwords: Subwords) -> None:
+    def _check(self, path: Path, subwords: Subwords, hint: str) -> None:
         src = subwords.src_size
         shapes = {"candidates": (src, LONGEST_SHORTLIST), "same": (src,)}
         for name in ("candidates", "same", "frequent"):
@@ -92,7 +93,16 @@ class Shortlist:
             fits = array.dtype == np.int32 and array.shape == shapes.get(name, array.shape[:1])
             inside = fits and (not array.size or -1 <= array.min() <= array.max())
             if not inside or (array.size and array.max() >= subwords.tgt_size):
-                raise DataError(f"`{path}` is damaged: `{name}` does not fit the subwords", HINT)
+                raise DataError(f"`{path}` is damaged: `{name}` does not fit the subwords", hint)
+
+
+def _hint(directory: Path) -> str:
+    """What to do about a shortlist that `directory` lacks, with and without a training corpus."""
+    return (
+        f"learn it from the training corpus: `nmt shortlist --model {shlex.quote(str(directory))}` "
+        "(--corpus names the corpus); without that corpus, ask the owner of the model for its "
+        f"directory with {SHORTLIST}, or {WITHOUT}"
+    )
 
 
 def vocabulary_digest(subwords: Subwords) -> str:

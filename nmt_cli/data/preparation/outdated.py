@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from nmt_cli.config.schema import Config, flatten, load
-from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, read_description
+from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, PROJECT_SETTINGS, read_description
 from nmt_cli.data.preparation.existing_subwords import VOCABULARY_SETTINGS
 from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import sha256_of
@@ -17,7 +17,8 @@ COMPARED_KEYS = ("languages.src", "languages.tgt", *TEXT_KEYS)
 def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) -> list[str]:
     """What has changed since `corpus` was prepared: languages, settings, files, or their text.
 
-    given: the dotted keys that the user has set; of the other settings that say how the text is
+    given: the dotted keys that the user has set. They are compared, and so are those that the
+    project file set when the corpus was prepared. Of the other settings that say how the text is
     prepared, none is compared, because options of `nmt prepare` and presets set them too.
 
     Text that moved to other paths is no change. Files with the same paths are read only if they
@@ -25,11 +26,13 @@ def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) 
     gives no reasons; whoever opens it says what is wrong.
     """
     try:
-        recorded = read_description(corpus).get("inputs")
+        description = read_description(corpus)
         before = load(corpus / CONFIG)
     except NmtError:
         return []
+    recorded = description.get("inputs")
     sums = recorded if isinstance(recorded, dict) else {}
+    compared = {*given, *_deletable(description.get(PROJECT_SETTINGS))}
     old, new = flatten(before), flatten(config)
     reasons = []
     for key in COMPARED_KEYS:
@@ -41,13 +44,19 @@ def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) 
     reasons += [
         f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}"
         for key in new
-        if key in given and old[key] != new[key] and key not in _not_compared(before, config)
+        if key in compared and old[key] != new[key] and key not in _not_compared(before, config)
     ]
     return reasons or [
         f"the text of `{path}` has changed"
         for path in dict.fromkeys(path for key in TEXT_KEYS for path in _paths(new[key]))
         if _is_younger(Path(path), corpus) and sums.get(path) not in (None, _sum(path))
     ]
+
+
+def _deletable(recorded: object) -> list[str]:
+    """The settings of the preparation that the project file set then; older corpora tell none."""
+    keys = recorded if isinstance(recorded, list) else []
+    return [key for key in keys if isinstance(key, str) and key.startswith("data.")]
 
 
 def _not_compared(before: Config, now: Config) -> set[str]:

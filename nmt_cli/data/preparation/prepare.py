@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from nmt_cli.data.corpus.layout import (
     CONFIG,
     DESCRIPTION,
     FORMAT,
+    PROJECT_SETTINGS,
     SUBWORDS,
     check_corpus_files,
     read_description,
 )
-from nmt_cli.data.corpus.users import refuse_in_use
+from nmt_cli.data.corpus.users import has_models, refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -59,12 +60,15 @@ def prepare(
     workers: int = 0,
     dropped: Path | None = None,
     progress: Progress | None = None,
+    project_settings: Collection[str] = (),
 ) -> PreparedCorpus:
     """Prepare `config.data` into the new directory `out`.
 
     workers: processes, 0 for one per usable core; the files are the same for any number of them.
     dropped: the file for the dropped pairs, as TSV.
     progress: called with the name of a stage, the pairs done, and an estimate of all pairs.
+    project_settings: the dotted keys that the project file sets; they are recorded, so that a later
+    command notices one that was deleted there.
     An `out` that was prepared from the same files and settings is kept as it is, unless `force`.
     Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
     the project's model directory uses the corpus that would be replaced.
@@ -82,12 +86,14 @@ def prepare(
         write_text(directory / CONFIG, settings.dump(config))
         document = {
             "format": FORMAT, "train": prepared.kept, "valid": prepared.valid,
-            "inputs": inputs, "prepared": prepared.to_json(),
+            "inputs": inputs, PROJECT_SETTINGS: sorted(project_settings),
+            "prepared": prepared.to_json(),
         }  # fmt: skip
         write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
         # Not stored: the next call, which keeps this corpus, replaces nothing.
         test_files = [directory / Path(name).name for name in prepared.test_files]
-        replaced = changed_test_notes(out, test_files)
+        has_scores = has_models(out, Path(config.paths.model))
+        replaced = changed_test_notes(out, test_files) if has_scores else []
     return replace(prepared, notes=(*replaced, *prepared.notes))
 
 

@@ -15,6 +15,13 @@ INLINE = frozenset((
     "progress", "q", "rb", "rp", "rt", "ruby", "s", "small", "source", "span", "strike",
     "strong", "sub", "sup", "time", "track", "u", "video", "wbr",
 ))  # fmt: skip
+# Elements that end a sentence, as all but inline ones do; those that stand in Markdown.
+BLOCK = frozenset((
+    "address", "article", "aside", "blockquote", "br", "caption", "center", "dd", "details", "div",
+    "dl", "dt", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hr", "li", "main", "nav", "ol", "p", "section", "summary", "table", "tbody", "td",
+    "tfoot", "th", "thead", "tr", "ul",
+))  # fmt: skip
 # Elements that are words of a sentence and not translated.
 INLINE_KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
 # Elements whose content is kept.

@@ -13,7 +13,12 @@ from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.html.document import add_html
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.markdown.inline import normalized, parse_marks, write_marks
+from nmt_cli.documents.markdown.blocks import add_blocks
+from nmt_cli.documents.markdown.inline import (
+    normalized,
+    parse_marks,
+    write_marks,
+)
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import lines_of
 
@@ -21,9 +26,13 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*(\r?\n)(?s:.*?)^(\1|\.\.\.)[ \t]*(\r?\n|\Z)", re.M)
+# What is nested more deeply is kept as it is, with all that follows.
+MAX_NESTING = 60
+_SPACES = " \t"
 # Stands for a bar in a cell until it is written; no text has it.
 _BAR = "\ufdd0"
-_CELL = re.compile(r"(?:[^|\\]|\\.)+")
+_CELL = re.compile(r"(?:[^|]|(?<=\\)\|)+")
+_ITEM = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
 class _Block(NamedTuple):
@@ -81,79 +90,104 @@ class MarkdownDocument:
                 add_html(self._template, self._text[block.begin : block.end], line)
             else:
                 write = _write_cell if block.is_cell else write_marks
-                self._template.add(block.pieces, f"line {line}", write)
+                self._template.add_sentences(block.pieces, f"line {line}", write)
         self._template.keep(self._text[end:])
 
     def _blocks(self) -> Iterator[_Block]:
         from markdown_it import MarkdownIt
 
-        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-        parser.disable("inline")
+        parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
+        parser.enable(["table", "strikethrough"]).disable("inline")
+        add_blocks(parser)
         environment: dict[str, dict[str, object]] = {}
         tokens = parser.parse("\n".join(line for _, line, _ in self._lines), environment)
         self._labels = {normalized(label) for label in environment.get("references", {})}
         row: Token | None = None
-        cells = 0
+        cells: Iterator[re.Match[str]] = iter(())
         for index, token in enumerate(tokens):
             if token.type == "tr_open":
-                row, cells = token, 0
+                row = token
+                cells = _CELL.finditer(self._lines[row.map[0]][1]) if row.map else iter(())
             elif token.type == "tr_close":
                 row = None
-            elif token.type == "html_block" and token.level == 0 and token.map:
-                first, last = token.map
-                yield _Block(self._lines[first][0], self._end_of(last - 1), None, first)
-            elif token.type == "inline" and row is not None and row.map:
-                yield from self._cell(row.map[0], cells)
-                cells += 1
+            elif token.type == "html_block" and token.map:
+                yield from self._html(token, token.map[0])
+            elif token.type == "inline" and row is not None:
+                if row.map and token.content.strip():
+                    yield from self._cell(row.map[0], cells, token.content.strip())
             elif token.type == "inline" and token.map and token.content:
                 is_heading = (
                     tokens[index - 1].type == "heading_open" and token.map[1] == token.map[0] + 1
                 )
                 yield from self._paragraph(token, is_heading=is_heading)
 
-    def _end_of(self, line: int) -> int:
-        begin, words, _ = self._lines[min(line, len(self._lines) - 1)]
-        return begin + len(words)
+    def _html(self, token: "Token", first: int) -> Iterator[_Block]:
+        """A block of HTML; none if something besides white space stands before its lines."""
+        rows = token.content.removesuffix("\n").split("\n")
+        starts: list[int] = []
+        for number, row in enumerate(rows, first):
+            begin, line, _ = self._lines[number]
+            shown = row.lstrip()
+            if not line.endswith(shown) or (starts and line[: len(line) - len(shown)].strip()):
+                return
+            starts.append(begin + len(line) - len(shown))
+        begin, line, _ = self._lines[first + len(rows) - 1]
+        yield _Block(starts[0], begin + len(line), None, first)
 
     def _paragraph(self, token: "Token", *, is_heading: bool) -> Iterator[_Block]:
         """The lines of a paragraph; none where they are not found as markdown-it has them."""
         assert token.map is not None
-        rows = token.content.split("\n")
-        begins: list[int] = []
-        for number, row in enumerate(rows, token.map[0]):
-            if number >= len(self._lines):
-                return
-            begin, line, _ = self._lines[number]
-            shown, wanted = line.rstrip(), row.strip()
-            at = shown.rfind(wanted) if is_heading else len(shown) - len(wanted)
-            if at < 0 or not shown.startswith(wanted, at):
-                return
-            begins.append(begin + at)
-        last = token.map[0] + len(rows) - 1
-        end = begins[-1] + len(rows[-1].strip())
+        rows = [row.strip(_SPACES) for row in token.content.split("\n")]
+        # markdown-it leaves out white space of any kind at both ends, also whole lines of it.
+        rows[-1] = rows[-1].rstrip()
+        for first in range(*token.map):
+            begins = list(self._begins(rows, first, is_heading=is_heading))
+            if len(begins) == len(rows):
+                break
+        else:
+            return
+        end = begins[-1] + len(rows[-1])
         # The source between the words of one line and those of the next.
         gaps = []
-        content = rows[0].strip()
-        for number, (row, begin) in enumerate(zip(rows[1:], begins[1:], strict=True), token.map[0]):
+        content = rows[0]
+        for number, (row, begin) in enumerate(zip(rows[1:], begins[1:], strict=True), first):
             start, line, _ = self._lines[number]
-            kept = line.rstrip()
+            kept = line.rstrip(_SPACES)
             gaps.append(self._text[start + len(kept) : begin])
             # Two spaces or a backslash before the end break the line.
-            content += line[len(kept) :] + "\n" + row.strip()
+            content += ("  \n" if line.endswith("  ") else "\n") + row
         pieces = _with_gaps(parse_marks(content, self._labels), gaps)
-        if "".join(_raws(pieces)) != self._text[begins[0] : end]:
-            return
-        yield _Block(begins[0], end, pieces, min(token.map[0], last))
+        if "".join(_raws(pieces)) == self._text[begins[0] : end]:
+            yield _Block(begins[0], end, pieces, first)
 
-    def _cell(self, number: int, index: int) -> Iterator[_Block]:
-        begin, line, _ = self._lines[number]
-        cells = list(_CELL.finditer(line))
-        if cells and not cells[0][0].strip(" \t>"):
-            del cells[0]
-        if index < len(cells):
-            cell = cells[index]
-            pieces = parse_marks(cell[0], self._labels)
-            yield _Block(begin + cell.start(), begin + cell.end(), pieces, number, is_cell=True)
+    def _begins(self, rows: Sequence[str], first: int, *, is_heading: bool) -> Iterator[int]:
+        """Where each row stands in the text, from the line `first` on, as far as they are found."""
+        last = first + len(rows) - 1
+        if last >= len(self._lines):
+            return
+        for number, row in enumerate(rows, first):
+            begin, line, _ = self._lines[number]
+            shown = line.rstrip(None if number == last else _SPACES)
+            at = shown.rfind(row) if is_heading else len(shown) - len(row)
+            if at < 0 or not shown.startswith(row, at):
+                return
+            yield begin + at
+
+    def _cell(self, number: int, cells: Iterator[re.Match[str]], content: str) -> Iterator[_Block]:
+        """The next cell of a row with this content, as markdown-it has it."""
+        begin = self._lines[number][0]
+        for cell in cells:
+            words = cell[0].replace("\\|", "|").strip()
+            # Before the first cell there may be the mark of a list or a quote.
+            if words == content or (cell.start() == 0 and words.endswith(content)):
+                raw = cell[0].rstrip()[-len(content.replace("|", "\\|")) :]
+                if cell.start() == 0:
+                    # For GitHub a list begins here, for markdown-it a cell.
+                    raw = _ITEM.sub("", raw)
+                start = begin + cell.start() + len(cell[0].rstrip()) - len(raw)
+                pieces = parse_marks(raw, self._labels)
+                yield _Block(start, start + len(raw), pieces, number, is_cell=True)
+                return
 
 
 def _raws(pieces: MarkedText) -> Iterator[str]:
@@ -169,7 +203,7 @@ def _with_gaps(pieces: MarkedText, gaps: Sequence[str]) -> MarkedText:
         if "\n" not in raw:
             result.append(piece)
             continue
-        raw = re.sub(r"[^\S\n]*\n", lambda _: left.pop(0), raw)
+        raw = re.sub(r"[ \t]*\n", lambda _: left.pop(0), raw)
         if isinstance(piece, Text):
             result.append(Text(piece.text, raw))
         elif isinstance(piece, Tag):

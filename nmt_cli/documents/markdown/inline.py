@@ -30,8 +30,10 @@ _MARK = re.compile(
     r"|(?P<comment><!--(?s:.)*?-->)"
     rf"|(?P<kept><(?P<name>{_KEPT_ELEMENTS})(?:\s[^<>]*)?>(?s:.)*?</(?P=name)\s*>)"
     r"|(?P<html></?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>)"
-    r"|(?P<note>\[\^[^\]\s]+\]:?)"
-    r"|(?P<image>!\[)|(?P<link>\[)"
+    r"|(?P<note>\[\^[^\]\s]+\])"
+    # The attributes of a heading or an image, in Pandoc and kramdown.
+    r"|(?P<attributes>\{:?[ \t]*[#.][\w-][^{}\n]*\})"
+    r"|(?P<image>!\[)|(?P<link>\^?\[)"
     rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]\n]*\])?)"
     rf"|(?P<placeholder>{NAMED.pattern}|\{{%[^%\n]*%\}}|{_ADDRESS})"
     r"|(?P<hard>(?: {2,}|\\)\n)"
@@ -44,9 +46,12 @@ _NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 _BOX = re.compile(r"\[[ xX]\]\s+|\[![A-Za-z]+\][ \t]*(?:\n|$)")
 # Characters that would be marks: always, or at the start of a line.
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)")
-_START = re.compile(r"\A(#{1,6}(?=\s|\Z)|[+-](?=\s|\Z)|>|=+\Z|-+\Z|~~~)")
+_START = re.compile(r"\A(#{1,6}(?=\s|\Z)|[+-](?=\s|\Z)|>|=+(?=\s*\Z)|-+(?=\s*\Z)|~~~|:(?=\s|::))")
 _ITEM = re.compile(r"\A(\d{1,9})([.)])(?=\s|\Z)")
 _ESCAPE = re.compile(r"(\\[!-/:-@\[-`{-~])")
+# Begins a footnote that stands in its sentence: ^[a note].
+FOOTNOTE = "^["
+HARD_BREAK = "hard"
 # Longer paragraphs are no prose, and are not searched for marks.
 LONGEST = 50_000
 
@@ -91,7 +96,7 @@ def _marks(match: re.Match[str], content: str) -> Iterator[MarkedPiece]:
     kind, raw = _kind(match), match[0]
     if kind in ("code", "math", "address", "kept", "placeholder"):
         yield Placeholder(raw)
-    elif kind in ("comment", "hard", "note"):
+    elif kind in ("comment", "hard", "note", "attributes"):
         yield Tag(raw, "empty", kind)
     elif kind in ("image", "link"):
         yield Tag(raw, "open", "[")
@@ -109,8 +114,8 @@ def _marks(match: re.Match[str], content: str) -> Iterator[MarkedPiece]:
 
 
 def _kind(match: re.Match[str]) -> str:
-    kinds = ("code", "math", "address", "comment", "kept", "html", "note", "image", "link",
-             "close", "placeholder", "hard", "emphasis")  # fmt: skip
+    kinds = ("code", "math", "address", "comment", "kept", "html", "note", "attributes", "image",
+             "link", "close", "placeholder", "hard", "emphasis")  # fmt: skip
     return next(kind for kind in kinds if match[kind] is not None)
 
 
@@ -153,8 +158,8 @@ def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]
             if not is_target and not piece.raw.startswith("<"):
                 result[index] = source_text(piece.raw, piece.raw)
     for begin, end in reversed(pairs.items()):
-        closing = raw_text((pieces[end],))
-        if closing not in ("]", "][]"):
+        opening, closing = raw_text((pieces[begin],)), raw_text((pieces[end],))
+        if closing not in ("]", "][]") or opening == FOOTNOTE:
             continue
         label = raw_text(pieces[begin + 1 : end])
         if normalized(label) in labels:
@@ -192,9 +197,22 @@ def write_marks(pieces: MarkedText) -> str:
 
     Characters that would be marks are escaped.
     """
+    line: list[MarkedPiece] = []
+    written = ""
+    for piece in pieces:
+        line.append(piece)
+        if isinstance(piece, Tag) and piece.name == HARD_BREAK:
+            written += _written_line(line)
+            line = []
+    return written + _written_line(line)
+
+
+def _written_line(pieces: Sequence[MarkedPiece]) -> str:
     written = write_text(pieces, _escaped)
     if pieces and isinstance(pieces[0], Text) and pieces[0].raw is None:
-        written = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", written))
+        words = written.lstrip()
+        marked = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", words))
+        return written[: len(written) - len(words)] + marked
     return written
 
 

@@ -24,10 +24,8 @@ MAX_HEAD = 4_096
 LONGEST_LINE = 10_000
 _FINAL = re.compile(r"[.!?…。！？؟:;♪\])\"»”]['’\"»”)]*$")
 _OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
-# The ends of lines and the dashes at their starts, with the tags before these.
-_DASHES = re.compile(
-    r"((?:\A|\\N|[\r\n]+)[ \t]*(?:(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)?)"
-)
+# The dashes at the starts of lines, with the ends of the lines and the tags before these.
+_DASHES = re.compile(r"((?:\A|\\N|[\r\n]+)[ \t]*(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)")
 _SPEAKER_LINE = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\})*\s*[-–—‐]\s?\S")
 
 
@@ -124,10 +122,10 @@ class SubtitleDocument:
         return self._format.parse(self._text[cue.begin : cue.end])
 
     def _has_speakers(self, cue: Cue) -> bool:
-        """Whether the lines of a cue are said by different people: they begin with dashes."""
+        """Whether the lines of a cue are said by different people: some begin with dashes."""
         raw = self._text[cue.begin : cue.end]
         lines = re.split(r"\\N|[\r\n]+", raw)
-        return len(lines) > 1 and bool(_SPEAKER_LINE.match(lines[-1]))
+        return any(map(_SPEAKER_LINE.match, lines[1:]))
 
     def _add_group(self, group: Sequence[Cue]) -> None:
         place = f"cue {group[0].number}"
@@ -147,7 +145,7 @@ class SubtitleDocument:
             )
 
     def _add_lines(self, cue: Cue, place: str) -> None:
-        """Add each line of a cue by itself."""
+        """Add what each person says by itself."""
         for part in _DASHES.split(self._text[cue.begin : cue.end]):
             self._template.add(
                 with_pairs_only(self._format.parse(part)), place,

@@ -1,9 +1,9 @@
 """Word documents (.docx): paragraphs are segments, formatting and objects are tags in them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import trimmed
@@ -25,8 +25,8 @@ class WordDocument:
         for name, part in self._package.parts().items():
             self._find(name, part)
 
-    def _find(self, name: str, part: Element) -> "list[Paragraph]":
-        """Add the segments of a part; returns its paragraphs that are segments."""
+    def _find(self, name: str, part: Element) -> list[Paragraph]:
+        """Add the segments of a part; returns its paragraphs that have segments."""
         found = []
         depth = 0
         title = "" if is_main(name) else f"{PurePosixPath(name).stem}, "
@@ -42,9 +42,12 @@ class WordDocument:
                 # A table of contents, which Word writes itself.
                 continue
             paragraph = Paragraph(element)
-            if has_words(paragraph.pieces):
+            # Amounts between tabs are no words.
+            columns = list(filter(has_words, paragraph.columns()))
+            if columns:
                 found.append(paragraph)
-                self.segments.append(trimmed(paragraph.pieces)[1])
+            for column in columns:
+                self.segments.append(trimmed(column)[1])
                 self.places.append(f"{title}paragraph {number}")
         return found
 
@@ -58,12 +61,25 @@ class WordDocument:
         copy._options = self._options
         copy.segments, copy.places = [], []
         changed: dict[str, Element] = {}
+        following = iter(translated)
         # Parsed anew, so that a document can be rendered again.
         for name, part in self._package.parts().items():
-            first = len(copy.segments)
-            for index, paragraph in enumerate(copy._find(name, part), first):
-                if translated[index] != self.segments[index]:
-                    before, _, after = trimmed(paragraph.pieces)
-                    paragraph.write((*before, *translated[index], *after))
+            for paragraph in copy._find(name, part):
+                pieces = _translated(paragraph, following)
+                if pieces is not None:
+                    paragraph.write(pieces)
                     changed[name] = part
         return self._package.written(changed) if changed else self._data
+
+
+def _translated(paragraph: Paragraph, following: Iterator[MarkedText]) -> MarkedText | None:
+    """The pieces of a paragraph with the translations that follow; None if it stays as it is."""
+    pieces: list[MarkedPiece] = []
+    is_changed = False
+    for column in paragraph.columns():
+        before, inner, after = trimmed(column)
+        if has_words(column):
+            source, inner = inner, next(following)
+            is_changed |= inner != source
+        pieces += (*before, *inner, *after)
+    return tuple(pieces) if is_changed else None

@@ -12,14 +12,20 @@ from nmt_cli.documents.word.package import Element
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # Elements of a paragraph that hold runs, as a link does.
-_CONTAINERS = frozenset(f"{WORD}{name}" for name in ("hyperlink", "ins", "sdt", "smartTag"))
+_CONTAINERS = frozenset(
+    f"{WORD}{name}"
+    for name in ("bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag")
+)
 # Left by the spelling checker and the page layout; a translation needs them made anew.
 _DROPPED = frozenset(f"{WORD}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
 _HYPHENS = {f"{WORD}noBreakHyphen": "\u2011", f"{WORD}softHyphen": "\u00ad"}
-_CONTAINER_PROPERTIES = frozenset(f"{WORD}{name}" for name in ("sdtPr", "sdtEndPr", "smartTagPr"))
+_CONTAINER_PROPERTIES = frozenset(
+    f"{WORD}{name}" for name in ("customXmlPr", "sdtPr", "sdtEndPr", "smartTagPr")
+)
 _KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
 # Objects that separate the words on both sides: breaks of lines and tabs.
-_SEPARATORS = frozenset(f"{WORD}{name}" for name in ("br", "cr", "tab", "ptab"))
+_TABS = frozenset(f"{WORD}{name}" for name in ("tab", "ptab"))
+_SEPARATORS = _TABS | frozenset(f"{WORD}{name}" for name in ("br", "cr"))
 # Properties of runs that say nothing about how the words look.
 _INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
 
@@ -53,6 +59,7 @@ class Paragraph:
         self._element = element
         # What each tag stands for, by how it is written.
         self._objects: dict[str, list[Element]] = {}
+        self._tabs: set[str] = set()
         self._containers: dict[str, Element] = {}
         self._formats: dict[str, Element | None] = {"": None}
         self._atoms = list(self._read(element))
@@ -124,6 +131,8 @@ class Paragraph:
                 kind, raw, _ = self._object([holder])
                 # The child is moved there when the paragraph is written.
                 self._objects[raw].append(child)
+                if child.tag in _TABS:
+                    self._tabs.add(raw)
                 yield kind, raw, "w:br" if child.tag in _SEPARATORS else "x"
 
     def _as_pieces(self) -> MarkedText:
@@ -156,6 +165,20 @@ class Paragraph:
                 pieces.append(Tag(value, "open" if kind == "open" else "close", key))
         flush()
         return with_pairs_only(pieces)
+
+    def columns(self) -> Iterator[MarkedText]:
+        """The pieces, cut at tabs; each tab is a column, too. Links and the like are not cut."""
+        depth = 0
+        column: list[MarkedPiece] = []
+        for piece in self.pieces:
+            if isinstance(piece, Tag):
+                depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+                if piece.raw in self._tabs and depth == 0:
+                    yield from ((*column,), (piece,))
+                    column = []
+                    continue
+            column.append(piece)
+        yield (*column,)
 
     def write(self, pieces: Sequence[MarkedPiece]) -> None:
         """Replace the content of the paragraph by these pieces; objects they lack come last."""

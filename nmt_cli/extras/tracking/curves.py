@@ -20,12 +20,15 @@ def picture(runs: Mapping[str, Records]) -> str:
     """An SVG of the records of runs by name; raises DataError if none has two points."""
     charts = {
         "Training loss": _curves(runs, lambda record: record.get("nll")),
-        "Validation: loss": _curves(runs, lambda record: _validation(record, "nll")),
+        "Validation: loss": _curves(runs, _validation_loss),
         "Validation: BLEU": _curves(runs, lambda record: _validation(record, "bleu")),
     }
     charts = {title: shown for title, shown in charts.items() if shown}
     if not charts:
-        raise DataError("there is no curve to draw: no run has two records", "train for longer")
+        raise DataError(
+            "there is no curve to draw yet: no run has reported its loss twice",
+            "wait for more reports of `nmt train`, which come every `train.log_every` steps",
+        )
     inside = [label(20, 28, "Learning curves", kind="title")]
     top = 60.0
     for title, shown in charts.items():
@@ -33,6 +36,13 @@ def picture(runs: Mapping[str, Records]) -> str:
         top += 340 + 18 * math.ceil(len(shown) / 2)
     about = "Loss and BLEU of training runs by step."
     return document(WIDTH, top, "Learning curves", about, inside)
+
+
+def unvalidated_note(runs: Mapping[str, Records]) -> str:
+    """Why the picture shows no validation, or "" if it shows some."""
+    if _curves(runs, _validation_loss):
+        return ""
+    return "it shows the training loss alone: no run has two validations yet"
 
 
 def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
@@ -63,6 +73,10 @@ def _curves(
         if len({step for step, _ in thinned}) > 1:
             shown.append(Curve(name, thinned))
     return shown
+
+
+def _validation_loss(record: Mapping[str, Any]) -> float | None:
+    return _validation(record, "nll")
 
 
 def _validation(record: Mapping[str, Any], key: str) -> float | None:

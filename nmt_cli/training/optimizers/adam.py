@@ -44,6 +44,15 @@ class Optimizer(ABC):
     def step(self) -> None:
         """Take one step; weights without a gradient do not change."""
 
+    def step_unless(self, found_inf: Tensor) -> None:
+        """`step`, unless `found_inf`, () and float32 on the weights' device, is 1.0.
+
+        The CPU reads it here, for which it waits for a GPU, unless a subclass has kernels that look
+        at it themselves. A state of zeros, with which a first step begins, may be made either way.
+        """
+        if not found_inf.item():
+            self.step()
+
     def zero_grad(self) -> None:
         """Drop all gradients."""
         for group in self.param_groups:
@@ -58,9 +67,16 @@ class Adam(Optimizer):
         super().__init__(groups)
         self.decays = decays
 
-    @torch.no_grad()
     def step(self) -> None:
         """Take one step; weights without a gradient do not change."""
+        self._step(None)
+
+    def step_unless(self, found_inf: Tensor) -> None:
+        """As Optimizer, without a wait: the kernel reads `found_inf`, and counts are taken back."""
+        self._step(found_inf)
+
+    @torch.no_grad()
+    def _step(self, found_inf: Tensor | None) -> None:
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
             states = [self._state(weight) for weight in weights]
@@ -72,6 +88,7 @@ class Adam(Optimizer):
                 [],
                 [state[STEP] for state in states],
                 fused=True,
+                found_inf=found_inf,
                 amsgrad=False,
                 beta1=self.decays.beta1,
                 beta2=self.decays.beta2,

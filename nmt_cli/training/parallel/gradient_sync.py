@@ -116,9 +116,8 @@ class BucketedGradientSync:
         accumulated = accumulate_gradients(
             self._replicas, filled, backward, self._ranks.device, self.last_shard
         )
-        too_large = accumulated.too_large
-        flags = accumulated.sums.new_tensor([accumulated.splits, too_large is not None])
-        return StepSums(self.finish(torch.cat([accumulated.sums, flags])), too_large)
+        sums, splits, too_large = accumulated
+        return StepSums(self.finish(_joined(sums, splits, too_large is not None)), too_large)
 
     @contextmanager
     def last_shard(self) -> Iterator[None]:
@@ -155,7 +154,7 @@ class BucketedGradientSync:
         """Send the remaining buckets and wait for all; the sums, and how many ranks must resend."""
         while len(self._works) < len(self._buckets):
             self._send()
-        message = torch.cat([sums, sums.new_tensor([self._must_resend])])
+        message = _joined(sums, self._must_resend)
         with self._ranks.waiting():
             for work in self._works:
                 work.wait()
@@ -184,6 +183,12 @@ class BucketedGradientSync:
             work = dist.all_reduce(bucket.flat, async_op=True)
         assert work is not None
         self._works.append(work)
+
+
+def _joined(sums: Tensor, *counts: float) -> Tensor:
+    """`sums`, a vector, followed by these numbers."""
+    # Filled, as a copy from the CPU would wait until a GPU has done the backward pass.
+    return torch.cat([sums, *(sums.new_full((1,), count) for count in counts)])
 
 
 def ready_order(model: nn.Module) -> list[nn.Parameter]:

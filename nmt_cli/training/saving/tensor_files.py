@@ -58,6 +58,9 @@ def load_optimizer(model: nn.Module, optimizer: Optimizer, directory: Path) -> N
     for key, value in read_tensors(directory / OPTIMIZER).items():
         name, _, field = key.rpartition("/")
         saved.setdefault(name, {})[field] = value
+    if not saved:
+        # All steps so far were skipped.
+        return
     weights = dict(model.named_parameters())
     if saved.keys() != weights.keys():
         raise DataError(f"`{directory}` belongs to another model")

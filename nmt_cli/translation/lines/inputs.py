@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.lexical.shortlist import HINT, Shortlist
+from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.sanitize import clean_line
@@ -146,7 +146,7 @@ def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:
 
 def no_shortlist() -> Shortlist:
     """Raise NoInputError: a model that was not loaded from a directory has no shortlist."""
-    raise NoInputError("this model has no shortlist", HINT)
+    raise NoInputError("this model has no shortlist", WITHOUT)
 
 
 def with_shortlist(

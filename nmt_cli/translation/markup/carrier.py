@@ -246,3 +246,23 @@ def within(nodes: Sequence[Node], begin: int, end: int, after: int, text: str) -
         )
         result.append(pair)
     return result
+
+
+def words_apart(pieces: Sequence[MarkedPiece]) -> str:
+    """The words without tags; a space is between those that only a line break separates.
+
+    >>> words_apart((Text("One"), Tag("<br>", "empty", "br"), Text("two")))
+    'One two'
+    """
+    words = ""
+    is_apart = False
+    for piece in pieces:
+        if isinstance(piece, Tag):
+            is_apart |= piece.name in _BLOCKS
+            continue
+        text = piece.text if isinstance(piece, Text) else piece.raw
+        if is_apart and words[-1:].isalnum() and text[:1].isalnum():
+            words += " "
+        words += text
+        is_apart = is_apart and not text
+    return words

@@ -13,7 +13,6 @@ from nmt_cli.data.markup.marked_text import (
     MarkedText,
     Placeholder,
     Text,
-    plain_text,
     raw_text,
 )
 from nmt_cli.data.markup.pairs import tag_pairs
@@ -21,7 +20,15 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import TargetWords, tokens_with
-from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
+from nmt_cli.translation.markup.carrier import (
+    Atom,
+    Carrier,
+    Node,
+    Pair,
+    StandIn,
+    within,
+    words_apart,
+)
 from nmt_cli.translation.markup.gaps import merged
 from nmt_cli.translation.markup.placement import Aligned, Placer
 from nmt_cli.translation.markup.separation import separated
@@ -191,7 +198,7 @@ class Projector:
         for segment, pieces in zip(job.segments, placed, strict=True):
             source, text = sentences[-1]
             source += _source_text(job.carrier, segment)
-            text += plain_text(pieces)
+            text += words_apart(pieces)
             if segment.piece.ends_sentence:
                 sentences[-1] = source.strip(), text.strip()
                 sentences.append(("", ""))

@@ -206,7 +206,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
             {
                 "Options": ["--corpus", "--preset", "--init-from", "--set", "--config", "--help"],
                 "Stopping": ["--max-steps", "--max-epochs", "--max-hours", "--patience"],
-                "Output": ["--out", "--track", "--json", "--quiet"],
+                "Output": ["--out", "--dry-run", "--track", "--json", "--quiet"],
             },
         ),
         (

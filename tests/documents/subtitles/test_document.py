@@ -151,6 +151,19 @@ def test_a_dash_behind_a_tag_is_kept(text: str) -> None:
     assert f"\n{expected}\n" in written
 
 
+def test_a_line_below_a_dash_belongs_to_its_speaker() -> None:
+    text = "- I think that\nit is late.\n- No.\nIt is not"
+    document = opened(srt(text), "subtitles")
+    shown = [" ".join(plain_text(segment).split()) for segment in document.segments]
+    assert shown == ["I think that it is late.", "No. It is not"]
+    written = document.render(each_text(document.segments, str.upper)).decode()
+    begins = [line.startswith("- ") for line in written.splitlines()[2:]]
+    assert begins == [True, False, True, False]
+    dash_in_the_middle = "Is it late?\n- It is, and\nit is dark"
+    document = opened(srt(dash_in_the_middle), "subtitles")
+    assert [plain_text(segment).split()[0] for segment in document.segments] == ["Is", "It"]
+
+
 def test_signs_of_other_styles_are_not_joined() -> None:
     head = ASS[: ASS.index("Comment:")]
     line = "Dialogue: 0,0:00:0{0}.00,0:00:0{1}.00,{2},,0,0,0,,{3}\n"

@@ -72,7 +72,7 @@ def test_interrupt_of_a_library_without_threads_is_told_from_ctrl_c(monkeypatch,
     def work() -> None:
         os.dup2(writer, 2)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signals.handle_interrupts()
+        signals.handle_signals()
         if not threads:
             monkeypatch.setattr("threading.Thread.start", refuse)
         try:

@@ -173,7 +173,7 @@ print("went on")
 @pytest.mark.parametrize(
     ("command", "signal_number", "code"),
     [("train", signal_number, code) for signal_number, code in CODES.items()]
-    + [("translate", signal.SIGINT, 130)],
+    + [("translate", signal.SIGINT, 130), ("translate", signal.SIGTERM, 143)],
 )
 def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, signal_number, code):
     """Nothing goes on that half a library has been loaded for."""
@@ -185,26 +185,34 @@ def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, sign
         )
     done = forked(command)
     assert (done.code, done.out) == (code, b"")
-    assert done.err == (b"interrupted\n" if command == "translate" else b"")
+    message = {130: b"interrupted\n", 143: b"terminated (SIGTERM)\n"}
+    assert done.err == (message[code] if command == "translate" else b"")
 
 
 class Interrupting:
-    """Gets a SIGINT while it is deleted, where Python ignores exceptions."""
+    """Gets a signal while it is deleted, where Python ignores exceptions."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
 
     def __del__(self) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), self.number)
         time.sleep(0)
 
 
 @fault("S1", "S3")
-def test_interrupt_in_a_destructor_ends_the_command(inside, monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, b"interrupted\n"), (signal.SIGTERM, 143, b"terminated (SIGTERM)\n")],
+)
+def test_interrupt_in_a_destructor_ends_the_command(inside, monkeypatch, number, code, message):
     def resolve_settings(*_: object) -> NoReturn:
-        Interrupting()
+        Interrupting(number)
         raise AssertionError("the command went on")
 
     monkeypatch.setattr("nmt_cli.cli.commands.translate.resolve_settings", resolve_settings)
     done = forked("translate")
-    assert (done.code, done.out, done.err) == (130, b"", b"interrupted\n")
+    assert (done.code, done.out, done.err) == (code, b"", message)
 
 
 ON_RANKS = ("first step", "making a batch", "saving", "validating", "decoding", "last validation")
@@ -475,6 +483,26 @@ def test_second_interrupt_of_launcher_ends_all_ranks_at_once(tmp_path, monkeypat
     finally:
         if is_alive(rank):
             os.kill(rank, signal.SIGKILL)
+
+
+@fault("S13")
+def test_further_signals_do_not_disturb_the_end_of_a_command(inside, monkeypatch):
+    """`timeout` sends SIGTERM to the command, and then to its whole group."""
+
+    def resolve_settings(*_: object) -> NoReturn:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        finally:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                os.kill(os.getpid(), number)
+            Path("removed").touch()
+        raise AssertionError("the command went on")
+
+    monkeypatch.setattr("nmt_cli.cli.commands.translate.resolve_settings", resolve_settings)
+    done = forked("translate")
+    assert (done.code, done.out, done.err) == (143, b"", b"terminated (SIGTERM)\n")
+    assert Path("removed").exists()
 
 
 @fault("S4")

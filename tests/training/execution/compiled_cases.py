@@ -25,6 +25,7 @@ from nmt_cli.model.backends.tiles import tile_attention_function
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training import run as training_run
+from nmt_cli.training import update
 from nmt_cli.training.execution import plan as execution_plan
 from nmt_cli.training.execution.compiled import compile_hidden
 from nmt_cli.training.setup import complete
@@ -208,6 +209,7 @@ def losses_of_a_run(monkeypatch, folder: Path, *, as_on_a_gpu: bool) -> tuple[li
     monkeypatch.setattr(execution_plan, "_backend", lambda *_: backend)
     monkeypatch.setattr(attention, "joins_projections", lambda _: as_on_a_gpu)
     monkeypatch.setattr(layers, "fuses_relu", lambda _: as_on_a_gpu)
+    monkeypatch.setattr(update, "updates_before_reading", lambda _: as_on_a_gpu)
     monkeypatch.setattr(
         training_run, "compile_hidden", partial(compile_hidden, backend="aot_eager")
     )
@@ -222,7 +224,8 @@ def losses_of_a_run(monkeypatch, folder: Path, *, as_on_a_gpu: bool) -> tuple[li
 # torch's compiler makes an instance of the class `Function` itself.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_training_path_of_a_gpu_equals_the_plain_one(monkeypatch, tmp_path) -> None:
-    """Tiles (interpreted), joined projections, fused ReLU, packed batches and one graph."""
+    """Tiles (interpreted), joined projections, fused ReLU, packed batches, one graph, and weights
+    that are updated before the numbers of the step are read."""
     (losses, weight), (expected, expected_weight) = (
         losses_of_a_run(monkeypatch, tmp_path, as_on_a_gpu=yes) for yes in (True, False)
     )

@@ -1,9 +1,11 @@
 """Checks of `nmt score`: conflicts of options, and references that are probably wrong."""
 
-from collections.abc import Mapping, Sequence
+import json
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
@@ -43,11 +45,8 @@ def check_options(parameters: Mapping[str, object]) -> None:
         if value is not None and value is not False and value != "" and value != []
     }
     by_model = [name for name in ("--pairs", "--n-best-list") if name in given]
-    if "--model" in given and parameters["files"] and not by_model:
-        raise UsageError(
-            "--model cannot be combined with a hypothesis: the model translates the test set",
-            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
-        )
+    if parameters["files"] and not by_model:
+        _refuse_options_of_models(given, parameters)
     if by_model and parameters["files"]:
         raise UsageError("--pairs and --n-best-list are used without other files")
     if "--score-only" in given and ("--json" in given or by_model):
@@ -71,6 +70,40 @@ def check_options(parameters: Mapping[str, object]) -> None:
     ]
     if missing:
         raise UsageError("; ".join(missing))
+
+
+def _refuse_options_of_models(given: Collection[str], parameters: Mapping[str, object]) -> None:
+    """Raise UsageError for options of a model beside a hypothesis, for which no model is needed."""
+    files = cast("Sequence[str]", parameters["files"])
+    if "--model" in given:
+        source, reference = files if len(files) == 2 else ("SRC", "REFERENCE")
+        command = command_for_test_set(str(parameters["model"]), source, reference)
+        what = f"`{source}`" if len(files) == 2 else "a test set"
+        raise UsageError(
+            "--model cannot be combined with a hypothesis: the model translates the test set",
+            f"to translate {what} and score that: {command}; to score a finished translation, "
+            "leave out --model",
+        )
+    if "--threads" in given:
+        raise UsageError(
+            "--threads is for the model, and a finished translation is scored without one",
+            "leave it out",
+        )
+
+
+def command_for_test_set(
+    model: str | None, source: str = "SRC", reference: str = "REFERENCE"
+) -> str:
+    """The command that translates a text with a model and scores the translation, for hints.
+
+    model: None where the command need not name it.
+
+    >>> print(command_for_test_set("m", "a.en", "a.de"))
+    `nmt score --model m --set 'data.test=["a.en", "a.de"]'`
+    """
+    named = "" if model is None else f" --model {shlex.quote(model)}"
+    setting = f"data.test={json.dumps([source, reference], ensure_ascii=False)}"
+    return f"`nmt score{named} --set {shlex.quote(setting)}`"
 
 
 def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:

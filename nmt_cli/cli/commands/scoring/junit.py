@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
+from nmt_cli.cli.commands.scoring.texts import TRANSLATION
+
 if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
 
 SUITE = "nmt score"
+# The name where the model translates the test set: CI systems keep a history for each name.
+TEST_SET = "test set"
 # A report of nmt begins so; such a file is replaced by the next report.
 OWN = f"<?xml version='1.0' encoding='utf-8'?>\n<testsuites name=\"{SUITE}\"".encode()
 # What XML 1.0 cannot hold.
@@ -48,7 +52,8 @@ def report(
         "errors": "0",
     }
     root = Xml.Element("testsuites", {"name": SUITE, **counts})
-    suite = Xml.SubElement(root, "testsuite", {"name": _text(" ".join(names)), **counts})
+    suite_name = TEST_SET if names[0] == TRANSLATION else " ".join(names)
+    suite = Xml.SubElement(root, "testsuite", {"name": _text(suite_name), **counts})
     properties = [("hypothesis", names[0]), *(("reference", name) for name in names[1:])]
     suite.append(_properties([*properties, ("lines", str(lines))]))
     suite.extend(cases)

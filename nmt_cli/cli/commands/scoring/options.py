@@ -19,7 +19,7 @@ LAYOUT = {
     ),
     "Details": ("worst", "by"),
     "Scoring with a model": (
-        SettingOption("paths.model", "--model"), "pairs", "each", "n_best_list",
+        SettingOption("paths.model", "--model"), "pairs", "each", "n_best_list", "threads",
     ),
     "Input and output": ("data.strict", "score_only", "as_json", "junit", "force", "quiet"),
 }  # fmt: skip

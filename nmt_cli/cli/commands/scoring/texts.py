@@ -1,11 +1,16 @@
 """The texts that `nmt score` compares: files, or the test set, translated if need be."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.cli.commands.scoring.checks import check_baselines, check_references
+from nmt_cli.cli.commands.scoring.checks import (
+    check_baselines,
+    check_references,
+    command_for_test_set,
+)
 from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import NoInputError, UsageError
@@ -133,9 +138,22 @@ def _test_set(wanted: Wanted, resolved: "ResolvedConfig") -> tuple[str, list[str
     elif not reference_files:
         raise UsageError(
             "there is no reference to score against",
-            "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
+            _hint_at_references(wanted, resolved),
         )
     return src_file, reference_files, is_tsv
+
+
+def _hint_at_references(wanted: Wanted, resolved: "ResolvedConfig") -> str:
+    """How to name the references of a translation, or a test set for the model."""
+    if wanted.files:
+        name = "-" if wanted.files[0] == STDIN else shlex.quote(wanted.files[0])
+        return f"name them: `nmt score {name} REFERENCE`, or a test set: data.test in nmt.toml"
+    named = resolved.origins["paths.model"] != "default"
+    command = command_for_test_set(resolved.config.paths.model if named else None)
+    return (
+        f"to translate a test set and score that: {command}, or data.test in nmt.toml; to score a "
+        "finished translation: `nmt score HYPOTHESIS REFERENCE`"
+    )
 
 
 def _source(

@@ -1,16 +1,17 @@
 """Reads glossary, banned phrases and prefixes of `nmt translate`; warns of swapped columns."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.cli.commands.translation.parts import Part
 from nmt_cli.errors import NmtError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
+    from nmt_cli.cli.commands.translation.work import Work
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.lines.prefixes import Prefixes
@@ -81,18 +82,46 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
 
 
 @contextlib.contextmanager
-def open_prefixes(path: Path | None, part: Part) -> Iterator["Prefixes | None"]:
-    """The prefixes in a file; raises DataError if the file has more lines than the text."""
+def open_prefixes(path: Path | None, work: "Work") -> Iterator["Prefixes | None"]:
+    """The prefixes in a file; raises DataError if the file has more lines than the text.
+
+    At the end it warns of prefixes with a banned phrase: a prefix is kept as it is given.
+    """
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.translation.lines.prefixes import Prefixes
 
     if path is None:
         yield None
         return
+    language = work.translator.steps[-1].config.languages.tgt
+    found: list[int] = []
     with read_lines(path) as lines:
-        prefixes = Prefixes(part.lines(lines), f"`{lines.name}`")
+        own = _noting_banned(work.part.lines(lines), work.constraints.banned, language, found)
+        prefixes = Prefixes(own, f"`{lines.name}`")
         yield prefixes
         prefixes.end()
+    if found:
+        work.console.warning(
+            f"`{path}`: {counted(len(found), 'prefix')} "
+            f"{agreeing(len(found), 'contains', 'contain')} a phrase of --ban, first in line "
+            f"{work.part.index(found[0]) + 1:,}; prefixes are kept as they are"
+        )
+
+
+def _noting_banned(
+    prefixes: Iterable[str], banned: Sequence[str], language: str, found: list[int]
+) -> Iterator[str]:
+    """The prefixes; the index of each that contains a banned phrase is added to `found`."""
+    from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+
+    phrases = "|".join(map(re.escape, banned))
+    # A phrase begins and ends with a word, where words are written apart.
+    edges = ("", "") if language in WITHOUT_SPACES else (r"(?<![^\W_])", r"(?![^\W_])")
+    pattern = re.compile(f"{edges[0]}(?:{phrases}){edges[1]}")
+    for index, prefix in enumerate(prefixes):
+        if banned and pattern.search(prefix):
+            found.append(index)
+        yield prefix
 
 
 def require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:

@@ -90,15 +90,8 @@ PrecisionOption = Annotated[
     Precision,
     typer.Option(
         "--precision",
-        help="Precision of the computation; int8 needs a CPU, fp16 a GPU; split, which is about "
-        "float32, a CPU with AMX",
-    ),
-]  # fmt: skip
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", metavar="N", min=1,
-        help="CPU threads [default: all cores]",
+        help="Precision of the computation; int8 needs a CPU, fp16 a GPU, and split, which is "
+        "close to float32, a CPU with AMX",
     ),
 ]  # fmt: skip
 Verify = Annotated[
@@ -149,16 +142,16 @@ PartOption = Annotated[
     str | None,
     typer.Option(
         "--part", metavar="K/N",
-        help="Translate only every Nth line, from line K on; in the name of --output, {part} "
-        "becomes K-of-N",
+        help="Translate only every Nth line, from line K on; the name of --output must have "
+        "{part}, which becomes K-of-N",
     ),
 ]  # fmt: skip
 Join = Annotated[
     str | None,
     typer.Option(
         "--join", metavar="NAME",
-        help="Put the outputs of all parts together instead of translating; NAME is theirs, with "
-        "{part}. Add --json or --n-best if they were written with it",
+        help="Join the outputs of all parts instead of translating; NAME is their name with "
+        "{part}, as --output had it. Add --json or --n-best if they were written with it",
     ),
 ]  # fmt: skip
 Stats = Annotated[
@@ -212,16 +205,17 @@ Field = Annotated[
 TranslationField = Annotated[
     str,
     typer.Option(
-        "--translation-field", metavar="NAME", help="Field that JSON lines get for the translation",
+        "--translation-field", metavar="NAME",
+        help="Field of JSON lines to write the translation to",
     ),
 ]  # fmt: skip
 FlagsField = Annotated[
     str,
     typer.Option(
-        "--flags-field", metavar="NAME", help="Field that JSON lines get for the flags of it",
+        "--flags-field", metavar="NAME", help="Field of JSON lines to write its flags to",
     ),
 ]  # fmt: skip
 Fuzzy = Annotated[
     bool,
-    typer.Option("--fuzzy", help="Translate the fuzzy entries of a .po file again, too"),
+    typer.Option("--fuzzy", help="Also translate the fuzzy entries of a .po file again"),
 ]

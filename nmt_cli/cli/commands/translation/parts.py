@@ -6,12 +6,14 @@ Part K has every Nth line, from line K on, so parts are equally long and need no
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from nmt_cli.cli.text_io import STDIN, STDOUT
 from nmt_cli.errors import DataError, NoInputError, UsageError
 from nmt_cli.plurals import counted
 
@@ -88,15 +90,42 @@ class PartFile(NamedTuple):
 def part_of(
     text: str | None, output: Path | None, flag_file: Path | None
 ) -> tuple[Part, Path | None, Path | None]:
-    """The part that `--part` says, and the files for its output and its flags."""
+    """The part that `--part` says, and the files for its output and its flags.
+
+    Raises UsageError for a part whose output is not named as one, and the other way round.
+    """
     part = Part.parse(text)
     if text is None:
+        _refuse_place({"--output": output, "--flag-file": flag_file})
         return part, output, flag_file
+    if output is not None and _is_file(output) and output.name.count(PLACE) != 1:
+        named = output.with_name(f"{output.stem}.{PLACE}{output.suffix}")
+        raise UsageError(
+            f"--part {text} --output {output}: the name needs `{PLACE}` once, so that each part "
+            "has a file of its own, which --join finds",
+            f"name it {shlex.quote(str(named))}",
+        )
     return part, part.named(output), part.named(flag_file)
+
+
+def _is_file(output: Path) -> bool:
+    """Whether each part needs an output of its own: stdout and devices take those of all parts."""
+    return str(output) != STDOUT and (output.is_file() or not output.exists())
+
+
+def _refuse_place(outputs: Mapping[str, Path | None]) -> None:
+    """Raise UsageError if the name of an output is that of parts, but there are none."""
+    for option, output in outputs.items():
+        if output is not None and PLACE in output.name:
+            raise UsageError(
+                f"{option} {output}: `{PLACE}` is the number of a part, but there is no --part",
+                "add --part K/N, such as --part 1/8, or choose another name",
+            )
 
 
 def join_parts(
     pattern: str | None,
+    text: str,
     output: Path | None,
     resolved: "ResolvedConfig",
     *,
@@ -107,17 +136,19 @@ def join_parts(
     """Write the lines of all parts to `output`, or stdout, in the order of the text.
 
     pattern: the name of the parts, with `{part}`; None: nothing is done, and False is returned.
+    text: the file that they are of, for hints; `-` where it is not known.
     Lines of JSON and of n-best lists are sorted by their index.
     """
     if pattern is None:
         return False
+    _refuse_place({"--output": output})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.text_io import open_text_file, require_output
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
-    files = find_parts(Path(pattern))
+    files = find_parts(Path(pattern), text)
     read = needed_files("is one of the parts", *(file.path for file in files))
     check_outputs([output], read, resolved=resolved, force=force)
     require_output(output)
@@ -138,7 +169,7 @@ def join_parts(
     return True
 
 
-def find_parts(pattern: Path) -> list[PartFile]:
+def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
     """The files whose name is `pattern` with `K-of-N` in place of `{part}`, by K.
 
     Raises UsageError for a pattern without `{part}`, NoInputError if parts are missing, DataError
@@ -167,7 +198,7 @@ def find_parts(pattern: Path) -> list[PartFile]:
         problem = f"parts of {' and of '.join(map(str, counts))}" if counts else "no part"
         raise NoInputError(
             f"--join {pattern}: {problem} in `{pattern.parent}`",
-            f"`nmt translate --part K/N -o '{pattern}'` writes them",
+            f"to write part K of N: {_command_for('K/N', pattern, text)}",
         )
     parts = [Part(number, counts[0]) for number in range(1, counts[0] + 1)]
     missing = [str(part.number) for part in parts if part not in found]
@@ -175,9 +206,21 @@ def find_parts(pattern: Path) -> list[PartFile]:
         raise NoInputError(
             f"--join {pattern}: of {counts[0]} parts, {', '.join(missing[:9])} "
             f"{'is' if len(missing) == 1 else 'are'} missing",
-            f"`nmt translate --part {missing[0]}/{counts[0]} -o '{pattern}'` writes the first",
+            f"to write part {missing[0]}: "
+            f"{_command_for(f'{missing[0]}/{counts[0]}', pattern, text)}",
         )
     return [PartFile(part, found[part]) for part in parts]
+
+
+def _command_for(part: str, pattern: Path, text: str) -> str:
+    """The command that translates a part, for a hint; text: as in `join_parts`."""
+    name, about = shlex.quote(text), ""
+    if text == STDIN:
+        name, about = "TEXT", "TEXT is the file that was translated; "
+    return (
+        f"`nmt translate {name} --part {part} -o {shlex.quote(str(pattern))}` ({about}add the "
+        "options of the other parts, such as --model)"
+    )
 
 
 def _in_turn(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.data.languages.names import ENGLISH_NAMES
-from nmt_cli.exchange.formats.ctranslate2.target import CTranslate2, CTranslate2Translator
+from nmt_cli.exchange.formats.ctranslate2.target import CTranslate2, write_model
+from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translator
 from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel
@@ -53,7 +54,7 @@ class Argos(CTranslate2):
         languages = loaded.config.languages
         name = f"translate-{languages.src}_{languages.tgt}-{VERSION.replace('.', '_')}"
         folder = files.make_directory(directory / name)
-        super().write(loaded, files.make_directory(folder / "model"), precision)
+        write_model(loaded, files.make_directory(folder / "model"), precision)
         segmenter = (folder / "model" / SOURCE_SPM).read_bytes()
         for spm in (SOURCE_SPM, TARGET_SPM):
             files.remove(folder / "model" / spm)

@@ -1,7 +1,5 @@
 """CTranslate2: a directory with model.bin, vocabularies and sentencepiece files."""
 
-import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +7,9 @@ import torch
 
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translator
+from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
-    SOURCE_SPM,
-    TARGET_SPM,
     head_widths,
     piece_names,
     power_exponent,
@@ -24,11 +22,34 @@ from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
 from nmt_cli.model.positions import SINUSOIDAL_ENCODINGS
 from nmt_cli.model_dir import LoadedModel
+from nmt_cli.storage import files
 
 # Rows of the table of sinusoids: the longest sentence, in subwords.
 POSITION_ROWS = 2_048
 # For the name of an activation here, that in CTranslate2's enumeration.
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH", "swiglu": "SWISH"}
+# How the exported model is used, for its README.md.
+USAGE = """\
+Run this in the folder, after `pip install ctranslate2 sentencepiece`. The text is plain:
+sentencepiece splits it into subwords, and joins them again. Translate one sentence at a time.
+`search` in `export.json` has the arguments of `translate_batch`, with which CTranslate2 searches as
+the original model does, apart from the notes there.
+
+```python
+import json
+
+import ctranslate2
+import sentencepiece
+
+source = sentencepiece.SentencePieceProcessor(model_file="source.spm")
+target = sentencepiece.SentencePieceProcessor(model_file="target.spm")
+translator = ctranslate2.Translator(".")
+with open("export.json", encoding="utf-8") as file:
+    search = json.load(file)["search"]
+subwords = [source.encode(line, out_type=str) for line in ["A line to translate."]]
+for result in translator.translate_batch(subwords, **search):
+    print(target.decode(result.hypotheses[0]))
+```"""
 
 
 class CTranslate2:
@@ -54,12 +75,10 @@ class CTranslate2:
         return reasons
 
     def write(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
-        """Write model.bin, config.json, the vocabularies and the sentencepiece files."""
-        spec = make_spec(loaded.model, loaded.config.model, loaded.subwords)
-        spec.validate()
-        spec.optimize(quantization=None if precision == "float32" else precision)
-        spec.save(str(directory))
-        write_segmenters(loaded.subwords, directory)
+        """Write the model with its sentencepiece files, and the model card."""
+        write_model(loaded, directory, precision)
+        card = model_card(loaded, precision, "ctranslate2", USAGE)
+        files.write_text(directory / "README.md", card)
 
     def open(self, directory: Path) -> ForeignTranslator:
         """CTranslate2's own translator on the CPU."""
@@ -84,6 +103,15 @@ class CTranslate2:
 
 
 TARGET = CTranslate2()
+
+
+def write_model(loaded: LoadedModel, directory: Path, precision: str) -> None:
+    """Write model.bin, config.json, the vocabularies and the sentencepiece files."""
+    spec = make_spec(loaded.model, loaded.config.model, loaded.subwords)
+    spec.validate()
+    spec.optimize(quantization=None if precision == "float32" else precision)
+    spec.save(str(directory))
+    write_segmenters(loaded.subwords, directory)
 
 
 def make_spec(model: EncoderDecoder, config: ModelConfig, subwords: Subwords) -> Any:
@@ -209,67 +237,3 @@ class _Writer:
         norm.gamma = self.array(self._weights[f"{name}.weight"])
         if f"{name}.bias" in self._weights:
             norm.beta = self.array(self._weights[f"{name}.bias"])
-
-
-class CTranslate2Translator:
-    """An exported directory, run by CTranslate2 and sentencepiece alone."""
-
-    def __init__(self, directory: Path) -> None:
-        import ctranslate2
-        import sentencepiece
-
-        # No warning that this CPU computes in float32 with weights in float16.
-        ctranslate2.set_log_level(logging.ERROR)
-        self._translator = ctranslate2.Translator(str(directory), device="cpu", intra_threads=1)
-        self._source, self._target = (
-            sentencepiece.SentencePieceProcessor(model_file=str(directory / name))
-            for name in (SOURCE_SPM, TARGET_SPM)
-        )
-        self._source_names = _read_vocabulary(directory, "source")
-        self._target_names = _read_vocabulary(directory, "target")
-        self._config = json.loads((directory / "config.json").read_bytes())
-        self._source_ids = {name: index for index, name in enumerate(self._source_names)}
-        special = ("unk_token", "bos_token", "decoder_start_token")
-        suppressed = dict.fromkeys(self._config[name] for name in special)
-        # An imported model may have no padding.
-        padding = [name for name in ["<pad>"] if name in self._target_names]
-        self._suppressed = [[name] for name in (*suppressed, *padding)]
-
-    def source_ids(self, line: str) -> list[int]:
-        """The ids that CTranslate2 gives the pieces of sentencepiece, and EOS."""
-        unknown = self._source_ids[self._config["unk_token"]]
-        pieces = [*self._pieces(line), self._config["eos_token"]]
-        return [self._source_ids.get(piece, unknown) for piece in pieces]
-
-    def log_prob(self, source: list[int], target: list[int]) -> float:
-        """The sum of CTranslate2's scores of the target's pieces and EOS."""
-        [scored] = self._translator.score_batch(
-            [[self._source_names[token] for token in source[:-1]]],
-            [[self._target_names[token] for token in target[:-1]]],
-        )
-        assert len(scored.log_probs) == len(target)
-        return float(sum(scored.log_probs))
-
-    def translate(self, line: str, *, beam: int, length_penalty: float, max_length: int) -> str:
-        """The best translation of a line."""
-        [result] = self._translator.translate_batch(
-            [self._pieces(line)],
-            beam_size=beam,
-            patience=beam,
-            length_penalty=length_penalty,
-            min_decoding_length=0,
-            max_decoding_length=max_length,
-            suppress_sequences=self._suppressed,
-        )
-        return str(self._target.decode(result.hypotheses[0]))
-
-    def _pieces(self, line: str) -> list[str]:
-        pieces: list[str] = self._source.encode(line, out_type=str)
-        return pieces
-
-
-def _read_vocabulary(directory: Path, side: str) -> list[str]:
-    shared = directory / "shared_vocabulary.json"
-    path = shared if shared.exists() else directory / f"{side}_vocabulary.json"
-    names: list[str] = json.loads(path.read_bytes())
-    return names

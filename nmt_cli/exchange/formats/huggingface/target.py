@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.exchange.formats.huggingface.model_card import model_card
 from nmt_cli.exchange.formats.huggingface.search_settings import generation_options
 from nmt_cli.exchange.formats.huggingface.tokenizer_files import write_tokenizer
 from nmt_cli.exchange.formats.huggingface.translator import HuggingFaceTranslator
 from nmt_cli.exchange.formats.huggingface.weights import MODELS, POSITIONS, make_config, make_state
+from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
     head_widths,
     search_notes,
@@ -19,6 +19,16 @@ from nmt_cli.storage import files
 
 # Both architectures have this epsilon in their layer norms; a much larger one changes the model.
 LARGEST_EPSILON = 1e-4
+# How the exported model is used, for its README.md.
+USAGE = """\
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = AutoModelForSeq2SeqLM.from_pretrained(".")
+inputs = tokenizer(["A line to translate."], return_tensors="pt", padding=True)
+print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True))
+```"""
 
 
 class HuggingFace:
@@ -59,7 +69,8 @@ class HuggingFace:
             model.half()
         model.save_pretrained(str(directory))
         write_tokenizer(loaded, directory, POSITIONS)
-        files.write_text(directory / "README.md", model_card(loaded, precision))
+        card = model_card(loaded, precision, "transformers", USAGE)
+        files.write_text(directory / "README.md", card)
 
     def open(self, directory: Path) -> ForeignTranslator:
         """The model and the tokenizer, as `from_pretrained` loads them."""

@@ -15,6 +15,7 @@ from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.exchange.formats.fairseq.dictionaries import CONTINUED, check_pieces
 from nmt_cli.exchange.formats.fairseq.weights import read_state
 from nmt_cli.exchange.formats.opennmt.settings import (
+    FAIRSEQ_SETTINGS,
     complete_settings,
     model_settings,
     reasons_against,
@@ -31,7 +32,7 @@ from nmt_cli.exchange.weight_files import weight_shapes
 from nmt_cli.storage import files
 
 SUFFIX = ".pt"
-PARTS = ("model", "generator", "opt", "vocab")
+PARTS = ("model", "generator", "opt", "vocab", *FAIRSEQ_SETTINGS)
 NAMES = {"pad": "<blank>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 START = "decoder_start_token"
 FILLER = "averyunlikelytoken"

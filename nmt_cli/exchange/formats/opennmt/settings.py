@@ -49,14 +49,22 @@ UNSET: Mapping[str, str] = {
 # Steps on the text before the vocabulary, beside which nmt has sentencepiece only.
 OTHER_TRANSFORMS = ("bpe", "onmt_tokenize", "prefix", "suffix", "docify", "terminology")
 
+# Entries of checkpoints of fairseq, which are `.pt` files too.
+FAIRSEQ_SETTINGS = ("args", "cfg")
+
 
 def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the checkpoint, with defaults; raises DataError without settings."""
     given = values.get("opt")
     if not isinstance(given, dict):
+        hint = "name a checkpoint that onmt_train has written"
+        if not values.keys().isdisjoint(FAIRSEQ_SETTINGS):
+            hint = (
+                "it looks like one of fairseq: name this format with --from fairseq, and the "
+                "dictionaries (dict.en.txt, dict.de.txt) and the sentencepiece model with --vocab"
+            )
         raise DataError(
-            "the checkpoint has no settings (`opt`), so that it is none of OpenNMT-py",
-            "name a checkpoint that onmt_train has written",
+            "the checkpoint has no settings (`opt`), so that it is none of OpenNMT-py", hint
         )
     settings = {**DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
     for side in ("enc", "dec"):

@@ -12,8 +12,11 @@ from nmt_cli.model_dir import LoadedModel
 from nmt_cli.storage.manifest import read_manifest
 
 
-def model_card(loaded: LoadedModel, precision: str) -> str:
-    """The page, with the metadata block that the Hub reads; the licence is left to the user."""
+def model_card(loaded: LoadedModel, precision: str, library: str, usage: str) -> str:
+    """The page, with the metadata block that the Hub reads; the licence is left to the user.
+
+    library: the package that runs the model; usage: how, in Markdown.
+    """
     config, metadata = loaded.config, loaded.metadata
     model, languages = config.model, config.languages
     encoder, decoder = stack_depths(model)
@@ -35,7 +38,7 @@ language:
 - {languages.src}
 - {languages.tgt}
 pipeline_tag: translation
-library_name: transformers
+library_name: {library}
 ---
 
 # Translation from {languages.src} to {languages.tgt}
@@ -45,14 +48,7 @@ the comparison with it.
 
 {chr(10).join(facts)}
 
-```python
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained(".")
-model = AutoModelForSeq2SeqLM.from_pretrained(".")
-inputs = tokenizer(["A line to translate."], return_tensors="pt", padding=True)
-print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True))
-```
+{usage}
 
 ## Licence and training data
 

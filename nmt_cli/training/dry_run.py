@@ -1,0 +1,77 @@
+"""`nmt train --dry-run`: takes the next steps of a run to measure them, and writes nothing."""
+
+import time
+from contextlib import closing
+from pathlib import Path
+
+import torch
+
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.machine import peak_memory
+from nmt_cli.plurals import counted
+from nmt_cli.training.loop import prepare_device
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.ends import already_finished
+from nmt_cli.training.reporting.events import Listener, ignore
+from nmt_cli.training.reporting.monitor import Monitor, planned_steps
+from nmt_cli.training.reporting.pace import RELIABLE_AFTER
+from nmt_cli.training.run import Run
+from nmt_cli.training.setup import check_digest, complete, is_new_run, require_space, require_start
+
+GB = 1e9
+
+
+def dry_run(
+    config: Config,
+    corpus: Corpus,
+    out: Path,
+    ranks: Ranks | None = None,
+    listener: Listener = ignore,
+) -> list[str]:
+    """Take the first steps of the run that `train` would begin or resume in `out`; save nothing.
+
+    Returns what is to be said of the run besides the events, which `listener` gets on the first
+    rank. Raises what `train` raises before its first step.
+    """
+    ranks = ranks or Ranks()
+    config = complete(config, corpus)
+    prepare_device(config, ranks.device)
+    is_new = is_new_run(config, corpus, out)
+    require_start(config, corpus, out)
+    require_space(config, out)
+    with closing(Run(config, corpus, out, ranks)) as run:
+        check_digest(run.state, corpus)
+        if run.state.finished:
+            return [already_finished(run)]
+        steps = _take_steps(run, listener)
+        done = counted(steps, "step")
+        memory = f"{_peak_memory(ranks.device) / GB:.1f} GB"
+        each = " in each process" if ranks.world_size > 1 else ""
+        begins = "begins" if is_new else "resumes"
+        return [
+            *run.notes,
+            f"memory: {memory}{each} at the peak of {done}; validations may take more",
+            f"nothing was written; the same command without --dry-run {begins} the run",
+        ]
+
+
+def _take_steps(run: Run, listener: Listener) -> int:
+    """Take as many steps as an estimate needs, if the run has so many; returns their number."""
+    monitor = Monitor(run, listener)
+    run.make_product_kernels()
+    steps = min(RELIABLE_AFTER, max(1, planned_steps(run) - run.state.step))
+    for _ in range(steps):
+        position = run.position
+        begun = time.monotonic()
+        monitor.begin_step(position)
+        result = run.step(position)
+        monitor.end_step(result, position, time.monotonic() - begun)
+    return steps
+
+
+def _peak_memory(device: torch.device) -> int:
+    """The largest number of bytes that this process has used, on a GPU those of the GPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return peak_memory()

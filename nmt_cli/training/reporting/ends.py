@@ -1,0 +1,30 @@
+"""The last notes of a run: why it ended, and how it goes on."""
+
+from nmt_cli.plurals import agreeing
+from nmt_cli.training.run import Run, reached_limits
+
+
+def already_finished(run: Run) -> str:
+    """The note of a run that has nothing left to do, with the options that continue it."""
+    return f"already finished: {run.state.finished}{continuing(run)}"
+
+
+def continuing(run: Run) -> str:
+    """The options that continue a finished run, as the end of its note; "" if there are none."""
+    options = [f"a larger {option}" for option in reached_limits(run.config.train, run.state)]
+    verb = agreeing(len(options), "continues", "continue")
+    return f"; {' and '.join(options)} {verb} the run" if options else ""
+
+
+def saved(run: Run) -> str:
+    """The note of a run that was asked to stop."""
+    if not run.state.step:
+        return "stopped before the first step"
+    if run.checkpoints.has_failed:
+        return f"stopped after step {run.state.step:,}, which could not be saved"
+    note = f"saved at step {run.state.step:,}; run the same command to resume"
+    if run.abandoned:
+        note += ", beginning with the abandoned validation"
+    if not run.state.published:
+        note += "; `nmt translate` has no weights to use before the first validation"
+    return note

@@ -1,0 +1,91 @@
+"""Generated lines of text, JSON lines, catalogues and subtitles."""
+
+import json
+
+from generated_documents.words import Words
+
+
+def lines(words: Words) -> str:
+    """Text with empty and indented lines, and all endings of lines."""
+    return "".join(
+        words.random.choice(["", "", "  ", "\t"])
+        + (_line(words) if words.chance(0.8) else "")
+        + words.random.choice(["\n", "\n", "\r\n", "\r", "\n\n"])
+        for _ in range(words.random.randint(1, 6))
+    )
+
+
+def _line(words: Words) -> str:
+    word, keep, inner = words.word, words.keep, words.words
+    return " ".join(
+        words.pick([
+            word, inner, lambda: f"<b>{inner()}</b>", lambda: f"{{{keep()}}}", lambda: "3.5 %",
+            lambda: f"%({keep()})s", lambda: f"https://{keep()}.org/a", lambda: f"`{keep()}`",
+            lambda: f"*{inner()}*", lambda: f"[{inner()}](http://{keep()})", lambda: "a < b",
+            lambda: f"{word()} &amp; {word()}", lambda: f"<i>{word()}", lambda: f"{word()}</p>",
+            lambda: f"<code>{keep()}</code>", lambda: f"{keep()}@a.org", lambda: f"({word()})",
+        ])
+        for _ in range(words.random.randint(1, 5))
+    )  # fmt: skip
+
+
+def json_lines(words: Words) -> str:
+    """Objects with a text of one or more lines, and other fields."""
+    rows = [
+        {"id": words.keep(), "text": "\n".join(_line(words) for _ in range(number % 3 + 1))}
+        for number in range(words.random.randint(1, 4))
+    ]
+    return "\n".join(json.dumps(row, ensure_ascii=words.chance(0.5)) for row in rows) + "\n"
+
+
+def catalogue(words: Words) -> str:
+    """Entries with and without a translation, with plural forms and comments."""
+    text = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n'
+    for _ in range(words.random.randint(1, 5)):
+        comment = words.pick([
+            lambda: "", lambda: f"# {words.keep()}\n", lambda: f"#: {words.keep()}.c:1\n",
+            lambda: "#, c-format\n", lambda: f'#| msgid "{words.keep()}"\n',
+            lambda: f'#. {words.keep()}\nmsgctxt "{words.keep()}"\n',
+        ])  # fmt: skip
+        text += "\n" + comment + words.pick([
+            lambda: f'msgid "{_entry(words)}"\nmsgstr ""\n',
+            lambda: f'msgid ""\n"{_entry(words)}\\n"\n"{_entry(words)}"\nmsgstr ""\n',
+            lambda: f'msgid "{_entry(words)}"\nmsgid_plural "{_entry(words)}"\n'
+                    'msgstr[0] ""\nmsgstr[1] ""\n',
+            lambda: f'msgid "{words.keep()}"\nmsgstr "{words.keep()}"\n',
+        ])  # fmt: skip
+    return text.replace("\n", words.random.choice(["\n", "\r\n"]))
+
+
+def _entry(words: Words) -> str:
+    return _line(words).replace('"', '\\"')
+
+
+def cues(words: Words) -> str:
+    """Subtitles of one of the kinds: cues of some lines, sentences over several cues."""
+    kind = words.random.choice(["srt", "vtt", "ass"])
+    head = {"srt": "", "vtt": f"WEBVTT\n\nNOTE {words.keep()}\n\n", "ass": "[Events]\n"}[kind]
+    text = ("[Script Info]\n" if kind == "ass" else "") + head
+    if kind == "ass":
+        text += "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+    for number in range(1, words.random.randint(2, 6)):
+        start, stop = f"00:00:{number * 4:02d}", f"00:00:{number * 4 + 3:02d}"
+        if kind == "ass":
+            rows = "\\N".join(_cue_line(words, kind) for _ in range(words.random.randint(1, 3)))
+            text += f"Dialogue: 0,0:{start[3:]}.00,0:{stop[3:]}.00,Default,,0,0,0,,{rows}\n"
+            continue
+        rows = "\n".join(_cue_line(words, kind) for _ in range(words.random.randint(1, 3)))
+        point = "," if kind == "srt" else "."
+        text += f"{number}\n{start}{point}000 --> {stop}{point}000\n{rows}\n\n"
+    return text.replace("\n", words.random.choice(["\n", "\n", "\r\n"]))
+
+
+def _cue_line(words: Words, kind: str) -> str:
+    marks = [("{\\i1}", "{\\i0}"), ("{\\an8}", "")] if kind == "ass" else [("<i>", "</i>")]
+    begin, end = words.random.choice([("", ""), ("- ", ""), *marks])
+    inner = words.pick([
+        words.words, words.words, words.words, lambda: f"{words.word()}, {words.words()}",
+        lambda: f"{words.word()} {marks[0][0]}{words.word()}{marks[0][1]} {words.word()}",
+        lambda: f"{words.word()} {marks[0][0]}{words.word()}", lambda: "42",
+    ])  # fmt: skip
+    return begin + inner + words.random.choice(["", "", ".", "?", ",", "..."]) + end
