@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli.api.arguments import PathLike, path_text, python_errors
 from nmt_cli.errors import UsageError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 
 _OPTIONS = ("last", "best", "out", "force")
 
@@ -99,8 +99,17 @@ def missing_members_note(
         return f"there is only 1 checkpoint to average.{copy}" if copy and not is_chosen else ""
     if len(members) >= wanted:
         return ""
-    reason = "no more have been validated" if best else "training keeps the last train.keep_last"
-    return (
-        f"{option}, but {counted(len(members), 'checkpoint')} could be averaged: {reason}, and a "
-        f"checkpoint given by name stands for itself.{copy}"
-    )
+    if best:
+        reason = "no more have been validated"
+    else:
+        reason = (
+            "`nmt train` keeps the last ones, as many as the setting `train.keep_last` says, and "
+            "those with the best scores"
+        )
+    if any(model in members for model in models):
+        reason += "; of a checkpoint that is named, only itself is averaged"
+    return f"{option}, but there {_only(len(members))}: {reason}.{copy}"
+
+
+def _only(count: int) -> str:
+    return f"{agreeing(count, 'is', 'are')} only {counted(count, 'checkpoint')} to average"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nmt_cli.config.automatic import training_steps
+from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
@@ -141,9 +142,15 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
-            _way_back({key: earlier[key] for key in differing}),
+            _way_back({key: earlier[key] for key in differing}, _other_preset(earlier, now)),
         )
     return False
+
+
+def _other_preset(earlier: Mapping[str, object], now: Mapping[str, object]) -> str:
+    """The preset that a run began with if the settings now are of another one, else ""."""
+    preset = str(earlier["train.preset"])
+    return preset if preset in PRESETS and preset != now["train.preset"] else ""
 
 
 def _shown(value: object) -> str:
@@ -173,15 +180,21 @@ def _other_start(config: Config, *, was_random: bool) -> str:
     return f"it began with {began} that `{source}` has now"
 
 
-def _way_back(earlier: Mapping[str, object]) -> str:
+def _way_back(earlier: Mapping[str, object], preset: str) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
 
-    Settings of the corpus are restored with `nmt prepare`, not with `nmt train`.
+    preset: that of the run if another one is used now, else "". Settings of the corpus are restored
+    with `nmt prepare`, not with `nmt train`.
     """
     if "train.init_sha256" in earlier:
         return "leave out --init-from to resume the run, or use another --out for a new one"
     of_corpus = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
     values = [earlier[key] for key in of_corpus]
+    if preset and not of_corpus:
+        return (
+            f"to resume it, add `--preset {preset}`, and the other options that it began with; "
+            "for a new run, use another --out"
+        )
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
     words = options_for({key: earlier[key] for key in of_corpus if not key.startswith("model.")})

@@ -83,10 +83,10 @@ def test_average_takes_checkpoints_and_says_when_there_are_few(folders, tmp_path
     checkpoints = [Path(f"model/checkpoints/step-{step:09d}") for step in (5, 10)]
     assert average(checkpoints, tmp_path / "two").members == tuple(checkpoints)
     few = average("model", tmp_path / "few", last=50)
-    assert few.notes[0].startswith("last=50, but 4 checkpoints could be averaged")
+    assert few.notes[0].startswith("last=50, but there are only 4 checkpoints to average")
     assert len(few.members) == 4
     best = average("model", tmp_path / "best", best=50)
-    assert best.notes[0].startswith("best=50, but 4 checkpoints could be averaged: no more")
+    assert best.notes[0].startswith("best=50, but there are only 4 checkpoints to average: no more")
     assert average("model", tmp_path / "enough", best=4).notes == ()
 
 

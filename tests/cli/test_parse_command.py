@@ -208,11 +208,24 @@ def test_parse_score_names_few_of_many_errors(nmt) -> None:
     assert "`other`, line 12: the word `b`, the gold tree has `a`" in result.err
 
 
+def test_parse_score_names_the_first_word_of_lines_with_other_numbers_of_words(nmt) -> None:
+    """Punctuation is not counted: here a hyphen that is punctuation in one tree alone."""
+    Path("gold.mrg").write_text("(S (NN a) (: -) (NN b) (. .))\n(S (NN a))\n")
+    Path("tagged.mrg").write_text("(S (NN a) (NN -) (NN b) (. .))\n(S (NN a) (NN c))\n")
+    result = nmt("score", "tagged.mrg", "gold.mrg")
+    assert result.err == (
+        "warning: line 1 is left out: 3 words, the gold tree has 2 without punctuation; "
+        "word 2 is `-`, in the gold tree `b`\n"
+        "warning: line 2 is left out: 2 words, the gold tree has 1 without punctuation; "
+        "only the parsed tree has word 2, `c`\n"
+    )
+
+
 def test_parse_score_each_and_by_length_add_tables(nmt) -> None:
     result = nmt("score", "parsed", "gold", "--each", "--by-length")
     row = "   1    4    0  100.00 100.00     3      3    3      0      3     3   100.00"
     assert result.lines[3] == row
-    assert result.lines[-1].split() == ["1-10", "3", "83.33", "83.33", "83.33"]
+    assert result.lines[-1].split() == ["1-10", "2", "83.33", "83.33", "83.33"]
 
 
 def test_parse_score_json(nmt) -> None:

@@ -1,5 +1,6 @@
 """What is translated in each kind of document, and what stays: words in capitals show it."""
 
+import itertools
 import re
 import zipfile
 from io import BytesIO
@@ -22,7 +23,7 @@ from document_samples import (
     word_document,
 )
 
-from nmt_cli.data.markup.marked_text import plain_text
+from nmt_cli.data.markup.marked_text import Tag, Text, plain_text
 
 
 def test_text_keeps_empty_lines_indentation_and_endings() -> None:
@@ -264,6 +265,36 @@ def test_columns_of_a_word_document_are_segments_and_amounts_are_kept() -> None:
         "\tTOTAL\t1,200.00\t€", "1.\tTHE BIG DOG\t7\tSLEEPS", "1\t2",
     ]  # fmt: skip
     assert [run.text for run in paragraphs[1].runs if run.bold] == ["BIG"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "tagged"),
+    [
+        # The plain words around a longer bold part are the sentence.
+        ([("A man is ", False), ("riding a bike", True), (".", False)], ["riding a bike"]),
+        # A short part at each end does not make its format that of the sentence.
+        ([("A", True), (" man is riding a ", False), ("b", True)], ["A", "b"]),
+        ([("Note: ", True), ("the dog sleeps", False)], ["Note: "]),
+        ([("The dog ", False), ("sleeps in the house", True)], ["The dog "]),
+        ([("The dog", True)], []),
+    ],
+)
+def test_the_format_of_a_sentence_is_that_which_needs_the_fewest_tags(
+    parts: list[tuple[str, bool]], tagged: list[str]
+) -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph()
+    for text, is_bold in parts:
+        paragraph.add_run(text).bold = is_bold or None
+    source = opened(saved(document), "docx")
+    (segment,) = source.segments
+    found = []
+    for piece, following in itertools.pairwise(segment):
+        if isinstance(piece, Tag) and piece.kind == "open" and isinstance(following, Text):
+            found.append(following.text)
+    assert found == tagged
+    (written,) = docx.Document(BytesIO(source.render([segment]))).paragraphs
+    assert [(run.text, bool(run.bold)) for run in written.runs] == parts
 
 
 @pytest.mark.parametrize("name", ["moveTo", "customXml", "bdo", "dir"])

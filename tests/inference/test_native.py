@@ -12,7 +12,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 from native_cases import VECTOR_PRECISIONS, filled_with, native_linear
 
-from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.errors import ConfigError, TryAgainError
 from nmt_cli.inference.engines import fastest_engine
 from nmt_cli.inference.native import linear, self_test
 from nmt_cli.inference.native.library import load_library, must_compile
@@ -339,7 +339,7 @@ class TestMemory:
     def test_changed_weights_are_refused(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
         refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
-        with pytest.raises(DataError, match="has other weights now than when it was loaded"):
+        with pytest.raises(TryAgainError, match="has other weights now than when it was loaded"):
             _ = translator.model
 
 

@@ -252,10 +252,13 @@ def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, 
 @pytest.mark.parametrize(
     ("limits", "note"),
     [
-        ({"train_max_hours": 1e-9}, "1e-09 hours are over; a larger --max-hours continues the run"),
+        (
+            {"train_max_hours": 1e-9},
+            "1e-09 hours are over; --max-hours above 0.01 continues the run",
+        ),
         (
             {"train_max_hours": 1e-9, "train_max_steps": 1},
-            "1 step is done; a larger --max-steps and a larger --max-hours continue the run",
+            "1 step is done; a larger --max-steps and --max-hours above 0.01 continue the run",
         ),
         (
             {"train_max_epochs": 1},

@@ -81,6 +81,19 @@ def test_prepare_directory_lists_all_differing_settings(setting, tmp_path):
         assert part in caught.value.message
 
 
+def test_a_run_of_another_preset_is_refused_with_the_option_that_resumes_it(setting, tmp_path):
+    config, corpus = setting
+    config = with_values(complete(config, corpus), {"train.preset": "paper-small"})
+    prepare_directory(config, corpus, tmp_path / "model")
+    for changes, hint in (
+        ({"train.preset": "small", "train.seed": 5}, "to resume it, add `--preset paper-small`"),
+        ({"train.seed": 5}, "use these settings to resume it"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            prepare_directory(with_values(config, changes), corpus, tmp_path / "model")
+        assert caught.value.hint.startswith(hint)
+
+
 @pytest.mark.parametrize(
     ("changes", "command", "others"),
     [

@@ -73,7 +73,7 @@ Track = Annotated[
     {
         "": (
             SettingOption("paths.corpus", "--corpus"),
-            SettingOption("train.preset", default="that of the run in MODEL, else base"),
+            SettingOption("train.preset", default="that of nmt.toml, of the run in MODEL, or base"),
             SettingOption("train.init_from", default="random weights"), "sets", "config_file",
         ),
         "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),

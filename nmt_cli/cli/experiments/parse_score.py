@@ -124,7 +124,7 @@ def _as_text(
     if lengths:
         shown += ["", "-- by length --", "  words  sentences  recall  precision      F1"]
         shown += [
-            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.sentences:9d}"
+            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.valid:9d}"
             f"  {summary.recall:6.2f}  {summary.precision:9.2f}  {summary.f1:6.2f}"
             for longest, summary in by_length(scores)
         ]

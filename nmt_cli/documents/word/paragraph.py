@@ -26,6 +26,8 @@ _KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
 # Objects that separate the words on both sides: breaks of lines and tabs.
 _TABS = frozenset(f"{WORD}{name}" for name in ("tab", "ptab"))
 _SEPARATORS = _TABS | frozenset(f"{WORD}{name}" for name in ("br", "cr"))
+# A format with a smaller share of the characters of the most frequent one is never the usual one.
+SHARE_OF_USUAL = 0.25
 # Properties of runs that say nothing about how the words look.
 _INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
 
@@ -63,12 +65,30 @@ class Paragraph:
         self._containers: dict[str, Element] = {}
         self._formats: dict[str, Element | None] = {"": None}
         self._atoms = list(self._read(element))
-        counts: Counter[str] = Counter()
-        for kind, value, key in self._atoms:
-            if kind == "text":
-                counts[key] += len(value)
-        self._usual = counts.most_common(1)[0][0] if counts else ""
+        self._usual = self._usual_format()
         self.pieces = self._as_pieces()
+
+    def _usual_format(self) -> str:
+        """The format that is written without tags, so that few parts of the text need any.
+
+        In `A man is <b>riding a bike</b>.`, that of the words around the longer bold part: tags
+        around a whole part are placed better than around all that is left of a sentence.
+        """
+        characters: Counter[str] = Counter()
+        parts: Counter[str] = Counter()
+        before = ""
+        for kind, value, key in self._atoms:
+            if kind == "text" and value:
+                characters[key] += len(value)
+                parts[key] += before != f"text {key}"
+                before = f"text {key}"
+            elif kind != "text":
+                before = kind
+        if not characters:
+            return ""
+        least = max(characters.values()) * SHARE_OF_USUAL
+        frequent = [key for key, count in characters.items() if count >= least]
+        return max(frequent, key=lambda key: (parts[key], characters[key]))
 
     def _read(self, parent: Element) -> Iterator[tuple[str, str, str]]:
         """The content as (kind, text or tag, format): kind is text, object, open or close."""

@@ -160,11 +160,22 @@ def agree_on_quotes(gold: TreeSide, parsed: TreeSide, parameters: Parameters) ->
 
 def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
     if len(gold) != len(parsed):
-        return f"{plurals.counted(len(parsed), 'word')}, the gold tree has {len(gold)}"
+        counts = f"{plurals.counted(len(parsed), 'word')}, the gold tree has {len(gold):,}"
+        return f"{counts} without punctuation{_first_other_word(gold, parsed, parameters)}"
     for gold_leaf, leaf in zip(gold, parsed, strict=True):
         if not parameters.same_word(gold_leaf.word, leaf.word):
             return f"the word `{leaf.word}`, the gold tree has `{gold_leaf.word}`"
     return ""
+
+
+def _first_other_word(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
+    """Which of the words that count is the first that differs, as the end of a message."""
+    for index, (gold_leaf, leaf) in enumerate(zip(gold, parsed, strict=False)):
+        if not parameters.same_word(gold_leaf.word, leaf.word):
+            return f"; word {index + 1:,} is `{leaf.word}`, in the gold tree `{gold_leaf.word}`"
+    index = min(len(gold), len(parsed))
+    longer, which = (gold, "gold") if len(gold) > len(parsed) else (parsed, "parsed")
+    return f"; only the {which} tree has word {index + 1:,}, `{longer[index].word}`"
 
 
 def count_brackets(side: TreeSide, parameters: Parameters) -> list[Bracket]:

@@ -19,8 +19,8 @@ Points = list[tuple[float, float]]
 def picture(runs: Mapping[str, Records]) -> str:
     """An SVG of the records of runs by name; raises DataError if none has two points."""
     charts = {
-        "Training loss": _curves(runs, lambda record: record.get("nll")),
-        "Validation: loss": _curves(runs, _validation_loss),
+        "Training loss, without label smoothing": _curves(runs, lambda record: record.get("nll")),
+        "Validation: loss, without label smoothing": _curves(runs, _validation_loss),
         "Validation: BLEU": _curves(runs, lambda record: _validation(record, "bleu")),
     }
     charts = {title: shown for title, shown in charts.items() if shown}

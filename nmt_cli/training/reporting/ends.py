@@ -1,5 +1,7 @@
 """The last notes of a run: why it ended, and how it goes on."""
 
+from math import ceil
+
 from nmt_cli.plurals import agreeing
 from nmt_cli.training.run import Run, reached_limits
 
@@ -12,6 +14,10 @@ def already_finished(run: Run) -> str:
 def continuing(run: Run) -> str:
     """The options that continue a finished run, as the end of its note; "" if there are none."""
     options = [f"a larger {option}" for option in reached_limits(run.config.train, run.state)]
+    if (option := "a larger --max-hours") in options:
+        # The validation at the end is part of the time, so a run takes more than its limit.
+        used = ceil(run.state.elapsed / 36) / 100
+        options[options.index(option)] = f"--max-hours above {used:g}"
     verb = agreeing(len(options), "continues", "continue")
     return f"; {' and '.join(options)} {verb} the run" if options else ""
 
