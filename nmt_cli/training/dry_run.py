@@ -59,9 +59,9 @@ def dry_run(
 def _take_steps(run: Run, listener: Listener) -> int:
     """Take as many steps as an estimate needs, if the run has so many; returns their number."""
     monitor = Monitor(run, listener)
-    run.make_product_kernels()
     steps = min(RELIABLE_AFTER, max(1, planned_steps(run) - run.state.step))
     for _ in range(steps):
+        run.make_product_kernels()
         position = run.position
         begun = time.monotonic()
         monitor.begin_step(position)

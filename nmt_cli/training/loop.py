@@ -117,7 +117,6 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.ranks.is_first:
         # Later steps, which an interrupted or earlier process saved, are taken again.
         run.checkpoints.remove_after(run.state.step)
-    run.make_product_kernels()
     try:
         for report in _steps(run, stop, every, monitor):
             if report is not None and run.ranks.is_first:
@@ -154,6 +153,7 @@ def _steps(
     # `stop` is not called before the first step: with nothing to save, a signal ends the process.
     ended = run.is_over(run.stopped or (run.state.step > 0 and stop()))
     while not ended:
+        run.make_product_kernels()
         position, begun = run.position, time.monotonic()
         monitor.begin_step(position)
         result = run.step(position)

@@ -24,7 +24,7 @@ from nmt_cli.training.evaluation.validation import AbandonedError
 from nmt_cli.training.execution.compiled import compile_hidden
 from nmt_cli.training.execution.plan import ExecutionPlan, long_pair_notes, plan_batches
 from nmt_cli.training.execution.prefetch import Prefetcher
-from nmt_cli.training.execution.product_kernels import make_product_kernels
+from nmt_cli.training.execution.product_kernels import ProductKernels
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.deterministic import check_ranks
@@ -90,6 +90,7 @@ class Run:
                 self.model, self.plan.shape, separate_graphs=self.execution.separate_graphs
             )
         self.replicas = ReplicaThreadPool(self.model, self.execution.replicas)
+        self.product_kernels = ProductKernels(self.model, config, self.replicas)
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
 
     def _latest_checkpoint(self) -> Checkpoint | None:
@@ -167,9 +168,9 @@ class Run:
         return self.state.position
 
     def make_product_kernels(self) -> None:
-        """Make the kernels of the matrix products, before the first step of this process."""
-        sizes = self.plan.stream_sizes(self.position.epoch)
-        make_product_kernels(self.model, self.config, sizes, self.replicas)
+        """Make the kernels of the matrix products that the next step is the first to need."""
+        if self.product_kernels.are_needed:
+            self.product_kernels.make(self.plan.stream_sizes(*self.position))
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""

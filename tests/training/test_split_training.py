@@ -19,7 +19,7 @@ from nmt_cli.model.native import split_products
 from nmt_cli.model.native.split_products import PRODUCTS
 from nmt_cli.model.torch_adapter import OperatorMode
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.training.execution.product_kernels import make_product_kernels
+from nmt_cli.training.execution.product_kernels import ProductKernels
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.ranks import Ranks
@@ -148,9 +148,10 @@ def test_no_kernels_of_onednn_are_made_for_split_products(setting, monkeypatch) 
     model = Transformer(config.model)
     pool, asked = ReplicaThreadPool(model), []
     monkeypatch.setattr(pool, "map", lambda work, products: asked.append(len(products)))
-    make_product_kernels(model, config, [100], pool)
+    ProductKernels(model, config, pool).make({100})
     assert asked == []
-    make_product_kernels(model, with_values(config, {"train.precision": "float32"}), [100], pool)
+    float32 = with_values(config, {"train.precision": "float32"})
+    ProductKernels(model, float32, pool).make({100})
     assert len(asked) == 1
 
 

@@ -1,4 +1,4 @@
-"""Kernels of a training's matrix products on a CPU, made before the first step.
+"""Kernels of a training's matrix products on a CPU, made before the step that first needs them.
 
 oneDNN makes a few kernels for each shape at the first product of that shape, and keeps 258 KB of
 memory for each. Made during a step, they would lie between its tensors; made here, outside of the
@@ -6,9 +6,9 @@ heap, they leave the heap in one piece.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
-from typing import overload
+from typing import Any, overload
 
 import torch
 import torch.nn.functional as F
@@ -27,47 +27,92 @@ from nmt_cli.training.loss.cross_entropy import chunk_sizes, linear_cross_entrop
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 CPU = torch.device("cpu")
-# A function of a stream and of some layers, and these layers.
-Part = tuple[Callable[..., Tensor], tuple[nn.Linear, ...]]
+# A function of a stream and of some layers that returns streams, and these layers.
+Part = tuple[Callable[..., list[Tensor]], tuple[nn.Linear, ...]]
 
 
-def make_product_kernels(
-    model: EncoderDecoder, config: Config, sizes: Sequence[int], replicas: ReplicaThreadPool
-) -> None:
-    """Compute each product of the weights of `model` once, for each of the `sizes` of streams.
+class ProductKernels:
+    """Those of a run. Only Transformers on a CPU need any, unless their products are split."""
 
-    Results are dropped, so this changes no number. It takes less than half the time of a step,
-    as layers of equal sizes share their kernels. Only Transformers on a CPU need it, and those
-    whose products are split do not.
-    """
-    if not isinstance(model, Transformer) or model.output_weight.device.type != "cpu":
-        return
-    if config.train.precision == "split":
-        return
-    parts = _parts_of(model)
-    chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)
-    products: list[Callable[[], Tensor]] = [
-        *(partial(_compute_part, part, size) for part in parts for size in _sizes_of(part, sizes)),
-        *(partial(_compute_loss, model, size) for size in sorted(set().union(*chunks))),
-    ]
+    def __init__(self, model: EncoderDecoder, config: Config, replicas: ReplicaThreadPool) -> None:
+        on_cpu = isinstance(model, Transformer) and model.output_weight.device.type == "cpu"
+        self._precision = config.train.precision
+        self._model = model if on_cpu and self._precision != "split" else None
+        self._replicas = replicas
+        self._sizes: set[int] = set()
+        # The products that have been computed: a kind of part and its shapes, and a size.
+        self._made: set[object] = set()
 
-    def work(_: nn.Module, product: Callable[[], Tensor]) -> bool:
-        with autocast(config.train.precision, CPU):
-            result = product()
-        # Not with a gradient given to backward(), for which torch would import sympy.
-        (result * torch.zeros_like(result)).sum().backward()  # type: ignore[no-untyped-call]
+    @property
+    def are_needed(self) -> bool:
+        """Whether the model has products that need kernels."""
+        return self._model is not None
+
+    def make(self, sizes: Set[int]) -> None:
+        """Compute each product of the weights with streams of these sizes, if it never was before.
+
+        sizes: in tokens. Results are dropped, so this changes no number. Layers of equal sizes
+        share their kernels.
+        """
+        if not isinstance(self._model, Transformer) or sizes <= self._sizes:
+            return
+        products = {
+            key: product
+            for key, product in _products_of(self._model, sorted(sizes)).items()
+            if key not in self._made
+        }
+        # On the threads of the replicas: a kernel is made for a number of threads, too.
+        with outside_heap():
+            self._replicas.map(self._work, list(products.values()))
+        self._made.update(products)
+        self._sizes |= sizes
+
+    def _work(self, _: nn.Module, product: Callable[[], Tensor]) -> bool:
+        with autocast(self._precision, CPU):
+            loss = product()
+        loss.backward()  # type: ignore[no-untyped-call]
         return True
 
-    # On the threads of the replicas: a kernel is made for a number of threads, too.
-    with outside_heap():
-        replicas.map(work, products)
+
+class _Dropped(torch.autograd.Function):
+    """Zero from streams, whose gradients are the columns of one matrix of zeros.
+
+    So no pass over the streams is needed. A gradient that is given to backward() would do the same,
+    but torch would import sympy for it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *streams: Tensor) -> Tensor:
+        ctx.widths = [stream.shape[1] for stream in streams]
+        ctx.length, ctx.dtype = len(streams[0]), streams[0].dtype
+        return torch.zeros(())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, ...]:
+        gradient = torch.zeros(ctx.length, sum(ctx.widths), dtype=ctx.dtype)
+        return gradient.split_with_sizes(ctx.widths, dim=1)
 
 
-def _parts_of(model: Transformer) -> list[Part]:
+def _products_of(
+    model: Transformer, sizes: Sequence[int]
+) -> dict[tuple[object, int], Callable[[], Tensor]]:
+    """The products of all weights with streams of these sizes, by what makes them different."""
+    products: dict[tuple[object, int], Callable[[], Tensor]] = {}
+    for kind, part in _parts_of(model).items():
+        for size in _sizes_of(part, sizes):
+            products[kind, size] = partial(_compute_part, part, size)
+    chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)
+    for size in sorted(set().union(*chunks)):
+        products["loss", size] = partial(_compute_loss, model, size)
+    return products
+
+
+def _parts_of(model: Transformer) -> dict[tuple[object, ...], Part]:
     """One part of every kind and shape: layers whose products are computed together."""
     parts: dict[tuple[object, ...], Part] = {}
 
-    def add(name: str, compute: Callable[..., Tensor], *layers: nn.Linear) -> None:
+    def add(name: str, compute: Callable[..., list[Tensor]], *layers: nn.Linear) -> None:
         shapes = ((layer.weight.shape, layer.bias is None) for layer in layers)
         parts.setdefault((name, *shapes), (compute, layers))
 
@@ -79,17 +124,17 @@ def _parts_of(model: Transformer) -> list[Part]:
             add("projections", _compute_joined, module.query, *keys_values)
             together.update(keys_values)
         elif isinstance(module, FeedForward) and module.has_kernels:
-            add("feed-forward", native_feed_forward, module.inner, module.outer)
+            add("feed-forward", _compute_feed_forward, module.inner, module.outer)
             together.update((module.inner, module.outer))
     for module in model.modules():
         if isinstance(module, nn.Linear) and module not in together:
             add("linear", _compute_layer, module)
-    return list(parts.values())
+    return parts
 
 
 def _sizes_of(part: Part, sizes: Sequence[int]) -> Sequence[int]:
     """The numbers of tokens in the products of a part, for streams of these sizes."""
-    if part[0] is not native_feed_forward:
+    if part[0] is not _compute_feed_forward:
         return sizes
     return sorted(set().union(*map(part_sizes, sizes)))
 
@@ -98,15 +143,21 @@ def _compute_part(part: Part, tokens: int) -> Tensor:
     """The products of a part with a stream of this many tokens."""
     compute, layers = part
     x = torch.zeros(tokens, layers[0].in_features, requires_grad=True)
-    return compute(x, *map(_leaf_layer, layers))
+    streams = compute(x, *map(_leaf_layer, layers))
+    zero: Tensor = _Dropped.apply(*streams)  # type: ignore[no-untyped-call]
+    return zero
 
 
-def _compute_joined(x: Tensor, *layers: nn.Linear) -> Tensor:
-    return torch.cat(joined_projections(x, layers), dim=1)
+def _compute_joined(x: Tensor, *layers: nn.Linear) -> list[Tensor]:
+    return joined_projections(x, layers)
 
 
-def _compute_layer(x: Tensor, layer: nn.Linear) -> Tensor:
-    return F.linear(x, layer.weight, layer.bias)
+def _compute_feed_forward(x: Tensor, inner: nn.Linear, outer: nn.Linear) -> list[Tensor]:
+    return [native_feed_forward(x, inner, outer)]
+
+
+def _compute_layer(x: Tensor, layer: nn.Linear) -> list[Tensor]:
+    return [F.linear(x, layer.weight, layer.bias)]
 
 
 def _leaf_layer(layer: nn.Linear) -> nn.Linear:
