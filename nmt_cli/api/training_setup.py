@@ -146,12 +146,14 @@ def require_cpu_memory(config: Config, processes: int) -> None:
 
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.machine import available_memory
-    from nmt_cli.training.execution.memory_need import require_memory
+    from nmt_cli.training.execution.memory_need import CorpusTokens, require_memory
     from nmt_cli.training.setup import complete
 
     if not torch.cuda.is_available():
         opened = Corpus.open(Path(config.paths.corpus), verify=False)
-        require_memory(complete(config, opened), processes, available_memory())
+        lengths = opened.train.src_lengths, opened.train.tgt_lengths
+        tokens = CorpusTokens(*(int(side.sum()) for side in lengths))
+        require_memory(complete(config, opened), processes, tokens, available_memory())
 
 
 def prepare_process(config: Config) -> None:

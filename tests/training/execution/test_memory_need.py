@@ -9,9 +9,16 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, dump, with_values
 from nmt_cli.errors import UnavailableError
 from nmt_cli.machine import available_memory
-from nmt_cli.training.execution.memory_need import BASE_BYTES, memory_needed, require_memory
+from nmt_cli.training.execution.memory_need import (
+    BASE_BYTES,
+    CorpusTokens,
+    memory_needed,
+    require_memory,
+)
 
 KIB = 1 << 10
+# Without tokens, layers keep nothing for the backward pass.
+EMPTY = CorpusTokens(0, 0)
 
 
 def big() -> Config:
@@ -27,29 +34,64 @@ def big() -> Config:
 def test_memory_needed_follows_from_parameters_and_optimiser() -> None:
     """The count of tests/paper/test_parameter_counts.py."""
     adam = 250_000_000 + 16 * 214_171_648
-    assert memory_needed(big(), 1) == adam
-    assert memory_needed(big(), 8) == 8 * adam
+    assert memory_needed(big(), 1, EMPTY) == adam
+    assert memory_needed(big(), 8, EMPTY) == 8 * adam
     # The moving average is the first rank's.
     ema = with_values(big(), {"train.ema": 0.999})
-    assert memory_needed(ema, 8) == 8 * adam + 4 * 214_171_648
+    assert memory_needed(ema, 8, EMPTY) == 8 * adam + 4 * 214_171_648
     muon = with_values(big(), {"train.optimizer": "muon"})
-    assert memory_needed(muon, 1) == BASE_BYTES + 12 * 214_171_648
+    assert memory_needed(muon, 1, EMPTY) == BASE_BYTES + 12 * 214_171_648
 
 
 def test_the_error_names_needed_and_available_memory_and_remedies() -> None:
     with pytest.raises(UnavailableError) as caught:
-        require_memory(big(), 8, 20_000_000_000)
+        require_memory(big(), 8, EMPTY, 20_000_000_000)
     assert caught.value.message == (
         "training preset big in 8 CPU processes needs at least 29.4 GB of memory (3.7 GB each), "
         "but 20.0 GB are available"
     )
     assert caught.value.hint.startswith("fewer processes: `--gpus 5` at most; or a smaller preset")
     with pytest.raises(UnavailableError) as caught:
-        require_memory(big(), 1, 2_000_000_000)
+        require_memory(big(), 1, EMPTY, 2_000_000_000)
     assert "in 1 CPU process needs at least 3.7 GB of memory, but 2.0 GB" in caught.value.message
     assert "--gpus" not in caught.value.hint
-    require_memory(big(), 5, 20_000_000_000)
-    require_memory(big(), 8, None)
+    require_memory(big(), 5, EMPTY, 20_000_000_000)
+    require_memory(big(), 8, EMPTY, None)
+
+
+def test_what_layers_keep_for_the_backward_pass_is_counted() -> None:
+    """Of 6 encoder layers 6 streams each, of 6 decoder layers 11, and the inner layers."""
+    config = with_values(
+        big(), {"train.batch_tokens": 8_192, "train.precision": "float32", "model.d_ff": 2_048}
+    )
+    without = memory_needed(config, 1, EMPTY)
+
+    def kept(corpus: CorpusTokens, processes: int = 1, **values: object) -> int:
+        changed = with_values(config, {f"train.{key}": value for key, value in values.items()})
+        return memory_needed(changed, processes, corpus) // processes - without
+
+    # A micro-batch of 4,096 tokens that is filled to 80 %; the source is half as long.
+    tokens = int(4_096 * 0.8)
+    half, full = tokens * 6 * 4 * (6 * 1_024 + 2_048), tokens * 6 * 4 * (11 * 1_024 + 2_048)
+    large = CorpusTokens(5_000_000, 10_000_000)
+    assert kept(large) == pytest.approx(half / 2 + full, rel=1e-3)
+    assert kept(large, precision="bf16") == pytest.approx(kept(large) / 2, rel=1e-6)
+    assert kept(large, micro_batch_tokens=2_048) == pytest.approx(kept(large) / 2, rel=1e-6)
+    assert kept(large, processes=4) == pytest.approx(kept(large) / 2, rel=1e-6)
+    # No batch has more tokens than the corpus.
+    assert kept(CorpusTokens(512, 1_024)) == pytest.approx(kept(large) / 4, rel=1e-6)
+
+
+def test_smaller_passes_are_advised_where_they_help() -> None:
+    deep = with_values(big(), {"model.layers": 60, "train.batch_tokens": 4_096})
+    corpus = CorpusTokens(1_000_000, 1_000_000)
+    available = memory_needed(deep, 1, EMPTY) + 1_000_000_000
+    with pytest.raises(UnavailableError) as caught:
+        require_memory(deep, 1, corpus, available)
+    assert "`--set train.micro_batch_tokens=1000`" in caught.value.hint
+    with pytest.raises(UnavailableError) as caught:
+        require_memory(deep, 1, corpus, available - 2_000_000_000)
+    assert "micro_batch_tokens" not in caught.value.hint
 
 
 @pytest.mark.parametrize("gpus", [[], ["--gpus", "8"]])
