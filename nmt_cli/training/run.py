@@ -91,6 +91,9 @@ class Run:
             )
         self.replicas = ReplicaThreadPool(self.model, self.execution.replicas)
         self.product_kernels = ProductKernels(self.model, config, self.replicas)
+        self.has_stepped = False
+        # The last epoch for whose batches kernels were made.
+        self.kernels_epoch = -1
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
 
     def _latest_checkpoint(self) -> Checkpoint | None:
@@ -168,9 +171,19 @@ class Run:
         return self.state.position
 
     def make_product_kernels(self) -> None:
-        """Make the kernels of the matrix products that the next step is the first to need."""
-        if self.product_kernels.are_needed:
-            self.product_kernels.make(self.plan.stream_sizes(*self.position))
+        """Make the kernels of the matrix products that the next steps are the first to need.
+
+        Before the first step of this process those of its batch, so that it comes soon; before the
+        second one those of the whole epoch, so that memory does not grow later.
+        """
+        if not self.product_kernels.are_needed:
+            return
+        epoch = self.position.epoch
+        if not self.has_stepped:
+            self.product_kernels.make(self.plan.batch_stream_sizes(*self.position))
+        elif self.kernels_epoch != epoch:
+            self.product_kernels.make(self.plan.stream_sizes(epoch))
+            self.kernels_epoch = epoch
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
@@ -190,6 +203,7 @@ class Run:
                 f"step {self.state.step + 1:,}: out of memory with a batch of any size: {error}",
                 "train a smaller model, or end other programs that use this memory",
             ) from error
+        self.has_stepped = True
         batches = self.plan.epoch(position.epoch).batches
         self.state.count_step(position, batches, skipped=result.skipped)
         if self.ema is not None and not result.skipped:

@@ -61,15 +61,19 @@ def test_streams_have_few_sizes_and_little_padding(lengths, capacity):
 
 
 @given(LENGTHS, st.integers(1, 400), st.integers(0, 2))
-def test_stream_sizes_are_those_of_all_shards_of_a_batch(lengths, capacity, index):
+def test_stream_sizes_are_those_of_all_shards_of_an_epoch_or_a_batch(lengths, capacity, index):
     src, tgt = np.array(lengths).T
     plan = BatchPlan(src, tgt, 2 * capacity, 2, seed=3)
     epoch = plan.epoch(index)
+    together: set[int] = set()
     for batch in range(epoch.batches):
         shards = [epoch.shard(batch, shard) for shard in (0, 1)]
         shapes = [plan.shape_of(shard) for shard in shards if len(shard)]
         sizes = {size for shape in shapes for size in (shape.src, shape.tgt)}
-        assert plan.stream_sizes(index, batch) == {size for size in sizes if size <= plan.capacity}
+        sizes = {size for size in sizes if size <= plan.capacity}
+        assert plan.batch_stream_sizes(index, batch) == sizes
+        together |= sizes
+    assert plan.stream_sizes(index) == together
 
 
 def test_padding_is_at_most_five_per_cent():

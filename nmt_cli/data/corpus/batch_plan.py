@@ -115,8 +115,17 @@ class BatchPlan:
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
         return Shape(self._padded(src), self._padded(tgt), len(pairs))
 
-    def stream_sizes(self, epoch: int, batch: int) -> set[int]:
-        """Return the padded sizes of the streams of a batch, but for single long pairs."""
+    def stream_sizes(self, index: int) -> set[int]:
+        """Return the padded sizes of the streams of an epoch, but for single long pairs."""
+        epoch = self.epoch(index)
+        sizes: set[int] = set()
+        for lengths in (self.src_lengths, self.tgt_lengths):
+            tokens = np.unique(np.add.reduceat(lengths[epoch.order], epoch.bounds[:-1]))
+            sizes.update(map(self._padded, tokens[tokens <= self.capacity].tolist()))
+        return sizes
+
+    def batch_stream_sizes(self, epoch: int, batch: int) -> set[int]:
+        """Return those of one batch."""
         plan = self.epoch(epoch)
         shards = (plan.shard(batch, shard) for shard in range(self.shards))
         shapes = [self.shape_of(pairs) for pairs in shards if len(pairs)]

@@ -32,6 +32,10 @@ class PackedPlan(BatchPlan):
         bounds = cut(self.src_lengths[order], self.tgt_lengths[order], self.shape)
         return Epoch(order, bounds, np.arange(len(bounds) - 1), self.shards)
 
+    def stream_sizes(self, index: int) -> set[int]:
+        """Return the sizes of the two buffers."""
+        return {self.shape.src, self.shape.tgt}
+
     def shape_of(self, pairs: np.ndarray) -> Shape:
         """Return the common shape, or the shape of a pair that is too long for it."""
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
