@@ -231,13 +231,17 @@ def _kernels(cache: Path | None) -> Check:
         if kernels.notice:
             return Check("translating on the CPU", "warn", kernels.notice)
         return Check("translating on the CPU", "ok", _kernel_summary(cache))
+    if shutil.which("cc") is None:
+        remedy = "install a C compiler (cc)"
+    else:
+        remedy = "let XDG_CACHE_HOME name a folder of this user that can be written"
     if not has_torch():
-        return Check("translating on the CPU", "warn", f"NumPy, which is slower: {reason}")
+        return Check("translating on the CPU", "warn", f"NumPy, which is slower: {reason}", remedy)
     from nmt_cli.inference.packed.linear import packing_works
 
     packed = "packed weights" if packing_works() else "plain products"
     summary = f"torch with {packed}, float32 only; nmt's own kernels are not available: {reason}"
-    return Check("translating on the CPU", "ok", summary)
+    return Check("translating on the CPU", "warn", summary, remedy)
 
 
 def _kernel_summary(cache: Path | None) -> str:

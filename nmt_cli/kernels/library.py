@@ -3,10 +3,8 @@
 import contextlib
 import ctypes
 import hashlib
-import os
 import platform
 import shutil
-import stat
 import struct
 import subprocess
 import sys
@@ -16,8 +14,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from nmt_cli.errors import NmtError
-from nmt_cli.storage.files import make_directory, write_bytes
+from nmt_cli.errors import CannotCreateError, NmtError
+from nmt_cli.storage import user_cache
+from nmt_cli.storage.files import write_bytes
 
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
@@ -52,7 +51,7 @@ def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str
 
     A wheel carries the library. Where there is none, or it cannot be loaded here, the C compiler
     makes one. Two processes may compile at the same time, because each moves a complete file to its
-    place. A file that is not whole is compiled again.
+    place. A file that is not whole, or that another user may have written, is compiled again.
     """
     carried = carried_library(sources)
     if carried.is_file():
@@ -65,13 +64,22 @@ def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str
     try:
         texts = sources.read()
         path = _library_path(cache, compiler, sources.name, texts)
-        make_directory(cache)
-        reason = untrusted(cache)
-        if not reason and not (path.exists() and _is_whole(path)):
-            write_bytes(path, _compile(compiler, texts))
-        reason = reason or untrusted(path)
+        if reason := user_cache.untrusted_folder(cache):
+            return None, reason
+        # A folder with a library need not be writable.
+        if not _is_usable(path):
+            user_cache.make_folder(cache)
+            compiled = _compile(compiler, texts)
+            with user_cache.writing(path) as file:
+                file.write(compiled)
+        reason = user_cache.untrusted(path)
         return (None, reason) if reason else (_declared(path, sources.functions), "")
-    except (OSError, NmtError, subprocess.SubprocessError) as error:
+    except NmtError as error:
+        reason = error.message
+        if isinstance(error, CannotCreateError):
+            reason += " (the variable XDG_CACHE_HOME can name another folder)"
+        return None, f"the kernels cannot be compiled and loaded: {reason}"
+    except (OSError, subprocess.SubprocessError) as error:
         return None, f"the kernels cannot be compiled and loaded: {error}"
 
 
@@ -86,8 +94,7 @@ def must_compile(cache: Path, sources: Sources) -> bool:
     try:
         if compiler is None or carried_library(sources).is_file():
             return False
-        path = _library_path(cache, compiler, sources.name, sources.read())
-        return not (path.exists() and _is_whole(path))
+        return not _is_usable(_library_path(cache, compiler, sources.name, sources.read()))
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -151,18 +158,13 @@ def _is_whole(path: Path) -> bool:
     return bool(size >= sections + entry * count)
 
 
+def _is_usable(path: Path) -> bool:
+    """Whether there is a library that is whole, and that no other user may have written."""
+    return path.is_file() and not user_cache.untrusted(path) and _is_whole(path)
+
+
 def _run(command: list[str]) -> bytes:
     completed = subprocess.run(
         command, check=True, capture_output=True, timeout=LIMIT_SECONDS, stdin=subprocess.DEVNULL
     )
     return completed.stdout
-
-
-def untrusted(path: Path) -> str:
-    """Why a file or folder may contain code of another user; "" where it cannot."""
-    status = path.stat()
-    if status.st_uid != os.getuid():
-        return f"`{path}` belongs to another user"
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others may write to `{path}`"
-    return ""

@@ -125,7 +125,12 @@ def _describe_directory(path: Path) -> tuple[str, str]:
         if toolkit in IMPORTED:
             hint = f"import it: `nmt import {_to_import(path, toolkit)} --out model`"
         return f"it looks like a model of {toolkit}", hint
-    return f"it has no {CONFIG} and {MANIFEST}", hint_at_models(path, is_model_directory) or HINT
+    missing = [name for name in (CONFIG, MANIFEST) if not (path / name).is_file()]
+    what = f"it has no {' and '.join(missing)}"
+    if missing == [MANIFEST]:
+        hint = "copy the whole directory again, with all its files"
+        return f"{what}, so it is not complete", hint
+    return what, hint_at_models(path, is_model_directory) or HINT
 
 
 def _to_import(path: Path, toolkit: str) -> Path:

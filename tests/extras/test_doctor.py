@@ -53,16 +53,19 @@ def test_doctor_checks_thread_environment(
 def test_doctor_names_the_engine_on_cpu(
     kernel_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def line() -> str:
+    def engine() -> Check:
         checks = examine({}, Path(), kernel_cache)
-        return next(check.found for check in checks if check.name == "translating on the CPU")
+        return next(check for check in checks if check.name == "translating on the CPU")
 
     if shutil.which("cc"):
-        assert "nmt's own kernels" in line()
-        assert "torch with" not in line()
+        assert "nmt's own kernels" in engine().found
+        assert "torch with" not in engine().found
+        assert engine().status == "ok"
     monkeypatch.setenv("PATH", "")
-    assert "torch with" in line()
-    assert "there is no C compiler" in line()
+    assert "torch with" in engine().found
+    assert "there is no C compiler" in engine().found
+    assert engine()[-1] == "install a C compiler (cc)"
+    assert engine().status == "warn"
 
 
 @pytest.mark.parametrize(("package", "status"), [("nmt-cli", "warn"), ("nmt-cli-runtime", "ok")])

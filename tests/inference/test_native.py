@@ -1,5 +1,6 @@
 """The library of kernels: correct on every instruction set, cached safely, and optional."""
 
+import errno
 import os
 import random
 import shutil
@@ -12,7 +13,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 from native_cases import VECTOR_PRECISIONS, filled_with, native_linear
 
-from nmt_cli.errors import ConfigError, TryAgainError
+from nmt_cli.errors import CannotCreateError, ConfigError, TryAgainError
 from nmt_cli.inference.engines import fastest_engine
 from nmt_cli.inference.native import linear, self_test
 from nmt_cli.inference.native.library import load_library, must_compile
@@ -27,6 +28,7 @@ from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.kernels import library
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
 from nmt_cli.model_dir import refresh_weights, save_model
+from nmt_cli.storage import user_cache
 from nmt_cli.translation.translator import Translator
 
 
@@ -198,19 +200,73 @@ class TestLibrary:
         assert "cannot be compiled" in reason
 
     @pytest.mark.parametrize("mode", [0o777, 0o720])
-    def test_a_library_writable_by_others_is_not_loaded(
-        self, cache, kernels, tmp_path, mode
+    def test_a_library_writable_by_others_is_compiled_again(
+        self, cache, kernels, tmp_path, monkeypatch, mode
     ) -> None:
-        text = next(cache.glob("kernels-*.so")).read_bytes()
+        whole = next(cache.glob("kernels-*.so")).read_bytes()
+        compiled = []
+        monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or whole)
         path = tmp_path / next(cache.glob("kernels-*.so")).name
-        path.write_bytes(text)
+        path.write_bytes(whole)
         path.chmod(0o600)
         assert load_library(tmp_path)[0] is not None
+        assert compiled == []
+        # The library is mapped, so its file may not be changed.
+        path.unlink()
+        path.write_bytes(b"the code of another user")
         path.chmod(mode)
-        assert "others may write" in load_library(tmp_path)[1]
-        path.chmod(0o600)
-        tmp_path.chmod(mode)
-        assert "others may write" in load_library(tmp_path)[1]
+        assert must_compile(tmp_path)
+        assert load_library(tmp_path)[0] is not None
+        assert compiled == [1]
+        assert path.read_bytes() == whole
+        assert path.stat().st_mode & 0o777 == 0o644
+
+    @pytest.mark.parametrize("mode", [0o777, 0o770])
+    def test_a_folder_of_the_user_is_closed_to_others(self, cache, kernels, tmp_path, mode) -> None:
+        folder = shutil.copytree(cache, tmp_path / "c")
+        folder.chmod(mode)
+        assert load_library(folder)[1] == ""
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+    def test_a_folder_that_cannot_be_closed_is_not_used(
+        self, cache, kernels, tmp_path, monkeypatch
+    ) -> None:
+        folder = shutil.copytree(cache, tmp_path / "c")
+        folder.chmod(0o777)
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr(Path, "chmod", refuse)
+        assert load_library(folder) == (None, f"others may write to `{folder}`")
+
+    @pytest.mark.parametrize("umask", [0o002, 0o000])
+    def test_the_umask_does_not_matter(self, cache, kernels, tmp_path, monkeypatch, umask) -> None:
+        whole = next(cache.glob("kernels-*.so")).read_bytes()
+        compiled = []
+        monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or whole)
+        before = os.umask(umask)
+        try:
+            for _ in range(2):
+                assert load_library(tmp_path / "home" / "nmt")[1] == ""
+        finally:
+            os.umask(before)
+        assert compiled == [1]
+        assert (tmp_path / "home" / "nmt").stat().st_mode & 0o777 == 0o700
+
+    def test_a_library_in_a_folder_that_is_read_only_is_loaded(
+        self, cache, kernels, monkeypatch
+    ) -> None:
+        def refuse(path: Path) -> None:
+            raise CannotCreateError(f"`{path}` may not be written by this user", "choose another")
+
+        monkeypatch.setattr(user_cache.files, "make_directory", refuse)
+        assert load_library(cache)[1] == ""
+        monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
+        assert load_library(cache)[1] == (
+            f"the kernels cannot be compiled and loaded: `{cache}` may not be written by this user "
+            "(the variable XDG_CACHE_HOME can name another folder)"
+        )
 
     def test_a_library_of_another_user_is_not_loaded(self, cache, kernels, monkeypatch) -> None:
         monkeypatch.setattr(os, "getuid", lambda: 12345)

@@ -29,6 +29,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def test_model_that_was_copied_in_part_is_told_from_other_folders() -> None:
+    make_model(Path("demo"))
+    Path("demo/manifest.json").unlink()
+    error = refused("demo")
+    assert error.message.endswith("it has no manifest.json, so it is not complete")
+    assert error.hint == "copy the whole directory again, with all its files"
+
+
 def test_project_folder_names_the_model_inside() -> None:
     make_model(Path("demo/model"))
     Path("demo/corpus").mkdir()

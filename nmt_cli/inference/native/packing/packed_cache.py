@@ -14,8 +14,7 @@ from nmt_cli.inference.native.packing import packed_file
 from nmt_cli.inference.native.packing.packed_file import Content, DamagedFileError
 from nmt_cli.inference.native.packing.packed_weights import PackedWeights
 from nmt_cli.inference.weights import TransformerArrays
-from nmt_cli.kernels.library import untrusted
-from nmt_cli.storage import files
+from nmt_cli.storage import files, user_cache
 
 # Fewer bytes are packed as fast as they are read.
 SMALLEST = 16 << 20
@@ -52,7 +51,8 @@ class PackedCache:
         try:
             if not self._path.is_file():
                 return False
-            reason = untrusted(self._folder) or untrusted(self._path)
+            reason = user_cache.untrusted_folder(self._folder)
+            reason = reason or user_cache.untrusted(self._path)
             if reason:
                 self.notice = f"packed weights in the cache are not used: {reason}"
                 return False
@@ -84,18 +84,19 @@ class PackedCache:
         if packed_file.bytes_of(weights) < SMALLEST:
             return weights
         try:
-            reason = untrusted(files.make_directory(self._folder))
-            if reason:
+            user_cache.make_folder(self._folder)
+            if reason := user_cache.untrusted_folder(self._folder):
                 self.notice = f"packed weights are not kept, so starts take longer: {reason}"
                 return weights
             with _WRITING:
                 files.remove_abandoned(self._path)
-                with files.writing(self._path) as file:
+                with user_cache.writing(self._path) as file:
                     packed_file.write(file, digest, weights)
                 self._remove_oldest()
                 return packed_file.with_stored(self._path, digest, weights)
         except (NmtError, OSError, DamagedFileError) as error:
-            self.notice = f"packed weights cannot be kept, so starts take longer: {error}"
+            reason = error.message if isinstance(error, NmtError) else str(error)
+            self.notice = f"packed weights cannot be kept, so starts take longer: {reason}"
             return weights
 
     def _path_of(self, digest: str) -> Path:
