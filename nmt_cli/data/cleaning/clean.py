@@ -209,6 +209,16 @@ class CleanText:
     shifts: list[LineRange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def is_shifted(self) -> np.ndarray:
+        """Return whether each pair is of lines that seem shifted: (pairs,) bool."""
+        shifted = np.zeros(self.pairs, bool)
+        for span in self.spans:
+            for found in (found for found in self.shifts if found.corpus == span.corpus):
+                lines = span.lines()
+                inside = (lines >= found.line) & (lines <= found.last)
+                shifted[span.first : span.first + span.pairs] |= inside
+        return shifted
+
     def add(self, chunk: CleanChunk) -> None:
         """Record the span of a chunk after it was written."""
         pairs = len(chunk.doubts)

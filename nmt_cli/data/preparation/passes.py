@@ -203,10 +203,10 @@ class PreparationRun:
             ledger.mark_each(find_wrong_sides(text, self.pool, self.progress))
         if data.clean == "off":
             return
-        for shifted_lines in text.shifts:
-            ledger.mark_lines(kinds.SHIFTED, shifted_lines)
+        shifted = text.is_shifted()
+        ledger.mark(kinds.SHIFTED, shifted)
         strict = data.clean == "strict"
-        unmatched = find_unmatched(text, self.pool, self.progress, every=strict)
+        unmatched = find_unmatched(text, shifted, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:
