@@ -39,6 +39,7 @@ from nmt_cli.data.preparation.encode import (
     encoded_side,
 )
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords, fit_notes
+from nmt_cli.data.preparation.file_roles import shared_pairs_notes
 from nmt_cli.data.preparation.measure import measure_text
 from nmt_cli.data.preparation.notes import (
     empty_sides,
@@ -164,6 +165,7 @@ class PreparationRun:
                 *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
                 *overlap_notes(held_out, dropped=data.clean == "strict"),
+                *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),
                 *header_notes(data, self._codes, valid, test),
                 *rare_entries(data, train, subwords),
