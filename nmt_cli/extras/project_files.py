@@ -84,7 +84,7 @@ def require_different(src: str, tgt: str) -> None:
 
 
 def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
-    """Return warnings about the languages of the files.
+    """Return warnings about the languages of the files, and about test text used for validation.
 
     Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8, or
     if the two files of a pair differ in their number of lines.
@@ -99,7 +99,19 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     _require_columns(entry for entry in (texts.valid, texts.test) if entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
-    return check_texts(named, src, tgt)
+    return check_texts(named, src, tgt) + _shared_pairs(texts)
+
+
+def _shared_pairs(texts: ProjectTexts) -> list[str]:
+    """The warning that most of the test pairs are validation pairs, if they are."""
+    from nmt_cli.data.preparation.file_roles import shared_pairs_notes
+    from nmt_cli.data.text.lines import read_pairs
+
+    named = [(texts.valid or ())[:2], (texts.test or ())[:2]]
+    if not all(entry and all(Path(path).is_file() for path in entry) for entry in named):
+        return []
+    valid, test = (list(read_pairs(entry)) for entry in named)
+    return shared_pairs_notes(valid, test)
 
 
 def _require_columns(entries: Iterable[Paths]) -> None:

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for kind in ("train", "valid", "test"):
         for code in ("en", "de"):
-            (tmp_path / f"{kind}.{code}").write_text("x\n")
+            (tmp_path / f"{kind}.{code}").write_text("y\n" if kind == "test" else "x\n")
     return tmp_path
 
 

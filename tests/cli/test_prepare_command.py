@@ -124,7 +124,8 @@ def test_prepare_reuses_its_corpus_from_another_directory(folder, capsys, monkey
     assert "already prepared" in capsys.readouterr().err
     (folder / "train.en").write_text((folder / "train.en").read_text().upper())
     assert main(["prepare", *moved, *SMALL, "--out", "../corpus"]) == 73
-    assert "the text files have changed" in capsys.readouterr().err
+    error = capsys.readouterr().err.split("differently: ")[1].splitlines()[0]
+    assert error == "the text of `../train.en` has changed"
 
 
 def test_prepare_json_has_the_figures_of_the_table(folder, capsys):
@@ -360,6 +361,22 @@ def test_training_text_is_no_validation_text(folder, capsys, command):
     table = ["--train-tsv", "pairs.tsv", "--src-lang", "en", "--tgt-lang", "fr"]
     assert main(["init", *table, "--test-tsv", "pairs.tsv"]) == 2
     assert "--test: `pairs.tsv` is training text too" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("shared", "is_warned"), [(5, True), (3, True), (2, False)])
+def test_validation_pairs_used_for_testing_are_warned_of(folder, capsys, shared, is_warned):
+    for side in ("en", "de"):
+        lines = (folder / f"valid.{side}").read_text("utf-8").splitlines()
+        text = [*lines[:shared], *(f"{line} x" for line in lines[shared:])]
+        (folder / f"test.{side}").write_text("\n".join(text) + "\n", "utf-8")
+    warning = (
+        f"{shared} of 5 test pairs are validation pairs: training chooses the checkpoint by these"
+    )
+    files = ["--valid", "valid.en", "valid.de", "--test", "test.en", "test.de"]
+    assert main(["init", *TRAIN, *files]) == 0
+    assert (warning in " ".join(capsys.readouterr().err.split())) is is_warned
+    assert main(["prepare", *SMALL]) == 0
+    assert (warning in " ".join(capsys.readouterr().err.split())) is is_warned
 
 
 def test_loss_of_most_pairs_is_warned_of(folder, capsys):

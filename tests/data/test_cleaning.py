@@ -226,6 +226,35 @@ def test_threshold_estimates_the_share_of_random_pairs() -> None:
     assert threshold(chance.normal(-3, 2, 5_000), random)[1] > 0.9
 
 
+def freely_translated(pairs: Pairs) -> Pairs:
+    """Every fourth target keeps only its first or second word; the others are of other pairs."""
+    words = [tgt.removesuffix(".").split() for _, tgt in pairs]
+    for index in range(0, len(pairs), 4):
+        kept, other = words[index], words[index - 7]
+        words[index] = [kept[index // 4 % 2], *other, *other][: len(kept)]
+    return [(src, " ".join(tgt) + ".") for (src, _), tgt in zip(pairs, words, strict=True)]
+
+
+def test_shifted_lines_do_not_make_other_pairs_look_wrong(folder: Path) -> None:
+    pairs = freely_translated(two_languages(4_000, 1))
+    sides = [list(side) for side in zip(*pairs, strict=True)]
+    sides[1][1_000:2_000] = [*sides[1][1_001:2_000], sides[1][1_000]]
+
+    def wrong_outside(pairs: Pairs) -> int:
+        prepared(folder, pairs, folder / "dropped.tsv", clean="strict")
+        rows = (folder / "dropped.tsv").read_text("utf-8").splitlines()[1:]
+        (folder / "dropped.tsv").unlink()
+        found = [(int(row.split("\t")[1]), row.split("\t")[2]) for row in rows]
+        return sum(
+            reason == "not a translation" and not 990 <= line <= 2_010 for line, reason in found
+        )
+
+    alone = wrong_outside(pairs)
+    assert alone > 200
+    # They are 84 % more if the shifted lines take part in the estimate.
+    assert wrong_outside(list(zip(*sides, strict=True))) < 1.2 * alone
+
+
 @pytest.mark.parametrize(
     ("line", "stated", "other"),
     [

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import random
 import socket
 from pathlib import Path
@@ -432,11 +433,28 @@ def test_changed_settings_are_refused_with_the_difference(project):
     assert "data.vocab_size was 80, is 70" in message
     project.write("train", made_up_pairs(60, 2))
     error = refused(project, CannotCreateError, project.config(train))
-    assert "have changed" in error.message
+    assert error.message.endswith(
+        f"differently: the text of `{train[0]}` has changed; the text of `{train[1]}` has changed"
+    )
     assert "--force" in error.hint
     assert tree(project.out) == before
     prepare(project.config(train), project.out, force=True, workers=1)
     assert tree(project.out) != before
+
+
+def test_only_what_differs_is_named_as_changed(project):
+    train = project.write("train", made_up_pairs(60, 1))
+    valid = project.write("valid", made_up_pairs(5, 2))
+    project.prepare(train)
+    error = refused(project, CannotCreateError, project.config(train, valid=valid))
+    shown = json.dumps(valid)
+    assert error.message.endswith(f"prepared differently: data.valid was [], is {shown}")
+    prepare(project.config(train, valid=valid), project.out, force=True, workers=1)
+    other = project.write("other", made_up_pairs(5, 3))
+    error = refused(project, CannotCreateError, project.config(train, valid=other))
+    assert error.message.endswith(f"data.valid was {shown}, is {json.dumps(other)}")
+    error = refused(project, CannotCreateError, project.config(train))
+    assert error.message.endswith(f"prepared differently: data.valid was {shown}, is []")
 
 
 def test_changed_training_settings_reuse_the_corpus(project):

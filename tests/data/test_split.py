@@ -13,6 +13,7 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
+from nmt_cli.errors import DataError
 
 Pairs = list[tuple[str, str]]
 PAIRS = two_languages(700, 1)
@@ -134,3 +135,25 @@ def test_text_statistics_know_the_training_pairs_and_the_test_set(
     hashes = pair_hashes(digests_of(*zip(*train[:200], *MORE, strict=True)))
     assert sampled.seen_share(hashes) == pytest.approx(200 / 260, abs=0.15)
     assert sampled.seen_share(np.zeros(0, np.uint64)) == 0.0
+
+
+def test_no_pair_that_training_drops_is_set_apart() -> None:
+    """A word may have more subwords than a training pair may have, or than its translation."""
+    too_long = [(f"{n}{'a' * 300}", f"{n}{'b' * 300}") for n in range(100)]
+    too_different = [(f"x{n}", f"{n}{'c' * 100}") for n in range(100)]
+    result = prepared([*PAIRS, *too_long, *too_different])
+    valid, test = held_out()
+    assert (len(valid), len(test)) == (50, 60)
+    assert valid | test <= set(PAIRS)
+    assert not valid & test
+    assert result.dropped == {"too long": 100, "lengths too different": 100}
+    # All others are where they would be without these.
+    prepared(PAIRS)
+    assert held_out() == (valid, test)
+
+
+def test_split_larger_than_the_pairs_that_training_keeps_is_refused() -> None:
+    too_long = [(f"{n}{'a' * 300}", f"{n}{'b' * 300}") for n in range(600)]
+    with pytest.raises(DataError, match="only 100 training pairs can become") as caught:
+        prepared([*PAIRS[:100], *too_long])
+    assert caught.value.hint.endswith("of 100 pairs together, or less")

@@ -19,7 +19,6 @@ from nmt_cli.cli.options.declarations import (
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
-from nmt_cli.data.languages.names import is_tsv
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,8 +125,14 @@ def _require_folder(folder: Path, *, is_table: bool) -> None:
     """Raise UsageError if a further text file was taken for the directory of the project."""
     if not folder.is_file():
         return
+    from nmt_cli.data.text.lines import why_no_table
+    from nmt_cli.data.text.shell_commands import is_table_name
+
     name = shlex.quote(str(folder))
-    if is_table or is_tsv(str(folder)):
+    problem = why_no_table(str(folder)) if is_table_name(str(folder)) else None
+    if problem is not None:
+        raise UsageError(f"DIR: `{folder}` is a file; {problem.message}", problem.hint)
+    if is_table or is_table_name(str(folder)):
         advice = "repeat --train-tsv for a second" if is_table else "--train-tsv names a TSV"
         hint = f"{advice} file: --train-tsv {name}"
     else:

@@ -32,6 +32,8 @@ from nmt_cli.storage.files import writing
 CHUNK_PAIRS = 8_192
 # The number of lines that are reported for each kind of noise.
 FIRST_LINES = 5
+# A warning says that a larger share of the lines of a table is in quotation marks.
+LEAST_QUOTED = 0.1
 EARLY_TEXT = "early.tsv"
 
 Progress = Callable[[str, int, int | None], None]
@@ -80,7 +82,8 @@ class RawChunk(NamedTuple):
     """Some pairs of one corpus as they were read.
 
     first_line: the line of the first pair; bad_rows: indices of lines of a TSV file that do not
-    have two columns, whose whole text is in `src`; has_header: the first pair names the columns.
+    have two columns, whose whole text is in `src`; is_table: whether it is a TSV file; has_header:
+    the first pair names the columns.
     """
 
     cleaning: Cleaning
@@ -89,6 +92,7 @@ class RawChunk(NamedTuple):
     src: list[str]
     tgt: list[str]
     bad_rows: list[int]
+    is_table: bool = False
     has_header: bool = False
 
 
@@ -113,7 +117,10 @@ class CleanChunk(NamedTuple):
 
 
 def clean_chunk(chunk: RawChunk) -> CleanChunk:
-    """Clean a chunk and drop bad rows, a header and pairs with an empty side."""
+    """Clean a chunk and drop bad rows, a header and pairs with an empty side.
+
+    In a table, quotation marks without text are an empty side.
+    """
     cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
     if cleaning.level != "off":
         src, tgt = repair_sides(src, tgt, repaired)
@@ -122,9 +129,10 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
     if chunk.has_header and cleaning.level != "off":
         early[0] = kinds.HEADER
-    if "" in src or "" in tgt:
+    empty = {"", '""'} if chunk.is_table and cleaning.level != "off" else {""}
+    if not (empty.isdisjoint(src) and empty.isdisjoint(tgt)):
         for index, pair in enumerate(zip(src, tgt, strict=True)):
-            if not all(pair):
+            if not empty.isdisjoint(pair):
                 early.setdefault(index, kinds.EMPTY)
     dropped = sorted(early)
     early_text = ""
@@ -141,7 +149,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         joined_lines(src).encode(),
         joined_lines(tgt).encode(),
         digests_of(src, tgt).tobytes(),
-        find_doubts(src, tgt).tobytes() if is_checked else bytes(len(src)),
+        find_doubts(src, tgt, is_table=chunk.is_table).tobytes() if is_checked else bytes(len(src)),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
@@ -208,6 +216,16 @@ class CleanText:
     repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
     shifts: list[LineRange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def is_shifted(self) -> np.ndarray:
+        """Return whether each pair is of lines that seem shifted: (pairs,) bool."""
+        shifted = np.zeros(self.pairs, bool)
+        for span in self.spans:
+            for found in (found for found in self.shifts if found.corpus == span.corpus):
+                lines = span.lines()
+                inside = (lines >= found.line) & (lines <= found.last)
+                shifted[span.first : span.first + span.pairs] |= inside
+        return shifted
 
     def add(self, chunk: CleanChunk) -> None:
         """Record the span of a chunk after it was written."""
@@ -288,20 +306,22 @@ class _Reader:
         for corpus, paths in enumerate(self._train):
             self._pairs = pairs = read_pairs(paths, strict=self._strict, keep_bad_rows=True)
             profiles = (Profile(), Profile())
-            chunk = RawChunk(self._cleaning, corpus, 1, [], [], [])
+            is_table = len(paths) == 1
+            chunk = RawChunk(self._cleaning, corpus, 1, [], [], [], is_table)
             for src, tgt in pairs:
                 if pairs.is_bad_row:
                     chunk.bad_rows.append(len(chunk.src))
                 chunk.src.append(src)
                 chunk.tgt.append(tgt)
-                if pairs.count == 1 and len(paths) == 1:
+                if pairs.count == 1 and is_table:
                     codes = (self._cleaning.src, self._cleaning.tgt)
                     chunk = chunk._replace(has_header=is_header(src, tgt, codes))
                 profiles[0].add(src)
                 profiles[1].add(tgt)
                 if len(chunk.src) == CHUNK_PAIRS:
                     yield chunk
-                    chunk = RawChunk(self._cleaning, corpus, pairs.count + 1, [], [], [])
+                    first_line = pairs.count + 1
+                    chunk = RawChunk(self._cleaning, corpus, first_line, [], [], [], is_table)
             if chunk.src:
                 yield chunk
             self._finished += pairs.src.size
@@ -317,6 +337,12 @@ class _Reader:
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
                     f"if the whole file is in Windows-1252: {conversion(lines.name)}"
                 )
+        if pairs.quoted_rows > LEAST_QUOTED * pairs.count:
+            self.notes.append(
+                f"`{pairs.src.name}`: both columns of {pairs.quoted_rows:,} of "
+                f"{counted(pairs.count, 'line')} are in quotation marks, which count as text; if a "
+                "spreadsheet wrote them, remove them (see docs/data.md)"
+            )
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]
         if shifts:

@@ -12,6 +12,7 @@ import numpy as np
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.numbers import numbers_differ
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.text.formats import has_doubled_marks
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)
@@ -19,6 +20,7 @@ _ADDRESSES = re.compile(_ADDRESS, re.IGNORECASE)
 _ADDRESS_SIGN = re.compile(r"://|www\.|@", re.IGNORECASE)
 # What may be an address without `www.`, as example.org; then the other side does not lack it.
 _MAYBE_ADDRESS = re.compile(r"[^\W\d_]\.[^\W\d_]{2}|@|www\b", re.IGNORECASE)
+_DOUBLED = re.compile('""')
 _LOST_LETTER = re.compile(r"\?(?<=[^\W\d_]\?)(?=[a-zß-ÿ])")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 # More repetitions than these are not emphasis.
@@ -55,17 +57,22 @@ def _script_table() -> np.ndarray:
 _SCRIPTS = _script_table()
 
 
-def find_doubts(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
-    """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8."""
+def find_doubts(src: Sequence[str], tgt: Sequence[str], *, is_table: bool = False) -> np.ndarray:
+    """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8.
+
+    is_table: whether they come from a TSV file, in which a spreadsheet may have quoted fields.
+    """
     doubts = np.zeros(len(src), np.uint8)
-    for kind, indices in _checks(src, tgt):
+    for kind, indices in _checks(src, tgt, is_table=is_table):
         for index in indices:
             if not doubts[index]:
                 doubts[index] = kind
     return doubts
 
 
-def _checks(src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, Iterator[int]]]:
+def _checks(
+    src: Sequence[str], tgt: Sequence[str], *, is_table: bool
+) -> Iterator[tuple[int, Iterator[int]]]:
     pairs = list(zip(src, tgt, strict=True))
     sides = [(joined_lines(side), side) for side in (src, tgt)]
     for kind, sign, check in _LINE_CHECKS:
@@ -84,6 +91,9 @@ def _checks(src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, Itera
     yield kinds.REPEATED, (index for index in sorted(signs) if any(map(is_repeated, pairs[index])))
     yield kinds.ONE_ADDRESS, _pairs_with_one_address(pairs, sides)
     yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes)
+    if is_table:
+        signs = {index for text, side in sides for index in lines_with(_DOUBLED, text, side)}
+        yield kinds.QUOTED, (i for i in sorted(signs) if any(map(has_doubled_marks, pairs[i])))
     yield kinds.COPIED, (i for i, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
 
 

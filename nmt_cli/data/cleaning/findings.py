@@ -78,26 +78,12 @@ class Ledger:
 
     def mark_each(self, new: np.ndarray) -> None:
         """Mark each pair with its kind in `new`, (pairs,) uint8; 0 changes nothing."""
-        self._mark_slice(slice(None), new)
-
-    def _mark_slice(self, pairs: slice, new: np.ndarray) -> None:
-        old = self.kinds[pairs]
         # For a copy it is more useful to know which side is wrong, dropped or not.
-        is_copy = (old == kinds.COPIED) & ~self.set_apart[pairs]
-        replaceable = (old == kinds.CLEAN) | is_copy
-        open_to_change = self._kept(pairs) | is_copy
+        is_copy = (self.kinds == kinds.COPIED) & ~self.set_apart
+        replaceable = (self.kinds == kinds.CLEAN) | is_copy
+        open_to_change = self.keep | is_copy
         changed = (new > 0) & open_to_change & (replaceable | self._drops[new])
-        self.kinds[pairs] = np.where(changed, new, old)
-
-    def mark_lines(self, kind: int, marked: LineRange) -> None:
-        """Mark the pairs of some lines with a kind."""
-        for span in self._text.spans:
-            after = span.first_line + span.read
-            same = span.corpus == marked.corpus
-            if same and span.first_line <= marked.last and marked.line < after:
-                lines = span.lines()
-                inside = (lines >= marked.line) & (lines <= marked.last)
-                self._mark_slice(_pairs_of(span), inside.astype(np.uint8) * np.uint8(kind))
+        self.kinds = np.where(changed, new, self.kinds)
 
     def mark_encoded(self, span: Span, reasons: np.ndarray) -> None:
         """Mark the kept pairs of a span with the reasons to drop them after encoding; 0: none."""

@@ -48,6 +48,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("repeated letters or words", "kept"),
     NoiseKind("an address on one side only", "kept"),
     NoiseKind("numbers that differ", "kept"),
+    NoiseKind("quoted as in a spreadsheet", "kept"),
     NoiseKind("the same text on both sides", "kept"),
     NoiseKind("sides swapped", "kept"),
     NoiseKind("source in the target's language", "kept"),
@@ -60,7 +61,7 @@ KINDS: tuple[NoiseKind, ...] = (
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK,
     COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
-    NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, COPIED, SWAPPED,
+    NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED,
     SOURCE_WRONG, TARGET_WRONG, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)

@@ -3,9 +3,12 @@
 Each half of the pairs is scored with the word table learnt from the other half, so that no pair
 supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
 distributions gives the number of wrong pairs and the score from which on most pairs are right.
+Pairs that are known to be wrong, such as shifted lines, take no part: they would raise this number,
+and with it the score that right pairs need.
 """
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -43,8 +46,16 @@ _Words = tuple[np.ndarray, np.ndarray]
 
 
 class _MatchingJob(NamedTuple):
+    """A span of the cleaned text; used: (pairs,) bool, the pairs to learn from and to score."""
+
     directory: Path
     span: Span
+    used: np.ndarray
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The indices of the used pairs in the whole text, ascending."""
+        return self.span.first + np.flatnonzero(self.used)
 
 
 class _Learnt(NamedTuple):
@@ -67,25 +78,34 @@ class Unmatched:
 
 
 def find_unmatched(
-    text: CleanText, pool: ProcessPool, progress: Progress, *, every: bool
+    text: CleanText, known_wrong: np.ndarray, pool: ProcessPool, progress: Progress, *, every: bool
 ) -> Unmatched:
-    """Score all pairs of the cleaned text, or without `every` only those learnt from."""
+    """Score all pairs of the cleaned text, or without `every` only those learnt from.
+
+    known_wrong: (pairs,) bool, pairs that are neither learnt from nor scored.
+    """
     unmatched = np.zeros(text.pairs, bool)
-    if text.pairs < MIN_PAIRS:
+    if text.pairs - int(known_wrong.sum()) < MIN_PAIRS:
         return Unmatched(unmatched, 0, None)
-    sample = _sample(text, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
+    jobs = [
+        _MatchingJob(text.directory, span, ~known_wrong[span.first : span.first + span.pairs])
+        for span in text.spans
+    ]
+    sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
-    learnt, words = _learn(text.directory, sample)
+    learnt, words = _learn(sample)
     random = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
-    known = {span.first: _scores(learnt, *sides) for span, sides in zip(sample, words, strict=True)}
+    scored = [(job, _scores(learnt, *sides)) for job, sides in zip(sample, words, strict=True)]
     del words
     if every:
-        known |= _other_scores(text, learnt, known, pool, progress)
-    values = np.concatenate(list(known.values()))
+        first = {job.span.first for job in sample}
+        others = [job for job in jobs if job.span.first not in first]
+        scored += _other_scores(text, learnt, others, pool, progress)
+    values = np.concatenate([scores for _, scores in scored])
     limit, share = threshold(values, random)
     if share <= MAX_WRONG_SHARE:
-        indices = [first + np.flatnonzero(score < limit) for first, score in known.items()]
-        unmatched[np.concatenate(indices)] = True
+        for job, scores in scored:
+            unmatched[job.indices[scores < limit]] = True
     return Unmatched(unmatched, len(values), share)
 
 
@@ -104,14 +124,14 @@ def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
     return limit, wrong * BINS / len(values)
 
 
-def _sample(text: CleanText, pairs: int) -> list[Span]:
+def _sample(jobs: list[_MatchingJob], pairs: int) -> list[_MatchingJob]:
     """Return whole spans at even distances with about this many pairs."""
-    spans = [span for span in text.spans if span.pairs]
-    largest = max(span.pairs for span in spans)
+    jobs = [job for job in jobs if job.used.any()]
+    largest = max(len(job.indices) for job in jobs)
     count = max(1, pairs // largest)
-    if len(spans) <= count:
-        return spans
-    return [spans[index * len(spans) // count] for index in range(count)]
+    if len(jobs) <= count:
+        return jobs
+    return [jobs[index * len(jobs) // count] for index in range(count)]
 
 
 def _words(job: _MatchingJob) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -120,26 +140,27 @@ def _words(job: _MatchingJob) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _select(
-    sides: list[tuple[np.ndarray, np.ndarray]], pairs: int, orders: tuple[np.ndarray, np.ndarray]
+    job: _MatchingJob,
+    sides: list[tuple[np.ndarray, np.ndarray]],
+    orders: tuple[np.ndarray, np.ndarray],
 ) -> _Words:
     src, tgt = (
-        select_words(*side, pairs, order) for side, order in zip(sides, orders, strict=True)
+        select_words(*side, job.span.pairs, order)[job.used]
+        for side, order in zip(sides, orders, strict=True)
     )
     return src, tgt
 
 
-def _learn(directory: Path, sample: list[Span]) -> tuple[_Learnt, list[_Words]]:
+def _learn(sample: list[_MatchingJob]) -> tuple[_Learnt, list[_Words]]:
     """Learn word tables from some spans; also return the words of the spans."""
     counts = np.zeros((2, WORDS), np.int64)
     read = []
-    for span in sample:
-        read.append(_words(_MatchingJob(directory, span)))
-        for side, (words, _) in enumerate(read[-1]):
-            counts[side] += np.bincount(words, minlength=WORDS)
+    for job in sample:
+        read.append(_words(job))
+        for side, (words, lines) in enumerate(read[-1]):
+            counts[side] += np.bincount(words[job.used[lines]], minlength=WORDS)
     orders = rarest_first(counts[0]), rarest_first(counts[1])
-    selected = [
-        _select(sides, span.pairs, orders) for span, sides in zip(sample, read, strict=True)
-    ]
+    selected = [_select(job, sides, orders) for job, sides in zip(sample, read, strict=True)]
     first, second = (
         learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
         for half in (0, 1)
@@ -166,32 +187,27 @@ def _scores(
 def _other_scores(
     text: CleanText,
     learnt: _Learnt,
-    known: dict[int, np.ndarray],
+    others: list[_MatchingJob],
     pool: ProcessPool,
     progress: Progress,
-) -> dict[int, np.ndarray]:
-    """Return the scores of all spans that are not `known`, by their first pair."""
-    others = [span for span in text.spans if span.pairs and span.first not in known]
+) -> Iterator[tuple[_MatchingJob, np.ndarray]]:
+    """Yield the spans that were not learnt from, each with the scores of its used pairs."""
     path = text.directory / NAME
     if others:
         arrays = (*learnt.orders, *(array for table in learnt.tables for array in table))
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    jobs = (_MatchingJob(text.directory, span) for span in others)
-    scored = {}
-    for span, score in zip(
-        others, pool.map(functools.partial(_score_span, path), jobs), strict=True
-    ):
-        scored[span.first] = score
-        progress("match words", span.first + span.pairs, text.pairs)
+    scores = pool.map(functools.partial(_score_span, path), iter(others))
+    for job, of_span in zip(others, scores, strict=True):
+        yield job, of_span
+        progress("match words", job.span.first + job.span.pairs, text.pairs)
     _load.cache_clear()
-    return scored
 
 
 def _score_span(path: Path, job: _MatchingJob) -> np.ndarray:
     learnt = _load(path)
-    return _scores(learnt, *_select(_words(job), job.span.pairs, learnt.orders))
+    return _scores(learnt, *_select(job, _words(job), learnt.orders))
 
 
 @functools.lru_cache(maxsize=1)

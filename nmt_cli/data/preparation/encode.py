@@ -142,6 +142,16 @@ def drop_reason(data: DataConfig, src_length: int, tgt_length: int) -> int:
     return kinds.CLEAN
 
 
+def drop_reasons(
+    data: DataConfig, src: Sequence[Sequence[int]], tgt: Sequence[Sequence[int]]
+) -> list[int]:
+    """Return why each pair of encoded sentences, with EOS, is dropped; 0: it is kept."""
+    return [
+        drop_reason(data, len(src_ids) - 1, len(tgt_ids) - 1)
+        for src_ids, tgt_ids in zip(src, tgt, strict=True)
+    ]
+
+
 class SavedSubwords(NamedTuple):
     """The directory of subwords and their hash, because another run may replace them."""
 
@@ -160,10 +170,7 @@ def encode_job(saved: SavedSubwords, job: EncodeJob) -> Encoded:
     subwords = load_saved_subwords(saved)
     src_lines, tgt_lines = job.lines()
     src_ids, tgt_ids = subwords.encode_source(src_lines), subwords.encode_target(tgt_lines)
-    reasons = [
-        drop_reason(job.data, len(src) - 1, len(tgt) - 1)
-        for src, tgt in zip(src_ids, tgt_ids, strict=True)
-    ]
+    reasons = drop_reasons(job.data, src_ids, tgt_ids)
     keep = [not reason for reason in reasons]
     return Encoded(
         encoded_side(src_lines, src_ids, keep, subwords.src_size, subwords.unk_id),

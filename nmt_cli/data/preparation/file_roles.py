@@ -1,11 +1,14 @@
-"""Checks that a file is not given for two roles: both sides, or training and held-out text."""
+"""Checks that text is not given for two roles: both sides, training, validation or testing."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import NmtError, UsageError
-from nmt_cli.plurals import agreeing
+from nmt_cli.plurals import agreeing, counted
+
+# If a larger share of the test pairs are validation pairs, a warning says so.
+MOST_SHARED = 0.5
 
 
 def repeated_files(
@@ -34,6 +37,22 @@ def repeated_files(
                 )
             )
     return problems
+
+
+def shared_pairs_notes(
+    valid: Collection[tuple[str, str]], test: Collection[tuple[str, str]]
+) -> list[str]:
+    """The warning that most of the test pairs are validation pairs, if they are."""
+    known = set(valid)
+    shared = sum(pair in known for pair in test)
+    if shared <= MOST_SHARED * len(test):
+        return []
+    return [
+        f"{shared:,} of {counted(len(test), 'test pair')} {agreeing(shared, 'is a', 'are')} "
+        f"{agreeing(shared, 'validation pair', 'validation pairs')}: training chooses the "
+        "checkpoint by these, so the score on them is higher than that on new text; name other "
+        "test pairs"
+    ]
 
 
 def _are_same(paths: Sequence[str], others: Sequence[str]) -> bool:

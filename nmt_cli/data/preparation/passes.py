@@ -7,18 +7,15 @@ results in order, so the files do not depend on the number of processes.
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmt_cli.config.automatic import FEWEST_OCCURRENCES
-from nmt_cli.config.schema import Config, DataConfig
+from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import (
-    FIRST_LINES,
     Cleaning,
     CleanText,
     Progress,
@@ -42,23 +39,27 @@ from nmt_cli.data.preparation.encode import (
     encoded_side,
 )
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords, fit_notes
+from nmt_cli.data.preparation.file_roles import shared_pairs_notes
 from nmt_cli.data.preparation.measure import measure_text
-from nmt_cli.data.preparation.split import Pairs, set_apart
+from nmt_cli.data.preparation.notes import (
+    empty_sides,
+    few_kept,
+    format_reasons,
+    header_notes,
+    overlap_notes,
+    rare_entries,
+)
+from nmt_cli.data.preparation.split import Pairs, Split, set_apart
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
-from nmt_cli.data.text.tables import header_note, is_header
 from nmt_cli.errors import DataError
-from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 
 # A source with more targets than this is a heading or a placeholder without one translation.
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
-# If a smaller share of the pairs is kept, this is reported, with this many reasons.
-LEAST_KEPT = 0.5
-MOST_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -140,25 +141,19 @@ class PreparationRun:
             )
         ledger = Ledger(text, data)
         self._check_together(text, ledger, held_out)
-        test_files: tuple[str, ...] = ()
-        test_set: Pairs = []
-        if data.valid_split or data.test_split:
-            split = set_apart(text, ledger.keep, data)
-            ledger.set_apart[split.indices] = True
-            valid = split.valid or valid
-            test_set = split.test
-            test_files = self._write_test(test_set)
-        subwords = self._learn(text, ledger.keep)
+        subwords, split = self._learn_beside_split(text, ledger)
+        valid = split.valid or valid
+        test_files = self._write_test(split.test)
         train = self._encode(text, ledger)
         dropped = ledger.dropped()
         if not train.pairs:
             raise DataError(
-                f"no training pair is left: {_format_reasons(dropped)}",
+                f"no training pair is left: {format_reasons(dropped)}",
                 "see data.min_length, data.max_length and data.max_ratio (nmt config show)",
             )
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
-        self._measure(text, ledger.keep, train, test_set)
+        self._measure(text, ledger.keep, train, split.test)
         remove(work)
         self._encode_valid(valid, subwords)
         return PreparedCorpus(
@@ -167,12 +162,13 @@ class PreparationRun:
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
             valid=len(valid),
             notes=(
-                *_few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
+                *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
-                *_overlap_notes(held_out, dropped=data.clean == "strict"),
-                *_empty_sides({"validation": valid, "test": test}),
-                *_header_notes(data, self._codes, valid, test),
-                *_rare_entries(data, train, subwords),
+                *overlap_notes(held_out, dropped=data.clean == "strict"),
+                *shared_pairs_notes(valid, test),
+                *empty_sides({"validation": valid, "test": test}),
+                *header_notes(data, self._codes, valid, test),
+                *rare_entries(data, train, subwords),
                 *fit_notes(self.config, train.src, train.tgt),
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
@@ -209,10 +205,10 @@ class PreparationRun:
             ledger.mark_each(find_wrong_sides(text, self.pool, self.progress))
         if data.clean == "off":
             return
-        for shifted_lines in text.shifts:
-            ledger.mark_lines(kinds.SHIFTED, shifted_lines)
+        shifted = text.is_shifted()
+        ledger.mark(kinds.SHIFTED, shifted)
         strict = data.clean == "strict"
-        unmatched = find_unmatched(text, self.pool, self.progress, every=strict)
+        unmatched = find_unmatched(text, shifted, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:
@@ -239,6 +235,24 @@ class PreparationRun:
         for name, lines in zip(names, zip(*pairs, strict=True), strict=True):
             write_text(self.directory / name, "".join(f"{line}\n" for line in lines))
         return tuple(str(self.out / name) for name in names)
+
+    def _learn_beside_split(self, text: CleanText, ledger: Ledger) -> tuple[Subwords, Split]:
+        """Set pairs apart and learn the subwords from the others.
+
+        Only the subwords show which pairs are too long to train on. These give their places to the
+        next ones, which the subwords were learnt from, too.
+        """
+        data, keep = self.config.data, ledger.keep
+        if not (data.valid_split or data.test_split):
+            return self._learn(text, keep), Split()
+        split = set_apart(text, keep, data)
+        ledger.set_apart[split.indices] = True
+        subwords = self._learn(text, ledger.keep)
+        if not split.is_trainable(data, subwords):
+            split = set_apart(text, keep, data, subwords)
+            ledger.set_apart[:] = False
+            ledger.set_apart[split.indices] = True
+        return subwords, split
 
     def _learn(self, text: CleanText, keep: np.ndarray) -> Subwords:
         """Learn the subwords, or copy those of `data.subwords_from`."""
@@ -292,77 +306,3 @@ class PreparationRun:
         reasons = np.zeros(len(pairs), np.uint8)
         for _ in SplitWriter(self.directory, "valid").write([Encoded(src, tgt, 0, reasons)]):
             pass
-
-
-def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:
-    """Return a warning for each vocabulary whose average entry is too rare to be learnt."""
-    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars") or data.subwords_from:
-        return []
-    vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
-    if not data.joint:
-        vocabularies = [
-            ("source ", train.src.tokens, subwords.src_size),
-            ("target ", train.tgt.tokens, subwords.tgt_size),
-        ]
-    return [
-        f"the {name}vocabulary of {size:,} is large for {tokens:,} tokens: an entry occurs "
-        f"{tokens / size:.1f} times on average; `--vocab-size auto` chooses a smaller one"
-        for name, tokens, size in vocabularies
-        if tokens < FEWEST_OCCURRENCES * size
-    ]
-
-
-def _format_reasons(dropped: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
-
-
-def _few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
-    """Return a warning if most pairs were dropped, which names the commonest reasons."""
-    if kept >= LEAST_KEPT * read:
-        return []
-    commonest = sorted(dropped, key=lambda reason: -dropped[reason])[:MOST_REASONS]
-    reasons = _format_reasons({reason: dropped[reason] for reason in commonest})
-    return [
-        f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
-        f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
-        "`--dropped FILE` lists the dropped pairs"
-    ]
-
-
-def _overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
-    """Return a note for each held-out set whose sentences also occur in the training text.
-
-    dropped: whether these training pairs were dropped.
-    """
-    return [
-        f"{sentences.found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also "
-        f"occur in the training text{'; these training pairs were dropped' if dropped else ''}"
-        for sentences in held_out
-        if sentences.found
-    ]
-
-
-def _empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
-    """Return a warning for each held-out text, by name, that has empty sides."""
-    notes = []
-    for name, pairs in held_out.items():
-        empty = [number for number, sides in enumerate(pairs, 1) if not all(map(str.strip, sides))]
-        if empty:
-            has = "has" if len(empty) == 1 else "have"
-            lines = ", ".join(f"{number:,}" for number in empty[:FIRST_LINES])
-            more = ", ..." if len(empty) > FIRST_LINES else ""
-            notes.append(
-                f"{len(empty):,} of {len(pairs):,} {name} pairs {has} an empty side: "
-                f"{agreeing(len(empty), 'line', 'lines')} {lines}{more}"
-            )
-    return notes
-
-
-def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
-    """Return a warning for each held-out table whose first row names its columns."""
-    held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
-    return [
-        header_note(files[0], name)
-        for name, (files, pairs) in held_out.items()
-        if len(files) == 1 and pairs and is_header(*pairs[0], codes)
-    ]

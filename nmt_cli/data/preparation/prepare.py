@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from nmt_cli.config import schema as settings
@@ -244,9 +245,9 @@ def _existing_corpus(
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",
         ) from error
-    # The paths depend on the directory in which the command runs.
-    is_same_text = _is_same_text(description.get("inputs"), inputs, before.data, config.data)
-    moved = {"data.train", "data.valid", "data.test"} if is_same_text else set()
+    recorded = description.get("inputs")
+    sums = (recorded if isinstance(recorded, dict) else {}, inputs or {})
+    moved, changed_files = _compare_texts(*sums, before.data, config.data)
     other_subwords = subwords is not None and not _has_subwords(out, subwords)
     if subwords is not None and before.data.subwords_from:
         moved.add("data.subwords_from")
@@ -265,10 +266,10 @@ def _existing_corpus(
     ]
     if other_subwords:
         changed.append(f"the vocabulary of `{config.data.subwords_from}` is another one")
-    if inputs is None:
-        changed.append("the text comes from a pipe")
-    elif not is_same_text:
-        changed.append("the text files have changed")
+    if inputs is None or not recorded:
+        changed.append(f"the text {'comes' if inputs is None else 'came'} from a pipe")
+    else:
+        changed += [f"the text of `{path}` has changed" for path in changed_files]
     if changed:
         raise CannotCreateError(
             f"`{out}` exists already and was prepared differently: {'; '.join(changed)}",
@@ -302,17 +303,29 @@ def _has_subwords(corpus: Path, subwords: Subwords) -> bool:
     return dict(Subwords.load(corpus / SUBWORDS).contents()) == dict(subwords.contents())
 
 
-def _is_same_text(
-    recorded: object, inputs: dict[str, str] | None, before: DataConfig, now: DataConfig
-) -> bool:
-    """Whether the corpus was made of the same texts; their files may have other paths."""
-    if not isinstance(recorded, dict) or inputs is None:
-        return False
-    old, new = (
-        [[sums.get(path) for path in paths] for paths in (*data.train, data.valid, data.test)]
-        for sums, data in ((recorded, before), (inputs, now))
-    )
-    return old == new
+def _compare_texts(
+    old_sums: Mapping[str, str], new_sums: Mapping[str, str], before: DataConfig, now: DataConfig
+) -> tuple[set[str], list[str]]:
+    """The settings that name the same files as before, and those of these files that have changed.
+
+    Their paths may differ, because they depend on the directory in which the command runs. Files
+    with the same text are the same, and so are those with the same names.
+    """
+    same, changed = set(), []
+    texts = {
+        "data.train": (before.train, now.train),
+        "data.valid": ((before.valid,), (now.valid,)),
+        "data.test": ((before.test,), (now.test,)),
+    }
+    for key, (old_entries, new_entries) in texts.items():
+        if list(map(len, old_entries)) != list(map(len, new_entries)):
+            continue
+        files = [*zip(chain(*old_entries), chain(*new_entries), strict=True)]
+        differing = [(old, new) for old, new in files if old_sums.get(old) != new_sums.get(new)]
+        if all(Path(old).name == Path(new).name for old, new in differing):
+            same.add(key)
+            changed += [new for _, new in differing]
+    return same, list(dict.fromkeys(changed))
 
 
 def _as_json(value: object) -> str:

@@ -5,9 +5,11 @@ added, or the text is cleaned in another way, almost all pairs that were set apa
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.clean import CleanText, read_span
 from nmt_cli.data.cleaning.held_out import SplitSizes, occurrences, pair_hashes
 from nmt_cli.data.corpus.layout import read_description
+from nmt_cli.data.preparation.encode import drop_reasons
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.lines import read_pairs
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import agreeing, counted
@@ -22,32 +26,42 @@ from nmt_cli.plurals import agreeing, counted
 Pairs = list[tuple[str, str]]
 
 
-class Split(NamedTuple):
+@dataclass(frozen=True)
+class Split:
     """The pairs that are set apart.
 
     indices: (pairs,) of all of them in the cleaned text; valid, test: their text.
     """
 
-    indices: np.ndarray
-    valid: Pairs
-    test: Pairs
+    indices: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    valid: Pairs = field(default_factory=list)
+    test: Pairs = field(default_factory=list)
+
+    def is_trainable(self, data: DataConfig, subwords: Subwords) -> bool:
+        """Whether training would keep all of these pairs, by their lengths in subwords."""
+        return all(_are_trainable([*self.valid, *self.test], data, subwords))
 
 
-def set_apart(text: CleanText, keep: np.ndarray, data: DataConfig) -> Split:
+def set_apart(
+    text: CleanText, keep: np.ndarray, data: DataConfig, subwords: Subwords | None = None
+) -> Split:
     """Choose `data.valid_split` and `data.test_split` pairs among those to `keep`, (pairs,) bool.
 
-    Neither side of a chosen pair occurs in another pair. Raises DataError if there are too few.
+    Neither side of a chosen pair occurs in another pair, and with `subwords` it is none that
+    training drops for its length. Raises DataError if there are too few.
     """
     sizes = SplitSizes(data.valid_split, data.test_split)
     candidates = _candidates(text.digests, keep, sizes)
-    valid = _choose(text, candidates, "valid", sizes.valid, data)
+    choose = partial(_choose, text, data, subwords)
+    valid = choose(candidates, "valid", sizes.valid)
     candidates = candidates[~np.isin(candidates, list(valid))]
-    test = _choose(text, candidates, "test", sizes.test, data)
+    test = choose(candidates, "test", sizes.test)
     chosen = len(valid) + len(test)
     if chosen < sizes.total:
         raise DataError(
             f"only {counted(chosen, 'training pair')} can become {sizes.name} pairs, "
-            f"{sizes.total:,} were requested ({sizes.settings}): the others are too long",
+            f"{sizes.total:,} were requested ({sizes.settings}): the others are too long or too "
+            "short",
             sizes.at_most(chosen),
         )
     indices = np.array([*valid, *test], np.int64)
@@ -106,9 +120,14 @@ def _is_unique(digests: np.ndarray) -> np.ndarray:
 
 
 def _choose(
-    text: CleanText, candidates: np.ndarray, use: str, size: int, data: DataConfig
+    text: CleanText,
+    data: DataConfig,
+    subwords: Subwords | None,
+    candidates: np.ndarray,
+    use: str,
+    size: int,
 ) -> dict[int, tuple[str, str]]:
-    """The `size` candidates of usual length with the smallest hashes, by their index.
+    """The `size` candidates of suitable length with the smallest hashes, by their index.
 
     The hashes differ for each use, so that the pairs for one hardly depend on how many the other
     has.
@@ -117,19 +136,29 @@ def _choose(
     ordered = candidates[np.argsort(hashes, kind="stable")]
     chosen: dict[int, tuple[str, str]] = {}
     for begin in range(0, len(ordered) if size else 0, max(1, size)):
-        indices = ordered[begin : begin + size]
+        indices = ordered[begin : begin + size].tolist()
         pairs = _read_pairs_at(text, np.sort(indices))
-        for index in indices.tolist():
-            if len(chosen) < size and _has_usual_length(*pairs[index], data):
-                chosen[index] = pairs[index]
+        usual = [index for index in indices if _has_usual_length(*pairs[index], data)]
+        if subwords is not None:
+            trainable = _are_trainable([pairs[index] for index in usual], data, subwords)
+            usual = list(compress(usual, trainable))
+        chosen |= {index: pairs[index] for index in usual[: size - len(chosen)]}
         if len(chosen) == size:
             break
     return chosen
 
 
 def _has_usual_length(src: str, tgt: str, data: DataConfig) -> bool:
+    """Whether training will hardly drop a pair of so many words, as far as these show."""
     short, long = sorted((len(src.split()), len(tgt.split())))
     return long <= data.max_length // 2 and long <= max(4, data.max_ratio / 2 * short)
+
+
+def _are_trainable(pairs: Pairs, data: DataConfig, subwords: Subwords) -> Iterator[bool]:
+    """Whether training keeps each of some pairs, by their lengths in subwords."""
+    src = subwords.encode_source([src for src, _ in pairs])
+    tgt = subwords.encode_target([tgt for _, tgt in pairs])
+    return (not reason for reason in drop_reasons(data, src, tgt))
 
 
 def _read_pairs_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:

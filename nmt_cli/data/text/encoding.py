@@ -1,4 +1,4 @@
-"""Detects text that is not in UTF-8, refuses it, and names the command that converts it."""
+"""Detects text in another encoding or with other line endings, and names what converts it."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ from nmt_cli.errors import DataError
 if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
 
+CR_TO_LF = r"tr '\r' '\n'"
 # A file with more invalid lines than both of these limits is in another encoding, not damaged.
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
 
@@ -38,6 +39,14 @@ def refuse_other_encoding(lines: "Lines") -> None:
                 f"the first at line:byte {lines.first_invalid}; the file is in another encoding",
                 f"convert it, for example: {conversion(lines.name)}",
             )
+
+
+def line_ending_error(name: str) -> DataError:
+    """The error for a file whose lines end at CR alone, as in old spreadsheets."""
+    return DataError(
+        f"`{name}` is a single line, because its line endings are CR (0x0D) without LF (0x0A)",
+        f"convert it: {copy_command(CR_TO_LF, name, 'lf', takes_name=False)}",
+    )
 
 
 def _is_other_encoding(lines: "Lines") -> bool:

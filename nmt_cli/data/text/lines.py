@@ -7,12 +7,23 @@ never held in memory as a whole. Bytes that are not UTF-8 become U+FFFD, and suc
 
 import contextlib
 import select
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import why_no_text
-from nmt_cli.data.text.encoding import conversion
+from nmt_cli.data.text.encoding import conversion, line_ending_error
+from nmt_cli.data.text.formats import (
+    MIN_ROWS,
+    MOST_QUOTED,
+    is_quoted,
+    is_xml,
+    not_tsv,
+    other_format,
+    quoted_error,
+    xml_error,
+)
 from nmt_cli.data.text.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -22,7 +33,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import columns_hint, other_format
+from nmt_cli.data.text.tables import columns_hint
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -153,7 +164,7 @@ class Lines(Iterator[str]):
                 partial.append(rest)
                 length += len(rest)
                 if length > LONGEST_LINE:
-                    raise self._line_too_long()
+                    raise self._line_too_long(partial)
         if partial:
             yield b"".join(partial)
 
@@ -166,6 +177,8 @@ class Lines(Iterator[str]):
             if not chunk:
                 break
         encoding = next((OTHER_BOMS[mark] for mark in OTHER_BOMS if head.startswith(mark)), "")
+        if encoding == "UTF-16" and is_xml(start := head.decode(encoding, errors="ignore")):
+            raise xml_error(start, self.name)
         if encoding:
             raise DataError(
                 f"`{self.name}` looks like {encoding}, UTF-8 is needed",
@@ -185,7 +198,9 @@ class Lines(Iterator[str]):
             if not head:
                 return
 
-    def _line_too_long(self) -> NmtError:
+    def _line_too_long(self, line: Iterable[bytes]) -> NmtError:
+        if not self.count and sum(part.count(b"\r") for part in line) > 1:
+            return line_ending_error(self.name)
         return DataError(
             f"`{self.name}`, line {self.count + 1}: longer than {LONGEST_LINE >> 20} MiB",
             "is this text with one sentence per line?",
@@ -232,7 +247,7 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
     bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
-    such a line.
+    such a line; quoted_rows: TSV lines so far with both columns in quotation marks.
     """
 
     def __init__(
@@ -243,6 +258,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.count = 0
         self.bad_rows = 0
         self.is_bad_row = False
+        self.quoted_rows = 0
         self._first_bad = (0, 0)
         self._sampled_rows: list[str] = []
         self._keep_bad_rows = keep_bad_rows
@@ -277,6 +293,8 @@ class LinePairs(Iterator[tuple[str, str]]):
             self._check_rows()
         if line is None:
             raise StopIteration
+        if self.count == 0 and is_xml(line):
+            raise xml_error("\n".join([line, *islice(self.src, ROWS_SAMPLED)]), self.src.name)
         columns = line.split("\t")
         self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
@@ -290,13 +308,16 @@ class LinePairs(Iterator[tuple[str, str]]):
                     self._sampled_rows += islice(self.src, ROWS_SAMPLED)
                 raise self._bad_row()
             return line.replace("\t", " "), ""
+        self.quoted_rows += is_quoted(columns[0]) and is_quoted(columns[1])
         return columns[0], columns[1]
 
     def _check_rows(self) -> None:
-        """Raise DataError if most lines do not have two columns: this is not a TSV file."""
+        """Raise DataError if most lines do not have two columns, or nearly all are quoted."""
         if 2 * self.bad_rows > self.count:
             of_all = f"{self.bad_rows:,} of the first {self.count:,} lines"
             raise self._bad_row(f"; {of_all} do not have 2")
+        if self.count >= MIN_ROWS and self.quoted_rows > MOST_QUOTED * self.count:
+            raise quoted_error(self.src.name)
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
@@ -304,12 +325,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
         found = other_format(without_tab, self.src.name) if is_without_tabs else None
         if columns == 1 and found:
-            kind, hint = found
-            return DataError(
-                f"`{self.src.name}` looks like {kind}; nmt reads tab-separated values: one pair "
-                "per line, as source, tab, target",
-                hint,
-            )
+            return not_tsv(self.src.name, *found)
         hint = "each line must be: source, tab, target"
         if columns > 2:
             hint += f"; {columns_hint(self._sampled_rows, self.src.name)}"
@@ -349,7 +365,18 @@ def read_pairs(
 
     Raises DataError while reading: if a TSV line does not have two columns (with `keep_bad_rows`
     only if most lines do not; other such lines are returned as source, with `is_bad_row` set); if
+    nearly all columns of a TSV file are in quotation marks, or it is XML; if
     one file is longer, with both counts and the line near which the files seem to diverge; and with
     `strict` for invalid UTF-8, as `read_lines` does.
     """
     return LinePairs(paths, strict=strict, keep_bad_rows=keep_bad_rows)
+
+
+def why_no_table(path: str) -> NmtError | None:
+    """The error that reading the first rows of a file as TSV gives, or None."""
+    try:
+        with contextlib.closing(read_pairs((path,), keep_bad_rows=True)) as pairs:
+            deque(islice(pairs, ROWS_CHECKED + 1), maxlen=0)
+    except NmtError as error:
+        return error
+    return None

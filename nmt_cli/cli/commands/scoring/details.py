@@ -9,6 +9,7 @@ import typer
 
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import UsageError
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.scoring.texts import Texts
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 SCHEMA = 1
+# Of a longer line, or a longer run of words in it, only the beginning is shown.
+LONGEST_LINE, LONGEST_RUN = 2_000, 500
 MARKS = {"-": ("[-", "-]", "31"), "+": ("{+", "+}", "32")}
 
 
@@ -81,7 +84,10 @@ def worst_of(texts: "Texts", count: int) -> Iterator[WorstLine]:
 
 
 def show_worst(lines: Sequence[WorstLine], total: int, console: "Console") -> None:
-    """Write the worst lines to stdout: words only in the reference as [-...-], added as {+...+}."""
+    """Write the worst lines to stdout: words only in the reference as [-...-], added as {+...+}.
+
+    Of very long lines the beginning is written, and how many characters are left out.
+    """
     name = {"chrf": "chrF of the sentence"}.get(lines[0].metric, lines[0].metric)
     digits = 2 if lines[0].metric == "chrf" else 4
     typer.echo(f"\nworst {len(lines):,} of {total:,} lines by {name}")
@@ -92,7 +98,7 @@ def show_worst(lines: Sequence[WorstLine], total: int, console: "Console") -> No
             typer.echo(f"  source      {_shown(each_line.source)}")
         typer.echo(f"  hypothesis  {_shown(each_line.hypothesis)}")
         if each_line.reference is not None:
-            shown = " ".join(_marked(run, color=console.color) for run in each_line.differences)
+            shown = _differences(each_line.differences, color=console.color)
             typer.echo(f"  difference  {shown}")
 
 
@@ -106,15 +112,33 @@ def worst_as_json(worst_line: WorstLine, rank: int) -> str:
     )
 
 
+def _differences(runs: Sequence["WordRun"], *, color: bool) -> str:
+    shown: list[str] = []
+    room = LONGEST_LINE
+    for index, run in enumerate(runs):
+        if room <= 0:
+            shown.append(_left_out(sum(len(other.text) for other in runs[index:])))
+            break
+        shown.append(_marked(run, color=color))
+        room -= min(len(run.text), LONGEST_RUN)
+    return " ".join(shown)
+
+
 def _marked(run: "WordRun", *, color: bool) -> str:
-    text = _shown(run.text)
+    text = _shown(run.text, LONGEST_RUN)
     if run.kind not in MARKS:
         return text
     start, end, code = MARKS[run.kind]
     return f"\x1b[{code}m{start}{text}{end}\x1b[0m" if color else f"{start}{text}{end}"
 
 
-def _shown(text: str) -> str:
+def _shown(text: str, longest: int = LONGEST_LINE) -> str:
     from nmt_cli.terminal.console import escaped
 
-    return escaped(text)
+    if len(text) <= longest:
+        return escaped(text)
+    return f"{escaped(text[:longest])} {_left_out(len(text) - longest)}"
+
+
+def _left_out(characters: int) -> str:
+    return f"[... {counted(characters, 'more character')}]"

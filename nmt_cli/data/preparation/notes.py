@@ -1,0 +1,92 @@
+"""The warnings about the text that `nmt prepare` gives at its end."""
+
+from collections.abc import Mapping, Sequence
+
+from nmt_cli.config.automatic import FEWEST_OCCURRENCES
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.cleaning.clean import FIRST_LINES
+from nmt_cli.data.cleaning.held_out import HeldOut
+from nmt_cli.data.preparation.encode import SplitWriter
+from nmt_cli.data.preparation.split import Pairs
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.tables import header_note, is_header
+from nmt_cli.plurals import agreeing, counted
+
+# If a smaller share of the pairs is kept, this is reported, with this many reasons.
+LEAST_KEPT = 0.5
+MOST_REASONS = 3
+
+
+def rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:
+    """Return a warning for each vocabulary whose average entry is too rare to be learnt."""
+    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars") or data.subwords_from:
+        return []
+    vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
+    if not data.joint:
+        vocabularies = [
+            ("source ", train.src.tokens, subwords.src_size),
+            ("target ", train.tgt.tokens, subwords.tgt_size),
+        ]
+    return [
+        f"the {name}vocabulary of {size:,} is large for {tokens:,} tokens: an entry occurs "
+        f"{tokens / size:.1f} times on average; `--vocab-size auto` chooses a smaller one"
+        for name, tokens, size in vocabularies
+        if tokens < FEWEST_OCCURRENCES * size
+    ]
+
+
+def format_reasons(dropped: dict[str, int]) -> str:
+    """The counts of dropped pairs with their reasons."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
+
+
+def few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
+    """Return a warning if most pairs were dropped, which names the commonest reasons."""
+    if kept >= LEAST_KEPT * read:
+        return []
+    commonest = sorted(dropped, key=lambda reason: -dropped[reason])[:MOST_REASONS]
+    reasons = format_reasons({reason: dropped[reason] for reason in commonest})
+    return [
+        f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
+        f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
+        "`--dropped FILE` lists the dropped pairs"
+    ]
+
+
+def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
+    """Return a note for each held-out set whose sentences also occur in the training text.
+
+    dropped: whether these training pairs were dropped.
+    """
+    return [
+        f"{sentences.found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also "
+        f"occur in the training text{'; these training pairs were dropped' if dropped else ''}"
+        for sentences in held_out
+        if sentences.found
+    ]
+
+
+def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
+    """Return a warning for each held-out text, by name, that has empty sides."""
+    notes = []
+    for name, pairs in held_out.items():
+        empty = [number for number, sides in enumerate(pairs, 1) if not all(map(str.strip, sides))]
+        if empty:
+            has = "has" if len(empty) == 1 else "have"
+            lines = ", ".join(f"{number:,}" for number in empty[:FIRST_LINES])
+            more = ", ..." if len(empty) > FIRST_LINES else ""
+            notes.append(
+                f"{len(empty):,} of {len(pairs):,} {name} pairs {has} an empty side: "
+                f"{agreeing(len(empty), 'line', 'lines')} {lines}{more}"
+            )
+    return notes
+
+
+def header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
+    """Return a warning for each held-out table whose first row names its columns."""
+    held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
+    return [
+        header_note(files[0], name)
+        for name, (files, pairs) in held_out.items()
+        if len(files) == 1 and pairs and is_header(*pairs[0], codes)
+    ]

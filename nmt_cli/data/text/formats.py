@@ -1,0 +1,174 @@
+"""Recognises files of pairs that are not TSV: CSV, quoted fields, JSON lines, TMX and other XML.
+
+Names the command that converts them to TSV, which needs nothing but Python's standard library.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from nmt_cli.data.text.shell_commands import tsv_command
+from nmt_cli.errors import DataError
+
+SEPARATORS = {";": "semicolons", ",": "commas"}
+# At least this share of the rows must contain the separator.
+LEAST_SHARE = 0.9
+# A single line of a file that is not called .csv proves nothing: a sentence may have a comma.
+MIN_ROWS = 3
+# If both columns of a larger share of the rows are in quotation marks, these are not of the text.
+MOST_QUOTED = 0.9
+_CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
+# A field as spreadsheets quote it: quotation marks within it are doubled.
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
+_TMX_TO_TSV = (
+    "import sys, xml.etree.ElementTree as E; "
+    # The codes of a format, such as <bpt>, are left out; only <hi> has text of the sentence.
+    't = lambda s: " ".join("".join([s.text or "", *("".join(e.itertext()) * (e.tag == "hi") + '
+    '(e.tail or "") for e in s)]).split()); '
+    'f = lambda u, c: next((t(s) for v in u.iter("tuv") for k, l in v.items() '
+    'if k.endswith("lang") and l.lower().startswith(c) for s in v.iter("seg")), ""); '
+    '[(print(*(f(u, c) for c in sys.argv[1:]), sep="\\t"), u.clear()) '
+    'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]'
+)
+
+
+def not_tsv(name: str, kind: str, hint: str) -> DataError:
+    """The error for a file of another `kind`; the hint says how to convert it."""
+    return DataError(
+        f"`{name}` looks like {kind}; nmt reads tab-separated values: one pair per line, as "
+        "source, tab, target",
+        hint,
+    )
+
+
+def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
+    """Return what a file looks like whose `rows` contain no tab, and a hint that converts it.
+
+    None if it is neither JSON lines nor a table with another separator.
+    """
+    fields = json_fields(rows)
+    if fields:
+        src, tgt = fields
+        command = json_to_tsv(name, fields)
+        return "JSON lines", f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
+    separator = separator_of(rows, name)
+    if separator:
+        kind = f"values separated by {SEPARATORS[separator]}"
+        return kind, f"convert it: {conversion_to_tsv(name, separator)}"
+    return None
+
+
+def separator_of(rows: Sequence[str], name: str) -> str:
+    """Return the separator of `rows`, which contain no tab, or "" if it is not known."""
+    if len(rows) < MIN_ROWS and not name.lower().endswith(_CSV):
+        return ""
+    # The values may contain either character, but rarely right after a quotation mark.
+    likeliest = max(
+        SEPARATORS,
+        key=lambda mark: (sum(f'"{mark}' in row for row in rows), sum(mark in row for row in rows)),
+    )
+    share = sum(likeliest in row for row in rows) / max(1, len(rows))
+    return likeliest if share >= LEAST_SHARE else ""
+
+
+def conversion_to_tsv(name: str, separator: str) -> str:
+    """Return the command that converts the first two columns of a file to TSV.
+
+    >>> conversion_to_tsv("a.csv.gz", ";").partition("| python3")[0]
+    'gzip -dc a.csv.gz '
+    >>> conversion_to_tsv("a.csv.gz", ";").partition(" > ")[2]
+    'a.tsv'
+    """
+    delimiter = {"\t": r"\t"}.get(separator, separator)
+    program = (
+        'import csv, sys; sys.stdin.reconfigure(encoding="utf-8-sig"); '
+        '[print(*(" ".join(cell.split()) for cell in row[:2]), sep="\\t") '
+        f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
+    )
+    return tsv_command(["python3", "-c", program], name)
+
+
+def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two fields with texts if `rows` are JSON lines, else None.
+
+    >>> json_fields(['{"id": 1, "en": "A dog.", "de": "Ein Hund."}'])
+    ('en', 'de')
+    >>> json_fields(['{"en": "A dog."}']), json_fields(["A dog."]), json_fields([])
+    (None, None, None)
+    """
+    objects = []
+    for row in rows:
+        try:
+            objects.append(json.loads(row))
+        except (ValueError, RecursionError):
+            return None
+    if not objects or not all(isinstance(fields, dict) for fields in objects):
+        return None
+    names = [name for name, value in objects[0].items() if isinstance(value, str)]
+    return (names[0], names[1]) if len(names) >= 2 else None
+
+
+def json_to_tsv(name: str, fields: tuple[str, str]) -> str:
+    """Return the command that converts two fields of a file of JSON lines to TSV."""
+    program = (
+        'import json, sys; sys.stdin.reconfigure(encoding="utf-8-sig"); '
+        '[print(*(" ".join(row[key].split()) for key in sys.argv[1:]), '
+        'sep="\\t") for row in map(json.loads, sys.stdin)]'
+    )
+    return tsv_command(["python3", "-c", program, *fields], name)
+
+
+def is_xml(line: str) -> bool:
+    """Return whether a file that begins with `line` is XML.
+
+    >>> is_xml('<?xml version="1.0"?>'), is_xml("<tmx>"), is_xml("<b>Yes</b>\\t<b>Ja</b>")
+    (True, True, False)
+    """
+    return line.lstrip("\ufeff \t").lower().startswith(("<?xml", "<!doctype", "<tmx"))
+
+
+def xml_error(start: str, name: str) -> DataError:
+    """Return the error for XML in place of a table, which begins with `start`."""
+    if "<tmx" not in start.lower():
+        return not_tsv(name, "XML", "convert it to lines of this form")
+    codes = dict.fromkeys(code.lower() for code in _LANGUAGE.findall(start))
+    primary = dict.fromkeys(code.partition("-")[0] for code in codes)
+    named = list(primary if len(primary) > 1 else codes)[:2]
+    if len(named) < 2:
+        convert = "convert it, with the codes of your languages for en and de"
+        named = ["en", "de"]
+    else:
+        convert = f"convert it, with `{named[0]}` as source and `{named[1]}` as target"
+    return not_tsv(name, "TMX", f"{convert}: {tmx_to_tsv(name, named)}")
+
+
+def tmx_to_tsv(name: str, codes: Sequence[str]) -> str:
+    """Return the command that converts the segments in two languages of a TMX file to TSV."""
+    return tsv_command(["python3", "-c", _TMX_TO_TSV, *codes], name)
+
+
+def is_quoted(field: str) -> bool:
+    """Return whether a field is in quotation marks, with those within it doubled.
+
+    >>> is_quoted('"a ""b"" c"'), is_quoted('""'), is_quoted('"Yes," he said.'), is_quoted('"')
+    (True, True, False, False)
+    """
+    return field[:1] == '"' == field[-1:] and _QUOTED.fullmatch(field) is not None
+
+
+def has_doubled_marks(field: str) -> bool:
+    """Return whether a field can only be that of a spreadsheet: quoted, with doubled marks.
+
+    >>> has_doubled_marks('"He said ""no""."'), has_doubled_marks('"No."')
+    (True, False)
+    """
+    return '""' in field[1:-1] and is_quoted(field)
+
+
+def quoted_error(name: str) -> DataError:
+    """Return the error for a table nearly all of whose fields are in quotation marks."""
+    return DataError(
+        f"`{name}`: nearly all columns are in quotation marks, which nmt would take for text",
+        f"remove them: {conversion_to_tsv(name, chr(9))}",
+    )

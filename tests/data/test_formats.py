@@ -1,0 +1,239 @@
+"""Files of pairs that are not TSV are refused with a command that converts them."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+from corpora import tiny_config, write_pairs
+
+from nmt_cli.cli import main
+from nmt_cli.data.preparation.passes import PreparedCorpus
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.errors import DataError
+
+Pairs = list[tuple[str, str]]
+PAIRS = [(f'The "red" house, {n} & so', f"Das „rote“ Haus; {n} <ja>") for n in range(200)]
+TSV = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS)
+LANGUAGES = ["--src-lang", "en", "--tgt-lang", "de"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def in_csv(delimiter: str) -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(PAIRS)
+    return file.getvalue()
+
+
+def in_json(pairs: Pairs) -> str:
+    return "".join(f"{json.dumps({'en': src, 'de': tgt})}\n" for src, tgt in pairs)
+
+
+def in_tmx(encoding: str) -> str:
+    r"""TMX with tabs, the target first in some units, a third language and codes in the text."""
+    units = []
+    for index, (src, tgt) in enumerate(PAIRS):
+        variants = [
+            f'\t\t<tuv xml:lang="en-US"><seg><bpt i="1">&lt;b&gt;</bpt>{escape(src)}</seg></tuv>',
+            f'\t\t<tuv xml:lang="DE">\n<seg>{escape(tgt[:3])}<hi>{escape(tgt[3:9])}</hi>'
+            f'{escape(tgt[9:])}<ph x="2">{{\\b}}</ph></seg></tuv>',
+        ]
+        order = -1 if index % 5 == 1 else 1
+        third = '\t\t<tuv xml:lang="fr-FR"><seg>non</seg></tuv>'
+        units.append("\n".join(["\t<tu>", *variants[::order], third, "\t</tu>"]))
+    body = "\n".join(units)
+    return (
+        f'<?xml version="1.0" encoding="{encoding}"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'
+        f'<tmx version="1.4">\n<header srclang="en-US"/>\n<body>\n{body}\n</body></tmx>\n'
+    )
+
+
+def refusal(name: str) -> DataError:
+    with pytest.raises(DataError) as caught:
+        deque(read_pairs((name,), keep_bad_rows=True), maxlen=0)
+    return caught.value
+
+
+def converted(error: DataError) -> str:
+    """The text that the command in the hint of an error writes."""
+    command = error.hint[error.hint.index(": ") + 2 :]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    return Path(command.rpartition(" > ")[2].strip("'")).read_text("utf-8")
+
+
+CONTENTS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "comma.csv": (lambda: in_csv(",").encode("utf-8-sig"), "values separated by commas"),
+    "a b.csv.gz": (lambda: gzip.compress(in_csv(";").encode()), "values separated by semicolons"),
+    "text.jsonl": (lambda: in_json(PAIRS).encode("utf-8-sig"), "JSON lines"),
+    "text.jsonl.gz": (lambda: gzip.compress(in_json(PAIRS).encode()), "JSON lines"),
+    "memory.en-de.tmx": (lambda: in_tmx("UTF-8").encode(), "TMX"),
+    "memory.tmx.gz": (lambda: gzip.compress(in_tmx("UTF-8").encode()), "TMX"),
+    "utf16.tmx": (lambda: in_tmx("UTF-16").encode("utf-16"), "TMX"),
+    "memory.txt": (lambda: in_tmx("UTF-8").replace("\n", " ").encode("utf-8-sig"), "TMX"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_other_formats_are_refused_with_a_command_that_converts_them(name: str) -> None:
+    content, kind = CONTENTS[name]
+    Path(name).write_bytes(content())
+    error = refusal(name)
+    assert error.message.startswith(f"`{name}` looks like {kind}; nmt reads tab-separated values")
+    assert converted(error) == TSV
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl", "pairs.en-de.tmx"])
+def test_conversions_write_a_file_that_does_not_exist(name: str) -> None:
+    contents = {"csv": in_csv(","), "jsonl": in_json(PAIRS), "tmx": in_tmx("UTF-8")}
+    Path(name).write_text(contents[name.rpartition(".")[2]], "utf-8")
+    earlier = Path(name).with_suffix(".tsv")
+    earlier.write_text("mine\n")
+    before = set(Path().iterdir())
+    assert converted(refusal(name)) == TSV
+    assert converted(refusal(name)) == TSV
+    new = sorted(path.name for path in set(Path().iterdir()) - before)
+    stem, _, rest = earlier.name.partition(".")
+    assert new == sorted([f"{stem}.converted.{rest}", f"{stem}.converted-2.{rest}"])
+    assert earlier.read_text() == "mine\n"
+
+
+def test_other_xml_is_named() -> None:
+    Path("a.xlf").write_text('<?xml version="1.0"?>\n\t<xliff>\n' * 3)
+    assert refusal("a.xlf").message.startswith("`a.xlf` looks like XML; nmt reads")
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_tmx_is_refused_by_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.tmx").write_bytes(in_tmx("UTF-16").encode("utf-16"))
+    assert main([command, "--train-tsv", "a.tmx", *LANGUAGES]) == 65
+    assert "`a.tmx` looks like TMX; nmt reads tab-separated values" in capsys.readouterr().err
+
+
+# -- tables with fields in quotation marks ---------------------------------------------------------
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def quoted_rows(pairs: Pairs) -> str:
+    return "".join(f"{quoted(src)}\t{quoted(tgt)}\n" for src, tgt in pairs)
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_quoted_tables_are_refused_with_the_conversion(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = '"English"\t"German"\n'
+    Path("a.tsv").write_text(f'{header}{quoted_rows(PAIRS)}"two\nlines"\t"zwei\nZeilen"\n', "utf-8")
+    assert main([command, "--train-tsv", "a.tsv", *LANGUAGES]) == 65
+    assert "`a.tsv`: nearly all columns are in quotation marks" in capsys.readouterr().err
+    text = converted(refusal("a.tsv"))
+    assert text == f"English\tGerman\n{TSV}two lines\tzwei Zeilen\n"
+    assert Path("a.converted.tsv").exists()
+
+
+def test_the_documented_command_removes_marks_from_some_fields_only() -> None:
+    rows = [("Yes", '"Ja", sagte er, "ja"'), ("He", "Er")]
+    Path("pairs.tsv").write_text(quoted_rows(PAIRS) + "\t".join(rows[0]) + "\n", "utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+    (command,) = (
+        line.strip() for line in docs.splitlines() if line.endswith(" > pairs.unquoted.tsv")
+    )
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert Path("pairs.unquoted.tsv").read_text("utf-8") == TSV + "\t".join(rows[0]) + "\n"
+
+
+def prepared_table(text: str, **data: object) -> PreparedCorpus:
+    Path("train.tsv").write_text(text, "utf-8")
+    settings = {f"data_{key}": value for key, value in data.items()}
+    config = tiny_config(data_train=[("train.tsv",)], **settings)
+    return prepare(config, Path("corpus"), force=True, workers=1)
+
+
+def test_single_quoted_lines_of_a_table_are_counted() -> None:
+    speech = [(f'"Word {n}."', f'"Wort {n}."') for n in range(9)]
+    plain = "".join(f"{src} so\t{tgt} so\n" for src, tgt in [*PAIRS, *speech])
+    text = f'"English"\t"German"\n{plain}""\t"Leer"\n{quoted_rows(PAIRS[:5])}'
+    result = prepared_table(text)
+    found = {finding.kind: (finding.pairs, finding.action) for finding in result.findings}
+    assert found == {
+        "header of a table": (1, "dropped"),
+        "empty side": (1, "dropped"),
+        "quoted as in a spreadsheet": (5, "kept"),
+    }
+    assert not any("quotation marks" in note for note in result.notes)
+    assert prepared_table(text, clean="strict").dropped["quoted as in a spreadsheet"] == 5
+    assert prepared_table(text, clean="off").dropped == {}
+
+
+def test_many_quoted_lines_of_a_table_are_warned_of() -> None:
+    speech = [(f"Word {n}.", f"Wort {n}.") for n in range(60)]
+    result = prepared_table(TSV + quoted_rows(speech))
+    (note,) = (note for note in result.notes if "quotation marks" in note)
+    assert note.startswith("`train.tsv`: both columns of 60 of 260 lines are in quotation marks")
+    # In two files, quotation marks are never those of a spreadsheet.
+    files = write_pairs(Path(), "two", [(quoted(src), quoted(tgt)) for src, tgt in PAIRS])
+    result = prepare(tiny_config(data_train=[files]), Path("corpus"), force=True, workers=1)
+    assert result.findings == ()
+
+
+# -- files in the place of the directory, and line endings -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("pairs.csv", "convert it: python3"), ("mem.tmx", "convert it, with `en` as source and"),
+        ("pairs.jsonl", "convert it, with `en`"), ("good.csv", "--train-tsv names a TSV file: --"),
+    ],
+)  # fmt: skip
+def test_a_table_in_place_of_the_directory_leads_to_train_tsv(
+    name: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contents = {"pairs.csv": in_csv(","), "mem.tmx": in_tmx("UTF-8"), "good.csv": TSV}
+    Path(name).write_text(contents.get(name, in_json(PAIRS)), "utf-8")
+    assert main(["init", name]) == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"DIR: `{name}` is a file" in err
+    assert f"hint: {shown}" in err
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_cr_line_endings_are_refused_with_the_conversion(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.tsv").write_bytes(TSV.replace("\n", "\r").encode())
+    assert main([command, "--train-tsv", "a.tsv", *LANGUAGES]) == 65
+    err = capsys.readouterr().err
+    assert "`a.tsv` is a single line, because its line endings are CR (0x0D)" in err
+    shell = err.split("convert it: ")[1].splitlines()[0]
+    assert shell == r"tr '\r' '\n' < a.tsv > a.lf.tsv"
+    subprocess.run(["sh", "-c", shell], check=True, timeout=30)
+    assert Path("a.lf.tsv").read_text("utf-8") == TSV
+    # Lines with a CR in them are text, and so is the only line that has CRLF at its end.
+    Path("b.tsv").write_bytes(b"a\rb\tc\nd\te\n")
+    Path("c.tsv").write_bytes(b"a\tb\r\n")
+    for name in ("b.tsv", "c.tsv"):
+        main([command, "--train-tsv", name, *LANGUAGES])
+        assert "line endings" not in capsys.readouterr().err
+
+
+def test_cr_line_endings_are_named_for_files_of_any_length() -> None:
+    Path("a.tsv").write_bytes(TSV.replace("\n", "\r").encode() * 2_000)
+    assert "line endings are CR" in refusal("a.tsv").message
