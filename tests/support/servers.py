@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.server.app import Server
+from nmt_cli.server.app import Log, Server
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.run import HttpServer, listening_socket
 from nmt_cli.server.service import Service
@@ -101,13 +101,14 @@ def running_server(
     tokens: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
     public_url: str = "",
+    log: Log | None = None,
 ) -> Iterator[RunningServer]:
     """A server in a thread; it has ended when the block has."""
     made = translator or byte_translator()
     service = Service(made, made.config.search, limits or Limits())
     listener = listening_socket("127.0.0.1", 0)
-    server = Server(service, tokens, origins=origins, public_url=public_url)
-    http_server = HttpServer(server.app(), service.drain)
+    server = Server(service, tokens, log, origins=origins, public_url=public_url)
+    http_server = HttpServer(server.app(), service.drain, server.refuse_rest)
     thread = threading.Thread(target=http_server.answer, args=(listener,))
     thread.start()
     try:
