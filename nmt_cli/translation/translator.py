@@ -184,6 +184,12 @@ class Translator(LineTranslator[SearchConfig]):
         )
 
     @property
+    def name(self) -> str:
+        """Its directory for messages; its languages if it was not loaded from one."""
+        languages = self.config.languages
+        return str(self._path or f"the model {languages.src}-{languages.tgt}")
+
+    @property
     def steps(self) -> tuple["Translator", ...]:
         """This translator alone."""
         return (self,)
