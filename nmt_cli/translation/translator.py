@@ -185,9 +185,9 @@ class Translator(LineTranslator[SearchConfig]):
 
     @property
     def name(self) -> str:
-        """Its directory for messages; its languages if it was not loaded from one."""
+        """Its directory as messages name it; its languages if it was not loaded from one."""
         languages = self.config.languages
-        return str(self._path or f"the model {languages.src}-{languages.tgt}")
+        return f"`{self._path}`" if self._path else f"the model {languages.src}-{languages.tgt}"
 
     @property
     def steps(self) -> tuple["Translator", ...]:

@@ -110,7 +110,7 @@ def test_documents_are_translated_by_all_models() -> None:
         (
             ["--then", "en-de"],
             78,
-            "de-fr translates to `fr`, and en-de, which comes after it, from `en`",
+            "`de-fr` translates to `fr`, and `en-de`, which comes after it, from `en`",
         ),
         (["-o", "de-fr/model.safetensors", "--force"], 73, "de-fr"),
     ],
