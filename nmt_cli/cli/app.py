@@ -7,7 +7,7 @@ import importlib
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from nmt_cli.cli.options.click_adapter import ClickUsageError
 from nmt_cli.config import synonyms
 from nmt_cli.errors import UsageError, did_you_mean
+from nmt_cli.installation import without_torch
 
 if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
@@ -115,6 +116,17 @@ def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
 
 
 @contextlib.contextmanager
+def _naming_what_needs_torch(context: Context) -> Iterator[None]:
+    """Name the command in the error that torch is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "torch":
+            raise
+        raise without_torch(f"`{context.command_path}`") from error
+
+
+@contextlib.contextmanager
 def _of_command(context: Context) -> Iterator[None]:
     """Name the command in errors of the parser that do not name it."""
     try:
@@ -163,6 +175,11 @@ class CommandWithExamples(TyperCommand):
         """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Context) -> Any:
+        """Run the command."""
+        with _naming_what_needs_torch(ctx):
+            return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Context) -> list[str]:
         """The parts of the usage; Typer writes a required argument as `{NAME}`."""

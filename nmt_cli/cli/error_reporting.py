@@ -21,7 +21,6 @@ from nmt_cli.errors import (
     WriteError,
     is_out_of_memory,
 )
-from nmt_cli.installation import without_torch
 from nmt_cli.terminal.console import Console
 
 if TYPE_CHECKING:
@@ -87,8 +86,6 @@ def as_user_error(error: BaseException) -> NmtError | None:
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` checks the disk")
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "torch":
-        return without_torch("this command")
     if is_out_of_memory(error) or is_failure_under_limit(error):
         return memory_error(error)
     if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):

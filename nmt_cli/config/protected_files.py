@@ -16,7 +16,6 @@ from nmt_cli.storage.files import has_content
 
 STDIN = "-"
 HINT = "write to another file; a file that you do not need any more you can remove first"
-FORCE_HINT = "choose another file, or replace this one with --force"
 
 
 class Needed(NamedTuple):
@@ -62,9 +61,16 @@ def require_replaceable(
         raise CannotCreateError("; ".join(problems), HINT)
     existing = [] if force else [output for output in outputs if has_content(output)]
     if existing:
-        names = ", ".join(f"`{output}`" for output in dict.fromkeys(existing))
-        verb = "exists" if len(existing) == 1 else "exist"
-        raise CannotCreateError(f"{names} {verb} already", FORCE_HINT)
+        raise _exist_already(list(dict.fromkeys(existing)))
+
+
+def _exist_already(existing: list[Path]) -> CannotCreateError:
+    names = ", ".join(f"`{output}`" for output in existing)
+    if len(existing) == 1:
+        hint = "choose another file, or replace this one with --force"
+        return CannotCreateError(f"{names} exists already", hint)
+    hint = "choose other files, or replace these with --force"
+    return CannotCreateError(f"{names} exist already", hint)
 
 
 def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str:

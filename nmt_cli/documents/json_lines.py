@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
 from nmt_cli.documents.template import Template
@@ -18,12 +19,16 @@ _ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 class _Row(NamedTuple):
-    """A line: as it is written, its ending, and its text as a template; first: its segment."""
+    """A line: as it is written, its ending, and its text as a template.
+
+    first: its first segment; is_empty: whether its text has nothing to translate.
+    """
 
     raw: str
     ending: str
     template: Template
     first: int
+    is_empty: bool
 
 
 class JsonLinesDocument:
@@ -45,13 +50,14 @@ class JsonLinesDocument:
             if not line.strip():
                 self._rows.append(line + ending)
                 continue
-            content = self._object(line, number)
+            source = self._text(self._object(line, number), number)
             template = Template()
-            for part, end in lines_of(self._text(content, number)):
+            for part, end in lines_of(source):
                 pieces = parse_line(part)
                 template.add_sentences(pieces, f"line {number}", writer_like(pieces))
                 template.keep(end)
-            self._rows.append(_Row(line, ending, template, len(self.segments)))
+            is_empty = not clean_line(source).strip()
+            self._rows.append(_Row(line, ending, template, len(self.segments), is_empty))
             self.segments += template.segments
             self.places += template.places
 
@@ -114,6 +120,8 @@ class JsonLinesDocument:
         indices = range(row.first, row.first + len(row.template.segments))
         # A text of several lines has the flags of all of them.
         raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
+        if row.is_empty:
+            raised = {"empty": None}
         text = row.template.fill([translated[index] for index in indices])
         added = _as_json(dict(zip(self._new_fields, (text, list(raised)), strict=True)))
         body = row.raw.rstrip()

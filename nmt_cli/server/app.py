@@ -1,5 +1,6 @@
 """The HTTP interface: paths, tokens, answers."""
 
+import asyncio
 import itertools
 import json
 import time
@@ -19,6 +20,7 @@ from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.cross_origin import cross_origin
 from nmt_cli.server.libretranslate.handlers import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
+from nmt_cli.server.open_requests import OpenRequests
 from nmt_cli.server.page.page import page_and_policy
 from nmt_cli.server.refusals import Refusal, RefusedError
 from nmt_cli.server.service import ClientLeftError, Service
@@ -30,6 +32,8 @@ OPENAPI = Path(__file__).with_name("openapi.json")
 JSON_LINES = "application/x-ndjson"
 # What a status is called in the metrics when nobody gets the answer.
 CLIENT_LEFT = 499
+# A server that stops waits so long for the step that the model is computing.
+CLOSE_SECONDS = 0.5
 
 Handler = Callable[[Request], Awaitable[Response]]
 # Receives what happened, without any text of a request: method, path, status, seconds.
@@ -53,6 +57,7 @@ class Server:
         public_url: str = "",
     ) -> None:
         self._service = service
+        self._open = OpenRequests()
         self._tokens = Tokens(tokens)
         self._log = log
         self._public_url = public_url.rstrip("/")
@@ -75,6 +80,10 @@ class Server:
             exception_handlers=handlers, lifespan=self._lifespan,  # type: ignore[arg-type]
         )  # fmt: skip
 
+    def refuse_rest(self) -> None:
+        """Refuse the requests that have no answer yet; called in the event loop."""
+        self._open.refuse()
+
     def _libretranslate_routes(self) -> list[Route]:
         """Paths of LibreTranslate; its requests have their token in the body."""
         other = LibreTranslate(self._service, self._tokens, self._service.text, self._public_url)
@@ -93,7 +102,8 @@ class Server:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         yield
-        self._service.close()
+        # The connections of requests that had no answer are closed meanwhile.
+        await asyncio.to_thread(self._service.close, CLOSE_SECONDS)
 
     def _route(self, path: str, handler: Handler, method: str, *, is_open: bool = False) -> Route:
         """A route; is_open: without a token."""
@@ -116,7 +126,8 @@ class Server:
             self._require_headers(request)
             if not is_open:
                 self._require_token(request)
-            return await handler(request)
+            async with self._open.add():
+                return await handler(request)
         except RefusedError as refused:
             return Refusal(refused)
         except NmtError as error:

@@ -1,5 +1,6 @@
 """Runs the server until a signal ends it."""
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -15,8 +16,11 @@ from nmt_cli.errors import UnavailableError
 from nmt_cli.server.connections import TimedConnection
 from nmt_cli.server.limits import Limits
 
-# Requests that were accepted are finished within this time after SIGTERM.
-DRAIN_SECONDS = 10
+# After SIGTERM, requests that were accepted have this many seconds, and are refused then.
+FINISH_SECONDS = 8.0
+# Connections that are still open then are closed: with the end of the worker and of the process,
+# the server has ended within 10 s.
+DRAIN_SECONDS = 9
 KEEP_ALIVE_SECONDS = 5
 MAX_CONNECTIONS = 2_048
 BACKLOG = 1_024
@@ -25,8 +29,13 @@ BACKLOG = 1_024
 class HttpServer(uvicorn.Server):
     """uvicorn's server; after a signal the process goes on, so that nmt chooses the exit code."""
 
-    def __init__(self, app: Starlette, on_stop: Callable[[], None]) -> None:
-        """on_stop: called at the signal, when no more connections are accepted."""
+    def __init__(
+        self, app: Starlette, on_stop: Callable[[], None], refuse_rest: Callable[[], None]
+    ) -> None:
+        """on_stop: called at the signal, when no more connections are accepted.
+
+        refuse_rest: called FINISH_SECONDS later, for the requests that have no answer then.
+        """
         config = uvicorn.Config(
             app,
             http=TimedConnection,
@@ -43,6 +52,7 @@ class HttpServer(uvicorn.Server):
         )
         super().__init__(config)
         self._on_stop = on_stop
+        self._refuse_rest = refuse_rest
         # What uvicorn says of malformed requests may quote them.
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)
 
@@ -68,6 +78,12 @@ class HttpServer(uvicorn.Server):
         """Accept no more connections, and finish the requests that were accepted."""
         self._on_stop()
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for the requests that were accepted, and close everything."""
+        timer = asyncio.get_running_loop().call_later(FINISH_SECONDS, self._refuse_rest)
+        await super().shutdown(sockets)
+        timer.cancel()
 
     def answer(self, listener: socket.socket) -> None:
         """Answer the requests that come to this socket until SIGTERM, Ctrl-C or `stop`."""

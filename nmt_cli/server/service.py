@@ -72,9 +72,9 @@ class Service:
         warmed_up = self._ready.done() and self._ready.exception() is None
         return warmed_up and self.is_alive and not self.draining
 
-    def close(self) -> None:
-        """End the worker."""
-        self.worker.close()
+    def close(self, seconds: float) -> None:
+        """End the worker; waits for its last step for so many seconds at most."""
+        self.worker.close(seconds)
 
     def drain(self) -> None:
         """Be ready for no more requests, because the server is about to stop."""

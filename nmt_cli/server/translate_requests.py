@@ -157,6 +157,10 @@ def _search(
             raise RefusedError(400, f"`{name}` must be {TYPE_NAMES[OPTIONS[name]]}")
     if given.get("beam", 1) > limits.beam:
         raise RefusedError(400, f"`beam` may be {limits.beam} at most")
+    is_limited_by_beam = not search.sample or search.mbr != "off"
+    if "beam" in given and "n_best" not in given and is_limited_by_beam:
+        # The number of translations is the default of the server, of which clients know nothing.
+        given["n_best"] = max(1, min(search.n_best, given["beam"]))
     try:
         chosen = chosen_settings(config, search, given)
         check_constraints(constraints, chosen)

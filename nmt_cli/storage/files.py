@@ -33,6 +33,8 @@ from nmt_cli.storage.disk import Disk
 
 LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
+# As `_temporary_beside` makes it.
+_TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}(?:old-|gone-)?(.+)\.\d+@[^@]+")
 OTHER_FOLDER_HINT = "choose a folder in which you may write"
 # Tests replace it by one that counts operations, fails, or ends the process.
 DISK = Disk()
@@ -381,6 +383,18 @@ def lock_holder(directory: Path) -> str:
 
 def _write_error(path: Path, error: OSError) -> NmtError:
     return WriteError(
-        f"writing `{path}` failed: {error.strerror or error}",
+        f"writing `{_final_name(path)}` failed: {error.strerror or error}",
         "free some space and run the same command again; no incomplete file was left",
     )
+
+
+def _final_name(path: Path) -> Path:
+    """The path, or, within a directory that is being built, the name that this one will get.
+
+    >>> str(_final_name(Path("a/.tmp-corpus.12@host/text/early.tsv")))
+    'a/corpus'
+    """
+    for part in (*reversed(path.parents), path):
+        if match := _TEMPORARY_NAME.fullmatch(part.name):
+            return part.with_name(match[1])
+    return path

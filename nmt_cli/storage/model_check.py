@@ -3,6 +3,7 @@
 Commands check this before they load torch, which takes seconds; `model_dir` checks again.
 """
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -96,14 +97,15 @@ def _not_a_model_error(path: Path) -> NmtError:
     if path.suffix in FILES:
         what, hint = f"it looks like {FILES[path.suffix]}", NO_IMPORT
         if path.suffix == ".npz":
-            hint = f"import it: `nmt import {path} --out model`"
+            hint = f"import it: `nmt import {shlex.quote(str(path))} --out model`"
     elif path.is_file():
         with path.open("rb") as file:
             if file.read(4).startswith(_PICKLE_STARTS):
                 what = "it looks like a pickle or a zip of pickles (.pt), which nmt never loads"
+                command = f"`nmt import {shlex.quote(str(path))} --out model`"
                 hint = (
                     "import it if it is a checkpoint of fairseq or OpenNMT-py: "
-                    f"`nmt import {path} --out model` reads it without running code of it"
+                    f"{command} reads it without running code of it"
                 )
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
 
@@ -111,19 +113,22 @@ def _not_a_model_error(path: Path) -> NmtError:
 def _describe_directory(path: Path) -> tuple[str, str]:
     """What a directory without a model of nmt looks like, and a hint."""
     if all((path / name).is_file() for name in CHECKPOINT):
+        average = ["nmt", "average", str(path), "--out", path.name]
         return (
             "it is a checkpoint of a training run",
-            f"make a model of it: `nmt average {path} --out {path.name}`",
+            f"make a model of it: `{shlex.join(average)}`",
         )
     if (path / CORPUS).is_file():
-        return "it is a prepared corpus", f"train a model on it: `nmt train --corpus {path}`"
+        train = f"`nmt train --corpus {shlex.quote(str(path))}`"
+        return "it is a prepared corpus", f"train a model on it: {train}"
     if is_model_directory(path.parent):
         return f"it is a part of the model directory `{path.parent}`", f"use `{path.parent}`"
     toolkit = next(_toolkits_of(path), "")
     if toolkit:
         hint = NO_IMPORT
         if toolkit in IMPORTED:
-            hint = f"import it: `nmt import {_to_import(path, toolkit)} --out model`"
+            named = shlex.quote(str(_to_import(path, toolkit)))
+            hint = f"import it: `nmt import {named} --out model`"
         return f"it looks like a model of {toolkit}", hint
     missing = [name for name in (CONFIG, MANIFEST) if not (path / name).is_file()]
     what = f"it has no {' and '.join(missing)}"

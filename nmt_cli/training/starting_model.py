@@ -3,6 +3,7 @@
 The model is only read. Nothing here loads torch at import.
 """
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,11 +48,11 @@ def require_same_subwords(corpus: Path, model: Path) -> None:
     """Raise ConfigError if the corpus was not prepared with the vocabulary of the model."""
     own = dict(Subwords.load(corpus / CORPUS_SUBWORDS).contents())
     if own != dict(load_subwords(model).contents()):
+        command = f"`nmt prepare --subwords-from {shlex.quote(str(model))} --out NEW`"
         raise ConfigError(
             f"`{corpus}` was prepared with another vocabulary than that of `{model}`, so training "
             "on it cannot begin with the weights of this model",
-            f"prepare the text with that one: `nmt prepare --subwords-from {model} --out NEW`, and "
-            "train with --corpus NEW",
+            f"prepare the text with that one: {command}, and train with --corpus NEW",
         )
 
 

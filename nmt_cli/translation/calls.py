@@ -75,7 +75,7 @@ def chosen_settings(
         require_type(f"translate(): `{name}`", SETTINGS[f"search.{name}"], options[name])
     given = {f"search.{name}": value for name, value in options.items()}
     try:
-        return with_values(dataclasses.replace(config, search=base), given).search
+        chosen = with_values(dataclasses.replace(config, search=base), given).search
     except ConfigError as error:
         # A Python caller passed an argument; there is no settings file to name.
         message, hint = (
@@ -85,6 +85,9 @@ def chosen_settings(
             for text in (error.message, error.hint)
         )
         raise ConfigError(message, hint) from None
+    if "seed" in options and not chosen.sample:
+        raise ConfigError("seed needs sample=true", "set sample=true")
+    return chosen
 
 
 def require_precision(precision: str) -> None:

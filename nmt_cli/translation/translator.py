@@ -184,6 +184,12 @@ class Translator(LineTranslator[SearchConfig]):
         )
 
     @property
+    def name(self) -> str:
+        """Its directory as messages name it; its languages if it was not loaded from one."""
+        languages = self.config.languages
+        return f"`{self._path}`" if self._path else f"the model {languages.src}-{languages.tgt}"
+
+    @property
     def steps(self) -> tuple["Translator", ...]:
         """This translator alone."""
         return (self,)

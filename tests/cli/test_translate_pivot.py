@@ -107,7 +107,11 @@ def test_documents_are_translated_by_all_models() -> None:
         (["--alignment"], 2, "--alignment: not with --then"),
         (["--set", "search.alignment=true"], 78, "no word alignment"),
         (["--then", "none"], 66, "none"),
-        (["--then", "en-de"], 78, "translates to `fr`"),
+        (
+            ["--then", "en-de"],
+            78,
+            "`de-fr` translates to `fr`, and `en-de`, which comes after it, from `en`",
+        ),
         (["-o", "de-fr/model.safetensors", "--force"], 73, "de-fr"),
     ],
 )

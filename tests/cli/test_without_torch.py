@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import without_torch
 from byte_models import byte_config, byte_model, byte_subwords
+from corpora import reversal_corpus
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import Shortlist
@@ -168,12 +169,19 @@ def test_scores_and_facts_are_those_of_an_installation_with_torch(folder: Path) 
 
 
 def test_what_needs_torch_says_so(folder: Path) -> None:
+    reversal_corpus(folder / "text", pairs=40)
     cases = [
         (["translate", "--model", "model", "--device", "cuda"], "a\n"),
         (["train", "--out", "new"], ""),
         (["export", "model", "--to", "marian", "--out", "x"], ""),
+        (["import", "marian", "--out", "x"], ""),
+        (["average", "model", "--out", "x"], ""),
+        (["shortlist", "--model", "model", "--corpus", "text/corpus"], ""),
+        (["demo", "x"], ""),
     ]
     for (arguments, _), (code, out, err) in zip(cases, answers_without_torch(cases), strict=True):
         assert (code, out) == (69, ""), (arguments, err)
-        assert "needs torch, which is not installed" in err
+        name = arguments[0]
+        subject = "the device `cuda`" if name == "translate" else f"`nmt {name}`"
+        assert f"error: {subject} needs torch, which is not installed" in err
         assert "hint: install nmt-cli: pip install . (in a clone of nmt)" in err

@@ -104,6 +104,62 @@ def test_options_named_in_messages_exist(path: Path) -> None:
     assert result == {}
 
 
+# Options whose value is the path of a file or directory, as users choose it.
+PATH_OPTION = re.compile(
+    r"(?:--(?:model|corpus|out|output|subwords-from|init-from|config|document|train-tsv)|-o)"
+    r"[ =]\0(?!:)"
+)
+# What is put into calls of ours and has no character that a shell reads: other than a path.
+PLAIN = {"there[0]", "there[1]", "part", "option", "OUTPUT", "error.name"}
+
+
+def unquoted(source: str) -> list[str]:
+    """What stands in commands of the texts of a module as it is, and may need quotes in a shell."""
+    tree = ast.parse(source)
+    quoted = {
+        ast.unparse(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and "shlex." in ast.unparse(node.value)
+        for target in node.targets
+        for name in ast.walk(target)
+    }
+    wrong = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        text, values = "", {}
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                values[len(text)] = ast.unparse(part.value)
+            text += str(part.value) if isinstance(part, ast.Constant) else "\0"
+        spans = [match.span() for match in PATH_OPTION.finditer(text)]
+        spans += [
+            match.span()
+            for match in CALL.finditer(text)
+            if match[1].split()[0] in COMMANDS and match[2][:1] in (" ", "\0")
+        ]
+        for place, value in values.items():
+            is_safe = "shlex." in value or "model_option(" in value or value in quoted | PLAIN
+            if any(begin <= place < end for begin, end in spans) and not is_safe:
+                wrong.append(value)
+    return wrong
+
+
+def test_quoting_check_detects_paths_as_they_are() -> None:
+    assert unquoted("f'`nmt train --corpus {shlex.quote(path)}`, {path}'") == []
+    assert unquoted("name = shlex.quote(path)\nf'nmt translate {name}'") == []
+    assert unquoted("f'`nmt average {path} --out {path.name}`'") == ["path", "path.name"]
+    assert unquoted("f' --model {model}'") == ["model"]
+    assert unquoted("f'--output {output}: it is wrong'") == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "nmt_cli").rglob("*.py")), ids=lambda path: path.stem
+)
+def test_commands_in_messages_can_be_pasted(path: Path) -> None:
+    assert unquoted(path.read_text()) == []
+
+
 def test_synonyms_lead_to_existing_commands_and_options() -> None:
     calls = {name for name in synonyms.COMMANDS.values() if name.startswith("nmt ")}
     assert [problem for call in calls for problem in problems(call)] == []

@@ -1,6 +1,7 @@
 """What is translated in each kind of document, and what stays: words in capitals show it."""
 
 import itertools
+import json
 import re
 import zipfile
 from io import BytesIO
@@ -217,6 +218,13 @@ def test_json_lines_with_another_field() -> None:
     assert changed('{"a.b": "x"}', "jsonl", field="a.b") == (
         '{"a.b": "x", "translation": "X", "flags": []}'
     )
+
+
+def test_json_line_without_text_has_the_flag_of_an_empty_line() -> None:
+    document = opened('{"text": ""}\n{"text": " \u00a0\\n "}\n{"text": "12"}\n', "jsonl")
+    flags: list[list[str]] = [[] for _ in document.segments]
+    rows = document.render(document.segments, flags).decode().splitlines()
+    assert [json.loads(row)["flags"] for row in rows] == [["empty"], ["empty"], []]
 
 
 def word_texts(data: bytes) -> list[str]:

@@ -42,6 +42,17 @@ def test_options_of_a_request_are_those_of_the_translator(server: RunningServer)
     assert any(len(answer["hypotheses"]) == 3 for answer in answers)
 
 
+def test_beam_of_a_request_limits_the_number_of_translations_of_the_server() -> None:
+    with running_server(search={"beam": 4, "n_best": 3}) as server:
+        for fields, count in (({}, 3), ({"beam": 1}, 1), ({"beam": 2}, 2), ({"beam": 6}, 3)):
+            [translation] = server.translate("abc de", **fields).json["translations"]
+            assert len(translation["hypotheses"]) == count, fields
+        assert server.translate("abc", n_best=3, beam=1).status == 400
+    with running_server(search={"n_best": 3, "sample": True}) as server:
+        [translation] = server.translate("abc de", beam=1).json["translations"]
+        assert len(translation["hypotheses"]) == 3
+
+
 def test_glossary_of_a_request_is_used(server: RunningServer) -> None:
     lines = ["abc de", "fgh"]
     entries = (Entry("abc", ("xyz", "uvw"), 1),)

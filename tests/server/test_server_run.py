@@ -1,13 +1,17 @@
 """How the server runs."""
 
+import contextlib
 import gc
+import json
+import threading
 from pathlib import Path
 
 import pytest
-from servers import running_server
+from servers import Answer, everything_from, is_true_soon, running_server
 
 from nmt_cli.cli.commands.serve import _read_tokens
 from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.server import run
 
 
 def test_objects_made_before_the_server_are_not_collected_while_it_runs() -> None:
@@ -28,3 +32,37 @@ def test_token_file_has_comments_and_one_token_a_line(tmp_path: Path) -> None:
     path.write_text("# nothing\n")
     with pytest.raises(NoInputError, match="has no token"):
         _read_tokens(path)
+
+
+def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "FINISH_SECONDS", 0.3)
+    released = threading.Event()
+    answers: list[Answer] = []
+    logged: list[tuple[str, int]] = []
+
+    def log(_: str, path: str, status: int, __: float) -> None:
+        logged.append((path, status))
+
+    try:
+        with contextlib.ExitStack() as sockets, running_server(log=log) as server:
+            busy = threading.Event()
+            server.service.worker.submit(lambda _: (busy.set(), released.wait()))
+            assert busy.wait(60)
+            client = threading.Thread(target=lambda: answers.append(server.translate("abc")))
+            client.start()
+            assert is_true_soon(lambda: server.service._count)
+            half = sockets.enter_context(server.connect())
+            half.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+            assert is_true_soon(lambda: len(server.http_server.server_state.tasks) == 2)
+            server.http_server.stop()
+            head, _, body = everything_from(half).partition(b"\r\n\r\n")
+            client.join(60)
+        # The model never finished, and the server has ended.
+        assert not released.is_set()
+    finally:
+        released.set()
+    assert answers[0].status == 503
+    assert "stopping" in answers[0].json["error"]
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert json.loads(body) == answers[0].json
+    assert logged == [("/v1/translate", 503)] * 2

@@ -93,6 +93,15 @@ class TestWritingFiles:
         assert "No space left" in caught.value.message
         assert names_in(tmp_path) == set()
 
+    def test_full_disk_error_names_the_directory_that_is_built(self, tmp_path: Path) -> None:
+        with (
+            pytest.raises(WriteError) as caught,
+            files.building(tmp_path / "corpus") as directory,
+            files.writing(directory / "text"),
+        ):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert f"writing `{tmp_path / 'corpus'}` failed" in caught.value.message
+
     def test_data_are_synced_before_the_rename(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

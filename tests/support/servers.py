@@ -6,15 +6,17 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.server.app import Server
+from nmt_cli.server.app import Log, Server
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.run import HttpServer, listening_socket
 from nmt_cli.server.service import Service
+from nmt_cli.translation.calls import chosen_settings
 from nmt_cli.translation.translator import Translator
 
 SECONDS = 60
@@ -101,13 +103,16 @@ def running_server(
     tokens: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
     public_url: str = "",
+    log: Log | None = None,
+    search: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[RunningServer]:
-    """A server in a thread; it has ended when the block has."""
+    """A server in a thread; it has ended when the block has. search: its own settings."""
     made = translator or byte_translator()
-    service = Service(made, made.config.search, limits or Limits())
+    chosen = chosen_settings(made.config, None, search)
+    service = Service(made, chosen, limits or Limits())
     listener = listening_socket("127.0.0.1", 0)
-    server = Server(service, tokens, origins=origins, public_url=public_url)
-    http_server = HttpServer(server.app(), service.drain)
+    server = Server(service, tokens, log, origins=origins, public_url=public_url)
+    http_server = HttpServer(server.app(), service.drain, server.refuse_rest)
     thread = threading.Thread(target=http_server.answer, args=(listener,))
     thread.start()
     try:

@@ -65,3 +65,13 @@ def test_conflict_names_options_as_arguments() -> None:
         chosen_settings(Config(), None, {"n_best": 8})
     assert refused.value.message == "n_best=8 is more than beam=4"
     assert refused.value.hint == "a beam of B gives at most B hypotheses: raise beam"
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_seed_without_sampling_is_refused(seed: int) -> None:
+    with pytest.raises(ConfigError, match=r"^seed needs sample=true") as refused:
+        chosen_settings(Config(), None, {"seed": seed})
+    assert refused.value.hint == "set sample=true"
+    assert chosen_settings(Config(), None, {"seed": seed, "sample": True}).seed == seed
+    sampling = chosen_settings(Config(), None, {"sample": True})
+    assert chosen_settings(Config(), sampling, {"seed": seed}).seed == seed

@@ -53,7 +53,7 @@ def command(
     from nmt_cli.extras.demo.files import DemoTexts
     from nmt_cli.installation import require_torch
 
-    require_torch("nmt demo")
+    require_torch("`nmt demo`")
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))

@@ -164,7 +164,7 @@ def command(
     service = Service(translator, search, limits)
     log = _write_log if access_log else None
     server = Server(service, tokens, log, cors_origin or (), public_url or "")
-    HttpServer(server.app(), service.drain).answer(listener)
+    HttpServer(server.app(), service.drain, server.refuse_rest).answer(listener)
 
 
 def _require_libraries() -> None:

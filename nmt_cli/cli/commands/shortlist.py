@@ -30,7 +30,7 @@ def command(
     """
     from nmt_cli.api.training_setup import require_corpus
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import model_option, resolve_settings
 
     paths = resolve_settings(flags, sets, config_file).config.paths
     console = make_console(quiet=quiet)
@@ -44,5 +44,4 @@ def command(
     if learnt.pairs < learnt.of_pairs:
         pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
     console.note(f"learnt from {pairs}")
-    model = flags["paths.model"]
-    console.next("nmt translate --shortlist 50" + (f" --model {model}" if model else ""))
+    console.next(f"nmt translate --shortlist 50{model_option(paths.model)}")

@@ -1,5 +1,6 @@
 """`nmt demo`: runs the five commands on the demo's sentences and reports each step."""
 
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def _average(folder: Path, model: Path, config: Config) -> Iterator[Command]:
             average([model], path, force=True)
         return
     last = checkpoints.all()[-1].directory
-    yield Command(f"nmt average {last.relative_to(folder)} --out average")
+    yield Command(f"nmt average {shlex.quote(str(last.relative_to(folder)))} --out average")
     with replacing_result(folder, AVERAGE) as path:
         average([last], path, force=True)
 

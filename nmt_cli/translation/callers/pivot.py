@@ -215,6 +215,7 @@ def _check_languages(steps: Sequence[Translator]) -> None:
         if UNNAMED & {spoken, read} or base_code(spoken) == base_code(read):
             continue
         raise ConfigError(
-            f"{before} translates to `{spoken}`, and {after}, which comes after it, from `{read}`",
+            f"{before.name} translates to `{spoken}`, and {after.name}, which comes after it, "
+            f"from `{read}`",
             "give the models in the order in which they work",
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.translation.markup.originals import Original, clipped
 
 # Elements that begin on a new line, and a hard break of Markdown: the words on both sides are
 # different ones.
@@ -69,11 +70,15 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Carrier:
-    """The plain text, and what is put back into its translation."""
+    """The plain text, and what is put back into its translation.
+
+    originals: where the text with placeholders differs from the plain text.
+    """
 
     text: str
     nodes: tuple[Node, ...]
     stand_ins: tuple[StandIn, ...] = ()
+    originals: tuple[Original, ...] = ()
 
 
 def carry(pieces: Sequence[MarkedPiece], words: Sequence[str | None] = ()) -> Carrier:
@@ -84,9 +89,12 @@ def carry(pieces: Sequence[MarkedPiece], words: Sequence[str | None] = ()) -> Ca
     """
     builder = _Builder(pieces, words)
     nodes = tuple(builder.nodes(0, len(pieces)))
-    text = "".join(builder.parts).rstrip()
-    last = len(text)
-    return Carrier(text, tuple(_clipped(nodes, last)), tuple(builder.stand_ins))
+    spaced = "".join(builder.parts)
+    text = spaced.rstrip()
+    originals = clipped(spaced, builder.originals)
+    return Carrier(
+        text, tuple(_clipped(nodes, len(text))), tuple(builder.stand_ins), tuple(originals)
+    )
 
 
 def placeholders_of(pieces: Sequence[MarkedPiece]) -> list[Placeholder]:
@@ -105,6 +113,7 @@ class _Builder:
     parts: list[str] = field(default_factory=list)
     length: int = 0
     stand_ins: list[StandIn] = field(default_factory=list)
+    originals: list[Original] = field(default_factory=list)
     used: int = 0
 
     def __post_init__(self) -> None:
@@ -121,6 +130,7 @@ class _Builder:
                 at = self.length
                 self._add(word)
                 self.stand_ins.append(StandIn(at, self.length, word, piece.raw))
+                self.originals.append(Original(at, self.length, piece.raw))
             elif index in self.pairs:
                 yield self._pair(index, self.pairs[index])
                 index = self.pairs[index]
@@ -140,7 +150,7 @@ class _Builder:
         assert isinstance(opening, Tag)
         assert isinstance(closing, Tag)
         is_block = opening.name in _BLOCKS
-        kept = len(self.parts), self.length
+        kept = len(self.parts), self.length, len(self.originals)
         if is_block:
             self._separate(begin - 1, begin + 1)
         at = self.length
@@ -149,6 +159,7 @@ class _Builder:
         if not "".join(self.parts[first:]).strip():
             del self.parts[kept[0] :]
             self.length = kept[1]
+            del self.originals[kept[2] :]
             return self._atom(tuple(self.pieces[begin : end + 1]), begin, end)
         inside = (
             self._space_after(begin) and not self._space_before(begin),
@@ -164,7 +175,13 @@ class _Builder:
         at = self.length
         is_block = any(isinstance(piece, Tag) and piece.name in _BLOCKS for piece in pieces)
         is_word = any(isinstance(piece, Placeholder) for piece in pieces)
+        if is_word:
+            words = words_apart(pieces)
+            ends_with_space = self.parts and self.parts[-1][-1:].isspace()
+            self.originals.append(Original(at, at, words.lstrip() if ends_with_space else words))
         glued = (is_block or is_word) and self._separate(first - 1, last + 1)
+        if glued and not is_block:
+            self.originals.append(Original(at, self.length, ""))
         return Atom(pieces, at, before, after, replaces_space=glued)
 
     def _separate(self, before: int, after: int) -> bool:
@@ -184,8 +201,18 @@ class _Builder:
     def _add_text(self, text: str) -> None:
         if not self.parts or self.parts[-1][-1:].isspace():
             # What stood between two spaces is taken out.
-            text = text.lstrip()
+            stripped = text.lstrip()
+            space = text[: len(text) - len(stripped)]
+            if space and self.originals and self.originals[-1].begin == self.length:
+                self._keep_space(space)
+            text = stripped
         self._add(text)
+
+    def _keep_space(self, space: str) -> None:
+        """Note the space after a placeholder that was taken out."""
+        at = self.length
+        if not self.originals[-1].raw[-1:].isspace():
+            self.originals.append(Original(at, at, space))
 
     def _add(self, text: str) -> None:
         if text:

@@ -30,6 +30,7 @@ from nmt_cli.translation.markup.carrier import (
     words_apart,
 )
 from nmt_cli.translation.markup.gaps import merged
+from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Aligned, Placer
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
@@ -197,7 +198,9 @@ class Projector:
         sentences = [("", "")]
         for segment, pieces in zip(job.segments, placed, strict=True):
             source, text = sentences[-1]
-            source += _source_text(job.carrier, segment)
+            source += original_text(
+                job.carrier.text, job.carrier.originals, segment.begin, segment.end, segment.after
+            )
             text += words_apart(pieces)
             if segment.piece.ends_sentence:
                 sentences[-1] = source.strip(), text.strip()
@@ -250,15 +253,6 @@ def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
         first = segment.begin
         return [Copied(each.begin - first, each.end - first, each.raw) for each in stand_ins]
     return find_copies(segment.text, stand_ins)
-
-
-def _source_text(carrier: Carrier, segment: Segment) -> str:
-    """The source of a segment with its placeholders."""
-    parts, end = [], segment.begin
-    for stand_in in stand_ins_of(carrier, segment):
-        parts += [carrier.text[end : stand_in.begin], stand_in.raw]
-        end = stand_in.end
-    return "".join([*parts, carrier.text[end : segment.end]])
 
 
 def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:

@@ -398,6 +398,11 @@ def test_empty_file_is_replaced_without_force(folder: Path) -> None:
         b"error: `made` exists already\n\n"
         b"hint: choose another file, or replace this one with --force\n"
     )
+    refused_both = forked(*line.split(), "--flag-file", "link")
+    assert refused_both.err == (
+        b"error: `made`, `link` exist already\n\n"
+        b"hint: choose other files, or replace these with --force\n"
+    )
 
 
 @fault("I9")

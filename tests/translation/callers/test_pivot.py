@@ -166,7 +166,7 @@ def test_vocabularies_need_not_be_equal(models: Any) -> None:
 
 def test_wrong_order_is_refused(models: Any) -> None:
     first, second, _ = models
-    with pytest.raises(ConfigError, match=r"translates to `fr`.*from `en`"):
+    with pytest.raises(ConfigError, match=r"^the model de-fr translates to `fr`.*from `en`"):
         second.then(first)
     assert isinstance(made(1, "en", "de-AT").then(second), PivotTranslator)
     assert isinstance(made(1, "src", "tgt").then(second), PivotTranslator)

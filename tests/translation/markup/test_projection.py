@@ -1,5 +1,6 @@
 """Marks are put back at the words that are aligned with theirs, whatever the alignment is."""
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -151,6 +152,30 @@ def test_placeholder_is_put_in_the_place_of_its_stand_in() -> None:
     result = project("<b>{x}</b>'s dog in %s.", "In Berlin Annas Hund.", LINKS, ["Anna", "Berlin"])
     assert raw_text(result.pieces) == "In %s <b>{x}s</b> Hund."
     assert result.sentences == [("{x}'s dog in %s.", "In %s {x}s Hund.")]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentences"),
+    [
+        ("The dog in {x} is in %s.", ["The dog in {x} is in %s."]),
+        ("{a} and {b} and {c} sit with {d}.", ["{a} and {b} and {c} sit with {d}."]),
+        ("The dog {x} {y}", ["The dog {x} {y}"]),
+        ("The{x}dog{y}{z}", ["The{x}dog{y}{z}"]),
+        ("The <b>dog {x}</b> sleeps", ["The dog {x} sleeps"]),
+        ("The <b> {x} </b> dog in <i>%s</i>", ["The {x} dog in %s"]),
+        ("The dog {x}. | {y} She in %s. | Two", ["The dog {x}.", "{y} She in %s.", "Two"]),
+        ("The dog.{x} | She is{y} | {z} in", ["The dog.{x}", "She is{y}", "{z} in"]),
+    ],
+)
+def test_source_of_a_sentence_has_its_placeholders_whatever_became_of_them(
+    line: str, sentences: list[str]
+) -> None:
+    source = parse_line(line)
+    count = len(placeholders_of(source))
+    for words in itertools.product([None, "Anna"], repeat=count):
+        made = job(source, carry(source, words), ["Hund"] * len(sentences))
+        [result] = aligned_by(LINKS).project([made])
+        assert [sentence for sentence, _ in result.sentences] == sentences, words
 
 
 def test_stand_in_that_is_lost_gives_its_place_to_the_word_aligned_with_it() -> None:
