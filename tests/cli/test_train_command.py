@@ -297,8 +297,8 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
     assert main(["train", "--out", str(other), *options]) == 0
     for models in (["model"], ["model", str(other)]):
         assert main(["average", *models, "--out", str(mean), "--force", "--quiet"]) == 0
-        assert not (mean / "log.jsonl").exists()
-        (mean / "log.jsonl").touch()
+        assert not (mean / ".tmp-mark").exists()
+        (mean / ".tmp-mark").touch()
     loaded = [load_model(path).model for path in (inside / "model", other)]
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 
@@ -365,7 +365,7 @@ def test_max_steps_of_zero_is_refused(inside, tmp_path, capsys):
 
 def test_average_refuses_conflicting_arguments(inside, tmp_path, capsys):
     assert main(["average", "--out", "model"]) == 73
-    assert "`model` exists already" in capsys.readouterr().err
+    assert "`model` is a training run" in capsys.readouterr().err
     assert main(["average", "--last", "1", "--best", "1"]) == 2
     assert main(["average", "nothing", "--out", str(tmp_path / "x")]) == 66
     assert not (tmp_path / "x").exists()

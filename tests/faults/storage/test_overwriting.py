@@ -1,6 +1,5 @@
 """No command writes over a file that is not its own: the table of what each may replace."""
 
-import hashlib
 import os
 import shutil
 import time
@@ -9,6 +8,7 @@ from typing import NamedTuple, NoReturn
 
 import pytest
 from corpora import reversal_corpus
+from faults.support.folder_contents import contents
 from faults.support.forked import PATIENCE_SECONDS, become_nmt, ended, forked, start
 from faults.support.letters import save_byte_model
 from faults.tally import fault
@@ -85,6 +85,13 @@ TABLE: dict[str, list[Try]] = {
         *refused("--out nmt-demo --force", "--out . --force", "--out manifests --force"),
         # A corpus of nmt, into which somebody has put a file.
         *refused("--out filled --force"),
+        # The list of dropped pairs replaces only such a list.
+        *refused(
+            *(
+                f"--out new --force --dropped {name}"
+                for name in ("valid.de", "terms.tsv", "log.jsonl", "settings", "nmt.toml", "own/x")
+            )
+        ),
         # What the vocabulary is taken from.
         *refused(
             *(
@@ -287,19 +294,6 @@ def folder(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     Path("hard").hardlink_to("train.de")
     Path("own-hard").hardlink_to("own/model.safetensors")
     return tmp_path / "user"
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """Every name below `folder` and what is there: a link, a directory, or a file's SHA-256."""
-    result = {}
-    for path in sorted(folder.rglob("*")):
-        kind = "directory" if path.is_dir() else ""
-        if path.is_symlink():
-            kind = f"link to {path.readlink()}"
-        result[str(path.relative_to(folder))] = (
-            kind or hashlib.sha256(path.read_bytes()).hexdigest()
-        )
-    return result
 
 
 def leaves() -> list[str]:
