@@ -137,6 +137,7 @@ def require_corpus(path: Path) -> None:
         raise NoInputError(
             f"there is no prepared corpus at `{path}`",
             "run `nmt prepare` first, or name another one with --corpus",
+            missing=str(path),
         )
 
 

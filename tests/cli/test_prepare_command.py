@@ -268,7 +268,7 @@ def test_few_lines_in_another_encoding_are_a_warning_with_command(folder, capsys
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     err = capsys.readouterr().err
     assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "if the whole file is in Windows-1252: iconv -f CP1252 -t UTF-8 train.de >" in err
+    assert "; convert it, for example: iconv -f CP1252 -t UTF-8 train.de >" in err
 
 
 @pytest.fixture

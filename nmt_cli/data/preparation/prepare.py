@@ -179,7 +179,7 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
     data = config.data
     if not data.train:
         hint = "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT"
-        return [UsageError("no training files are given", hint)]
+        return [UsageError("no training files are given", hint, missing="data.train")]
     named = [("data.train", paths) for paths in data.train]
     named += [("data.valid", data.valid), ("data.test", data.test)]
     problems: list[NmtError] = []

@@ -430,12 +430,13 @@ def test_own_pictures_are_replaced_without_force(folder: Path) -> None:
 
 
 def test_force_replaces_outputs_of_nmt(folder: Path) -> None:
-    """Also a damaged corpus and a directory of training with its log and checkpoints."""
-    for name in ("log.jsonl", ".lock", "checkpoints/step-000000001/manifest.json",
-                 "checkpoints/step-000000001/state.json", ".tmp-x.1@y/z"):  # fmt: skip
-        path = Path("text") / name
+    """Also a damaged one, with what an interrupted command has left in it."""
+    command = ("average", "own", "own", "--force", "--out", "mean")
+    assert forked(*command).code == 0
+    before = contents(folder / "mean")
+    for name in (".lock", ".tmp-x.1@y/z", "config.toml"):
+        path = Path("mean") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    Path("text/train.src.ids").write_bytes(b"")
-    assert forked("average", "own", "own", "--force", "--out", "text").code == 0
-    assert not Path("text/log.jsonl").exists()
+    assert forked(*command).code == 0
+    assert contents(folder / "mean") == before
