@@ -41,7 +41,7 @@ from nmt_cli.storage.model_check import CORPUS as CORPUS
 from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
 from nmt_cli.storage.model_check import is_model_directory as is_model_directory
 from nmt_cli.storage.model_check import require_model_directory
-from nmt_cli.storage.output_directory import Kind, new_directory
+from nmt_cli.storage.output_directory import DirectoryKind, new_directory
 
 if TYPE_CHECKING:
     import torch
@@ -120,7 +120,7 @@ def save_model(
     metadata: Mapping[str, str],
     *,
     text: TextStatistics | None = None,
-    replaces: Kind | None = None,
+    replaces: DirectoryKind | None = None,
 ) -> None:
     """Write a model directory; if `weights` is empty, `refresh_weights` adds them later.
 
@@ -136,7 +136,7 @@ def save_model(
         for name, data in contents:
             manifest.add_to_manifest(directory, name, data)
         return
-    kind = replaces or Kind.MODEL
+    kind = replaces or DirectoryKind.MODEL
     with new_directory(directory, kind, force=replaces is not None) as new:
         files.make_directory(new / SUBWORDS)
         for name, data in contents:

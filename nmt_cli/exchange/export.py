@@ -14,7 +14,12 @@ from nmt_cli.exchange.targets import load_target
 from nmt_cli.installation import require_torch
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.output_directory import EXPORT_RECORD, Kind, new_directory, require_free
+from nmt_cli.storage.output_directory import (
+    EXPORT_RECORD,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 
 FORMAT = 1
 
@@ -59,7 +64,7 @@ def export_model(
             f"use one of {', '.join(target.precisions)}",
         )
     files.require_creatable(out)
-    require_free(out, Kind.EXPORT, force=force)
+    require_free(out, DirectoryKind.EXPORT, force=force)
     if out.exists() and model.resolve().is_relative_to(out.resolve()):
         raise CannotCreateError(
             f"`{out}` holds the model that is to be exported, `{model}`, and is not replaced",
@@ -72,7 +77,7 @@ def export_model(
     needed = check or not target.only_checks
     versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
     lines, origin = choose_check_lines(loaded, check_file, precision) if check else ([], "")
-    with new_directory(out, Kind.EXPORT, force=force) as directory:
+    with new_directory(out, DirectoryKind.EXPORT, force=force) as directory:
         target.write(loaded, directory, precision)
         result = _compare(loaded, target, directory, lines, precision) if check else None
         names = tuple(

@@ -14,7 +14,12 @@ from nmt_cli.exchange.importers import detect_format, load_importer, refuse_othe
 from nmt_cli.exchange.target import require_libraries
 from nmt_cli.model_dir import load_model, save_model
 from nmt_cli.storage import files
-from nmt_cli.storage.output_directory import IMPORT_RECORD, Kind, new_directory, require_free
+from nmt_cli.storage.output_directory import (
+    IMPORT_RECORD,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 
 FORMAT = 1
 
@@ -64,7 +69,7 @@ def import_model(
         else {}
     )
     files.require_creatable(out)
-    require_free(out, Kind.IMPORT, force=force)
+    require_free(out, DirectoryKind.IMPORT, force=force)
     if out.exists() and path.resolve().is_relative_to(out.resolve()):
         raise CannotCreateError(
             f"`{out}` holds the model that is to be imported, `{path}`, and is not replaced",
@@ -72,7 +77,7 @@ def import_model(
         )
     foreign = importer.read(path, options)
     record = _record(path, format_name, foreign, versions)
-    with new_directory(out, Kind.IMPORT, force=force) as directory:
+    with new_directory(out, DirectoryKind.IMPORT, force=force) as directory:
         metadata = {"imported_from": format_name}
         save_model(directory, foreign.weights, foreign.config, foreign.subwords, metadata)
         result: CheckResult | AloneResult | None = None

@@ -26,7 +26,7 @@ AVERAGED = "averaged"
 FOREIGN_NAMED = 3
 
 
-class Kind(Enum):
+class DirectoryKind(Enum):
     """What a directory that nmt wrote is, in words for a message."""
 
     CORPUS = "a prepared corpus"
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 @contextlib.contextmanager
-def new_directory(path: Path, kind: Kind, *, force: bool = False) -> Iterator[Path]:
+def new_directory(path: Path, kind: DirectoryKind, *, force: bool = False) -> Iterator[Path]:
     """A directory to fill, which gets its manifest and the name `path` if the block succeeds.
 
     kind: what is written. An existing `path` is refused with CannotCreateError unless `force`,
@@ -55,7 +55,7 @@ def new_directory(path: Path, kind: Kind, *, force: bool = False) -> Iterator[Pa
             require_free(path, kind, force=True)
 
 
-def require_free(path: Path, kind: Kind, *, force: bool) -> None:
+def require_free(path: Path, kind: DirectoryKind, *, force: bool) -> None:
     """Raise CannotCreateError if `path` exists; with `force`, if it must not be replaced."""
     if not path.exists():
         return
@@ -66,7 +66,7 @@ def require_free(path: Path, kind: Kind, *, force: bool) -> None:
         )
 
 
-def require_same_kind(path: Path, kind: Kind) -> None:
+def require_same_kind(path: Path, kind: DirectoryKind) -> None:
     """Raise CannotCreateError unless `path` is an empty directory, or all of it is nmt's `kind`."""
     if _is_empty(path):
         return
@@ -103,21 +103,21 @@ def require_apart(out: Path, source: Path) -> None:
     raise CannotCreateError(problem, "choose another --out")
 
 
-def kind_of(directory: Path) -> Kind:
+def kind_of(directory: Path) -> DirectoryKind:
     """What `directory` is, which nmt wrote (`manifest.is_own`); files may be missing or damaged."""
     listed = _listed(directory)
     if CORPUS in listed:
-        return Kind.CORPUS
+        return DirectoryKind.CORPUS
     if any((directory / name).exists() for name in (LOG, CHECKPOINTS)):
-        return Kind.RUN
+        return DirectoryKind.RUN
     if EXPORT_RECORD in listed:
-        return Kind.EXPORT
+        return DirectoryKind.EXPORT
     if IMPORT_RECORD in listed:
-        return Kind.IMPORT
+        return DirectoryKind.IMPORT
     if CONFIG in listed:
         is_average = WEIGHTS in listed and AVERAGED in metadata_of_file(directory / WEIGHTS)
-        return Kind.AVERAGE if is_average else Kind.MODEL
-    return Kind.CHECKPOINT if listed.intersection(CHECKPOINT) else Kind.OTHER
+        return DirectoryKind.AVERAGE if is_average else DirectoryKind.MODEL
+    return DirectoryKind.CHECKPOINT if listed.intersection(CHECKPOINT) else DirectoryKind.OTHER
 
 
 def _listed(directory: Path) -> set[str]:

@@ -18,7 +18,7 @@ from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
-from nmt_cli.storage.output_directory import LOG, Kind, kind_of, require_apart
+from nmt_cli.storage.output_directory import LOG, DirectoryKind, kind_of, require_apart
 from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
 
@@ -239,7 +239,7 @@ def _refuse_finished(out: Path) -> None:
     A run has its log from the beginning, before it publishes weights.
     """
     kind = kind_of(out)
-    if kind is not Kind.RUN and WEIGHTS in manifest.read_manifest(out):
+    if kind is not DirectoryKind.RUN and WEIGHTS in manifest.read_manifest(out):
         name = shlex.quote(str(out))
         raise CannotCreateError(
             f"`{out}` is {kind.value}, not a training run that can be resumed, and training would "

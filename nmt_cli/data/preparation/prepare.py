@@ -45,7 +45,7 @@ from nmt_cli.plurals import counted
 from nmt_cli.storage import files
 from nmt_cli.storage.files import require_file, sha256_of, write_text
 from nmt_cli.storage.output_directory import (
-    Kind,
+    DirectoryKind,
     new_directory,
     require_apart,
     require_free,
@@ -85,7 +85,10 @@ def prepare(
     if before_work.existing is not None:
         return before_work.existing
     inputs, notes = before_work.inputs, before_work.notes
-    with new_directory(out, Kind.CORPUS, force=force) as directory, ProcessPool(workers) as pool:
+    with (
+        new_directory(out, DirectoryKind.CORPUS, force=force) as directory,
+        ProcessPool(workers) as pool,
+    ):
         run = PreparationRun(config, out, directory, pool, progress or _no_progress, dropped)
         prepared = run.run()
         prepared = replace(prepared, notes=(*notes, *prepared.notes))
@@ -153,7 +156,7 @@ class _BeforeWork:
     def _find_existing(self) -> None:
         if self.force or not os.path.lexists(self.out):
             files.require_creatable(self.out)
-            require_free(self.out, Kind.CORPUS, force=self.force)
+            require_free(self.out, DirectoryKind.CORPUS, force=self.force)
         self.inputs = fingerprint(self.config)
         if self.out.exists() and not self.force:
             self.existing = _existing_corpus(self.config, self.inputs, self.out, self.subwords)
@@ -247,7 +250,7 @@ def _existing_corpus(
         before = settings.resolve([stored]).config
         prepared = PreparedCorpus.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
-        require_same_kind(out, Kind.CORPUS)
+        require_same_kind(out, DirectoryKind.CORPUS)
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",

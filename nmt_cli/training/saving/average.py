@@ -15,7 +15,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.output_directory import AVERAGED, Kind, require_free
+from nmt_cli.storage.output_directory import AVERAGED, CHECKPOINTS, DirectoryKind, require_free
 from nmt_cli.training.saving.checkpoints import OPTIMIZER_ENDING, WEIGHTS, Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
 from nmt_cli.translation.quality.checker import Confidence
@@ -37,7 +37,7 @@ def average(
     an average.
     """
     files.require_creatable(out)
-    require_free(out, Kind.AVERAGE, force=force)
+    require_free(out, DirectoryKind.AVERAGE, force=force)
     inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
     if force and out.exists() and inside:
         raise CannotCreateError(
@@ -60,7 +60,7 @@ def average(
     text = TextStatistics.load(_model_of(paths[0]))
     save_model(
         out, weights, first.config, first.subwords, metadata,
-        text=text, replaces=Kind.AVERAGE if force else None,
+        text=text, replaces=DirectoryKind.AVERAGE if force else None,
     )  # fmt: skip
     return list(paths)
 
@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | None) -> list[Path]:
     train = model.config.train
-    checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
+    checkpoints = Checkpoints(path / CHECKPOINTS, train.keep_last, train.keep_best)
     members = checkpoints.members()
     if not members:
         raise _nothing_to_average(path, checkpoints)
