@@ -41,7 +41,6 @@ from nmt_cli.storage.model_check import CORPUS as CORPUS
 from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
 from nmt_cli.storage.model_check import is_model_directory as is_model_directory
 from nmt_cli.storage.model_check import require_model_directory
-from nmt_cli.storage.output_directory import DirectoryKind, new_directory
 
 if TYPE_CHECKING:
     import torch
@@ -120,24 +119,21 @@ def save_model(
     metadata: Mapping[str, str],
     *,
     text: TextStatistics | None = None,
-    replaces: DirectoryKind | None = None,
 ) -> None:
     """Write a model directory; if `weights` is empty, `refresh_weights` adds them later.
 
     text: what is usual in the training text, where that is known.
 
-    A new directory appears completely or not at all, and so does one that replaces a directory of
-    the kind `replaces`. Otherwise the files are written into the existing directory, config.toml
-    last, which makes it a model directory.
+    A new directory appears completely or not at all. Into an existing directory the files are
+    written one by one, config.toml last, which makes it a model directory.
     """
     contents = _contents(weights, config, subwords, metadata, text)
-    if directory.exists() and replaces is None:
+    if directory.exists():
         files.make_directory(directory / SUBWORDS)
         for name, data in contents:
             manifest.add_to_manifest(directory, name, data)
         return
-    kind = replaces or DirectoryKind.MODEL
-    with new_directory(directory, kind, force=replaces is not None) as new:
+    with manifest.replacing(directory, if_exists=False) as new:
         files.make_directory(new / SUBWORDS)
         for name, data in contents:
             files.write_bytes(new / name, data)

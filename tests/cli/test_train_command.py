@@ -27,6 +27,7 @@ from nmt_cli.machine import affine_cores
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.events import Outline, StepDone
+from nmt_cli.training.saving import average as saving
 from nmt_cli.training.saving.checkpoints import Checkpoints
 
 
@@ -301,6 +302,20 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
         (mean / ".tmp-mark").touch()
     loaded = [load_model(path).model for path in (inside / "model", other)]
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
+
+
+def test_average_keeps_a_folder_that_appears_meanwhile(inside, tmp_path, monkeypatch, capsys):
+    out, real = tmp_path / "mean", saving.average_weights
+
+    def slow_average(*arguments):
+        out.mkdir()
+        (out / "theirs").touch()
+        return real(*arguments)
+
+    monkeypatch.setattr(saving, "average_weights", slow_average)
+    assert main(["average", "model", "--out", str(out)]) == 73
+    assert f"`{out}` was not written by nmt" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["theirs"]
 
 
 def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, capsys):

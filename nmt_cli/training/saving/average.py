@@ -15,7 +15,13 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.output_directory import AVERAGED, CHECKPOINTS, DirectoryKind, require_free
+from nmt_cli.storage.output_directory import (
+    AVERAGED,
+    CHECKPOINTS,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 from nmt_cli.training.saving.checkpoints import OPTIMIZER_ENDING, WEIGHTS, Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
 from nmt_cli.translation.quality.checker import Confidence
@@ -58,10 +64,8 @@ def average(
     if confidence is not None:
         metadata["confidence"] = str(confidence)
     text = TextStatistics.load(_model_of(paths[0]))
-    save_model(
-        out, weights, first.config, first.subwords, metadata,
-        text=text, replaces=DirectoryKind.AVERAGE if force else None,
-    )  # fmt: skip
+    with new_directory(out, DirectoryKind.AVERAGE, force=force) as directory:
+        save_model(directory, weights, first.config, first.subwords, metadata, text=text)
     return list(paths)
 
 
