@@ -18,7 +18,7 @@ from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
-from nmt_cli.storage.output_directory import LOG, DirectoryKind, kind_of, require_apart
+from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
 from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
 
@@ -120,9 +120,8 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
         save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
     else:
         manifest.add_to_manifest(out, CONFIG, dump(config).encode())
-    if not (out / LOG).exists():
-        # By its log a run is known from a model, also while it has no checkpoint yet.
-        files.write_text(out / LOG, "")
+    # By this folder a run is known from a model, also while it has no log and no checkpoint yet.
+    files.make_directory(out / CHECKPOINTS)
 
 
 def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
@@ -236,7 +235,7 @@ def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:
 def _refuse_finished(out: Path) -> None:
     """Raises CannotCreateError where `out` is a model without a run, which training would replace.
 
-    A run has its log from the beginning, before it publishes weights.
+    A run has the folder of its checkpoints from the beginning, before it publishes weights.
     """
     kind = kind_of(out)
     if kind is not DirectoryKind.RUN and WEIGHTS in manifest.read_manifest(out):
