@@ -25,14 +25,19 @@ if TYPE_CHECKING:
 
 
 class NmtError(Exception):
-    """A problem the user can solve: `message` says what and where, `hint` how to fix it."""
+    """A problem the user can solve: `message` says what and where, `hint` how to fix it.
+
+    missing: the model directory or corpus that is not there, or the dotted key of text that is not
+    named; "" for any other problem. A project file may name it.
+    """
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, missing: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.missing = missing
 
     def __str__(self) -> str:
         """The message, and the hint in a line of its own: all that a traceback shows."""
@@ -123,7 +128,8 @@ def raise_together(problems: "Sequence[NmtError]") -> None:
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
         message = "; ".join(dict.fromkeys(problem.message for problem in problems))
-        raise type(problems[0])(message, "; ".join(hints))
+        missing = next((problem.missing for problem in problems if problem.missing), "")
+        raise type(problems[0])(message, "; ".join(hints), missing=missing)
 
 
 # The loader's message for a library, which has no error number.

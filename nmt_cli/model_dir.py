@@ -119,23 +119,21 @@ def save_model(
     metadata: Mapping[str, str],
     *,
     text: TextStatistics | None = None,
-    replace: bool = False,
 ) -> None:
     """Write a model directory; if `weights` is empty, `refresh_weights` adds them later.
 
     text: what is usual in the training text, where that is known.
 
-    A new directory appears completely or not at all, and so does one that replaces a directory of
-    nmt (`replace`). Otherwise the files are written into the existing directory, config.toml last,
-    which makes it a model directory.
+    A new directory appears completely or not at all. Into an existing directory the files are
+    written one by one, config.toml last, which makes it a model directory.
     """
     contents = _contents(weights, config, subwords, metadata, text)
-    if directory.exists() and not replace:
+    if directory.exists():
         files.make_directory(directory / SUBWORDS)
         for name, data in contents:
             manifest.add_to_manifest(directory, name, data)
         return
-    with manifest.new_directory(directory, force=replace) as new:
+    with manifest.replacing(directory, if_exists=False) as new:
         files.make_directory(new / SUBWORDS)
         for name, data in contents:
             files.write_bytes(new / name, data)

@@ -41,7 +41,7 @@ def average(
         out: the model directory to write.
         last: average this many of the last checkpoints; by default `train.keep_last` of them.
         best: average this many checkpoints, those with the best validation.
-        force: replace an existing model directory.
+        force: replace an existing model that was made by averaging.
 
     Returns:
         The directory and what was averaged.

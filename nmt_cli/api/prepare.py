@@ -61,7 +61,7 @@ def prepare(
             no project file and no environment variable is read.
         dropped: write the pairs that are dropped to this TSV file.
         workers: number of processes; 0 for one per core. The corpus does not depend on it.
-        force: replace an existing corpus.
+        force: replace an existing corpus, and a list of dropped pairs that nmt wrote.
         on_progress: called with the name of a stage, the pairs done, and all pairs or None.
 
     Returns:

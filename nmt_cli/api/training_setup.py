@@ -12,9 +12,9 @@ from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
-from nmt_cli.storage import manifest
 from nmt_cli.storage.files import require_creatable
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.storage.output_directory import require_apart
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
@@ -105,7 +105,7 @@ def _fine_tuning(
     name = given or recorded
     source, corpus = Path(name), Path(resolved.config.paths.corpus)
     if name != recorded:
-        manifest.require_apart(Path(resolved.config.paths.model), source)
+        require_apart(Path(resolved.config.paths.model), source)
     if begun is not None and name == recorded and not (given and is_model_directory(source)):
         digest, model = begun.train.init_sha256, begun
     else:
@@ -137,6 +137,7 @@ def require_corpus(path: Path) -> None:
         raise NoInputError(
             f"there is no prepared corpus at `{path}`",
             "run `nmt prepare` first, or name another one with --corpus",
+            missing=str(path),
         )
 
 

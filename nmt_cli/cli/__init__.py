@@ -38,4 +38,6 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except BaseException as error:
-        return error_reporting.report_error(error, environment.make_console(), debug=debug)
+        return error_reporting.report_error(
+            error, environment.make_console(), arguments, debug=debug
+        )

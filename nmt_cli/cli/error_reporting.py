@@ -3,6 +3,7 @@
 import errno
 import re
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,11 @@ from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
-from nmt_cli.config.project import PROJECT_FILE
+from nmt_cli.config.project import PATHS, PROJECT_FILE, TEXT_FILES
+from nmt_cli.config.schema import SETTINGS
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
-    NoInputError,
     TryAgainError,
     UnavailableError,
     UsageError,
@@ -39,8 +40,13 @@ SYSTEM_FAULTS = (
 )  # fmt: skip
 
 
-def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
-    """Show `error` on `console` and return the exit code."""
+def report_error(
+    error: BaseException, console: Console, arguments: Sequence[str] = (), *, debug: bool
+) -> int:
+    """Show `error` on `console` and return the exit code.
+
+    arguments: of the command line.
+    """
     if isinstance(error, EndedBySignalError):
         console.plain(error.message)
     if isinstance(error, SystemExit):
@@ -59,10 +65,18 @@ def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
             f"this is a bug in nmt: {type(error).__name__}: {text}",
             "" if debug else "run the same command with --debug for a report to send us",
         )
-    if isinstance(error, NoInputError | UsageError) and (elsewhere := project_elsewhere()):
+    elsewhere = project_elsewhere() if _may_be_in_project(problem, arguments) else ""
+    if elsewhere:
         problem.hint = "; ".join(filter(None, (problem.hint, elsewhere)))
     console.error(problem)
     return problem.exit_code
+
+
+def _may_be_in_project(problem: NmtError, arguments: Sequence[str]) -> bool:
+    """Whether a project file could have named what is missing, and the command line does not."""
+    defaults = {str(SETTINGS[key].default) for key in PATHS} | set(TEXT_FILES)
+    typed = {word.rpartition("=")[2] for word in arguments}
+    return problem.missing in defaults - typed
 
 
 def project_elsewhere() -> str:

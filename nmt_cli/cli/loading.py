@@ -64,7 +64,8 @@ def require_models(models: Sequence[Path | str]) -> None:
             if error.hint.startswith("did you mean"):
                 raise
             hints = [error.hint, "name another one with --model"]
-            raise NoInputError(error.message, "; ".join(filter(None, hints))) from error
+            hint = "; ".join(filter(None, hints))
+            raise NoInputError(error.message, hint, missing=error.missing) from error
 
 
 def announce_training_kernels(device: "torch.device", console: "Console") -> None:

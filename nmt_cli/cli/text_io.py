@@ -29,15 +29,15 @@ def note_waiting(console: "Console", *names: str) -> None:
 
 def warn_of_invalid(console: "Console", *texts: "Lines") -> None:
     """Warn of lines that were not UTF-8, once per file."""
-    from nmt_cli.data.text.encoding import conversion
+    from nmt_cli.data.text.encoding import repair_hint
 
     for lines in dict.fromkeys(texts):
         if lines.invalid:
             console.warning(
                 f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                 f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, first at line:byte "
-                f"{lines.first_invalid}; invalid bytes were replaced by U+FFFD. Text in another "
-                f"encoding can be converted: {conversion(lines.name)}"
+                f"{lines.first_invalid}; invalid bytes were replaced by U+FFFD; "
+                f"{repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8)}"
             )
 
 

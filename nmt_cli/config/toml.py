@@ -1,11 +1,13 @@
 """Reads TOML from untrusted sources in time linear in its length."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.storage.byte_order_marks import other_encoding
 
 # tomllib takes time quadratic in the parts of a key; a setting has two.
 MOST_PARTS = 16
@@ -13,6 +15,12 @@ HINT = (
     'each line is `[section]` or `key = value`, with texts in quotes, such as src = "en"; '
     "`nmt config show` prints a valid file"
 )
+BACKSLASH_HINT = (
+    "in double quotes a backslash has a special meaning: write such a path in single quotes, as in "
+    "'C:\\Users\\me\\train.tsv', or with each backslash doubled"
+)
+# What tomllib says of a backslash that begins no escape.
+_WRONG_ESCAPE = re.compile("Invalid hex value|Unescaped|Escaped character is not")
 _STRINGS = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|' + r"'''.*?'''|" + r'"(?:[^"\\\n]|\\.)*+"?|' + r"'[^'\n]*+'?|#[^\n]*+",
     re.DOTALL,
@@ -41,10 +49,12 @@ def read_settings(data: bytes, path: Path, known_format: int) -> dict[str, objec
 
     Raises ConfigError where it is not TOML, or of another format than `known_format`.
     """
+    _require_utf8(data, path)
     try:
         document = read_toml(data)
     except ValueError as error:
-        raise ConfigError(f"`{path}` is not valid TOML: {error}", HINT) from error
+        hint = BACKSLASH_HINT if _WRONG_ESCAPE.match(str(error)) else HINT
+        raise ConfigError(f"`{path}` is not valid TOML: {error}", hint) from error
     _check_format(path, document.pop("format", known_format), known_format)
     values: dict[str, object] = {}
     for section, entries in document.items():
@@ -53,6 +63,27 @@ def read_settings(data: bytes, path: Path, known_format: int) -> dict[str, objec
         else:
             values[section] = entries
     return values
+
+
+def _require_utf8(data: bytes, path: Path) -> None:
+    """Raise ConfigError if `data`, the content of `path`, is in another encoding."""
+    encoding = other_encoding(data)
+    if encoding:
+        problem = f"`{path}` looks like {encoding}, UTF-8 is needed"
+        raise ConfigError(problem, _conversion(path, encoding))
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"`{path}`, line {line}: not UTF-8", _conversion(path, "CP1252")
+        ) from error
+
+
+def _conversion(path: Path, encoding: str) -> str:
+    new = path.with_name(f"{path.stem}.utf8{path.suffix}")
+    command = f"iconv -f {encoding} -t UTF-8 {shlex.quote(str(path))} > {shlex.quote(str(new))}"
+    return f"save it as UTF-8 in your editor, or convert it, for example: {command}"
 
 
 def _check_format(path: Path, file_format: object, known: int) -> None:

@@ -3,9 +3,10 @@
 import codecs
 from pathlib import Path
 
-from nmt_cli.data.text.encoding import conversion
+from nmt_cli.data.text.encoding import conversion, has_utf8_characters, is_utf8, repair_hint
 from nmt_cli.documents.document import MAX_DOCUMENT_BYTES
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import read_bytes
 
 BYTE_ORDER_MARKS = (
@@ -44,10 +45,7 @@ def decode(data: bytes, name: str, declared: str = "utf-8") -> tuple[str, str]:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"`{name}`, line {line}: not {encoding.upper()}; the file is in another encoding",
-            f"convert it, for example: {conversion(name)}",
-        ) from error
+        raise _not_in(encoding, data, name, line) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"`{name}`, line {line}: a NUL byte; this is not text")
@@ -57,6 +55,22 @@ def decode(data: bytes, name: str, declared: str = "utf-8") -> tuple[str, str]:
             f"convert it: {conversion(name, encoding)}",
         )
     return text, encoding
+
+
+def _not_in(encoding: str, data: bytes, name: str, line: int) -> DataError:
+    """The error of a document that is not in `encoding`, first in `line`."""
+    lines = data.removesuffix(b"\n").split(b"\n")
+    if encoding == "utf-8" and any(map(has_utf8_characters, lines)):
+        invalid = sum(not is_utf8(each) for each in lines)
+        return DataError(
+            f"`{name}`: {invalid:,} of {counted(len(lines), 'line')} "
+            f"{agreeing(invalid, 'is', 'are')} not UTF-8, first line {line}",
+            repair_hint(name, invalid, has_utf8=True),
+        )
+    return DataError(
+        f"`{name}`, line {line}: not {encoding.upper()}; the file is in another encoding",
+        repair_hint(name, 1, has_utf8=False),
+    )
 
 
 def encode(text: str, encoding: str, name: str) -> bytes:

@@ -14,8 +14,13 @@ from nmt_cli.exchange.targets import load_target
 from nmt_cli.installation import require_torch
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.storage import files, manifest
+from nmt_cli.storage.output_directory import (
+    EXPORT_RECORD,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 
-RECORD = "export.json"
 FORMAT = 1
 
 
@@ -47,7 +52,7 @@ def export_model(
 ) -> Export:
     """Export a model directory as `out`, which appears if the comparison has succeeded.
 
-    check_file: lines for the comparison. force: replace what nmt has written. Raises
+    check_file: lines for the comparison. force: replace an earlier export. Raises
     UnavailableError (no library), UsageError (precision), ConfigError (the target cannot hold the
     model), QualityGateError (the exported model differs) and CannotCreateError.
     """
@@ -59,7 +64,7 @@ def export_model(
             f"use one of {', '.join(target.precisions)}",
         )
     files.require_creatable(out)
-    manifest.require_free(out, force=force)
+    require_free(out, DirectoryKind.EXPORT, force=force)
     if out.exists() and model.resolve().is_relative_to(out.resolve()):
         raise CannotCreateError(
             f"`{out}` holds the model that is to be exported, `{model}`, and is not replaced",
@@ -72,7 +77,7 @@ def export_model(
     needed = check or not target.only_checks
     versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
     lines, origin = choose_check_lines(loaded, check_file, precision) if check else ([], "")
-    with manifest.new_directory(out, force=force) as directory:
+    with new_directory(out, DirectoryKind.EXPORT, force=force) as directory:
         target.write(loaded, directory, precision)
         result = _compare(loaded, target, directory, lines, precision) if check else None
         names = tuple(
@@ -83,12 +88,12 @@ def export_model(
             )
         )
         export = Export(
-            target_name, target.title, precision, (*names, RECORD), result, origin,
+            target_name, target.title, precision, (*names, EXPORT_RECORD), result, origin,
             target.search_options(loaded),
         )  # fmt: skip
         record = export_record(export, loaded, model, versions)
         files.write_text(
-            directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            directory / EXPORT_RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         )
     return export
 

@@ -13,9 +13,14 @@ from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.importers import detect_format, load_importer, refuse_other_models
 from nmt_cli.exchange.target import require_libraries
 from nmt_cli.model_dir import load_model, save_model
-from nmt_cli.storage import files, manifest
+from nmt_cli.storage import files
+from nmt_cli.storage.output_directory import (
+    IMPORT_RECORD,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 
-RECORD = "import.json"
 FORMAT = 1
 
 
@@ -48,7 +53,7 @@ def import_model(
 
     The directory appears if the comparison with the other toolkit has succeeded. format_name: one
     of `importers.MODULES`, None: by the files. check_file: lines for the comparison. force:
-    replace what nmt has written. Raises NoInputError, DataError, ConfigError (what nmt cannot
+    replace an earlier import. Raises NoInputError, DataError, ConfigError (what nmt cannot
     represent), UnavailableError (no library for the comparison), QualityGateError (the models
     differ) and CannotCreateError.
     """
@@ -64,7 +69,7 @@ def import_model(
         else {}
     )
     files.require_creatable(out)
-    manifest.require_free(out, force=force)
+    require_free(out, DirectoryKind.IMPORT, force=force)
     if out.exists() and path.resolve().is_relative_to(out.resolve()):
         raise CannotCreateError(
             f"`{out}` holds the model that is to be imported, `{path}`, and is not replaced",
@@ -72,7 +77,7 @@ def import_model(
         )
     foreign = importer.read(path, options)
     record = _record(path, format_name, foreign, versions)
-    with manifest.new_directory(out, force=force) as directory:
+    with new_directory(out, DirectoryKind.IMPORT, force=force) as directory:
         metadata = {"imported_from": format_name}
         save_model(directory, foreign.weights, foreign.config, foreign.subwords, metadata)
         result: CheckResult | AloneResult | None = None
@@ -90,7 +95,7 @@ def import_model(
                 )
         record["check"] = result and {**result.as_document(), "lines_from": origin}
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        files.write_text(directory / RECORD, text)
+        files.write_text(directory / IMPORT_RECORD, text)
     return Import(format_name, importer.title, result, origin, foreign.notes)
 
 

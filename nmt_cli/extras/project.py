@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from nmt_cli.errors import CannotCreateError, UsageError
 from nmt_cli.storage.files import make_directory, write_text
+from nmt_cli.storage.manifest import is_own
+from nmt_cli.storage.output_directory import kind_of
 
 PROJECT_NAME = "nmt.toml"
 Paths = tuple[str, ...]
@@ -89,6 +91,11 @@ def write_project(folder: Path, project: Project, *, force: bool = False) -> Pat
     path = folder / PROJECT_NAME
     if os.path.lexists(path) and not force:
         raise CannotCreateError(f"`{path}` exists already", "use --force to replace it")
+    if is_own(folder):
+        raise CannotCreateError(
+            f"`{folder}` is {kind_of(folder).value}, which is no place for a project",
+            "name another directory",
+        )
     text = project_text(project)
     try:
         text.encode("utf-8")

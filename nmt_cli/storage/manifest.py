@@ -12,16 +12,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.storage import files
 
 MANIFEST = "manifest.json"
-# Files that training writes into a model directory without listing them in the manifest.
-LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 FORMAT = 1
 MOST_BYTES = 16 << 20
-# The most files that are named in the error if a directory contains files that nmt did not write.
-FOREIGN_NAMED = 3
 READ_BYTES = 1 << 18
 # No system supports a longer component of a path.
 LONGEST_NAME = 255
@@ -30,64 +26,15 @@ Entry = dict[str, object]
 
 
 @contextlib.contextmanager
-def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
+def replacing(path: Path, *, if_exists: bool = True) -> Iterator[Path]:
     """A directory to fill, which gets its manifest and the name `path` if the block succeeds.
 
-    An existing `path` is refused with CannotCreateError unless `force`, which replaces an empty
-    directory, or one of which nmt wrote every file: a misspelt --out must not delete a folder.
-    """
-    path = _real_name(path)
-    require_free(path, force=force)
-    with replacing(path, if_exists=force) as directory:
-        yield directory
-        if force:
-            # Another process may have made it meanwhile.
-            require_free(path, force=True)
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, if_exists: bool = True) -> Iterator[Path]:
-    """Like `new_directory`, but replaces whatever is at `path`: for names that only nmt uses.
-
-    if_exists: False: what has been made there meanwhile is kept (`files.building`).
+    It replaces whatever is at `path`: `output_directory.new_directory` is for names that users
+    give. if_exists: False: what has been made there meanwhile is kept (`files.building`).
     """
     with files.building(path, replaces=if_exists) as directory:
         yield directory
         write_manifest(directory)
-
-
-def require_free(path: Path, *, force: bool) -> None:
-    """Raise CannotCreateError if `path` exists; with `force`, if not all of it is nmt's."""
-    if path.exists() and not force:
-        raise CannotCreateError(
-            f"`{path}` exists already", "use --force to replace it, or another --out"
-        )
-    if not path.exists():
-        return
-    if not is_own(path) and not _is_empty(path):
-        raise CannotCreateError(
-            f"`{path}` was not written by nmt and is not replaced",
-            "remove it yourself if you mean it, or choose another --out",
-        )
-    foreign = sorted(str(file.relative_to(path)) for file in _foreign_files(path))
-    if foreign:
-        more = f" and {len(foreign) - FOREIGN_NAMED:,} more" if foreign[FOREIGN_NAMED:] else ""
-        raise CannotCreateError(
-            f"`{path}` also holds files that nmt did not write, and is not replaced: "
-            f"{', '.join(foreign[:FOREIGN_NAMED])}{more}",
-            "move them to another place, or choose another --out",
-        )
-
-
-def require_apart(out: Path, source: Path) -> None:
-    """Raise CannotCreateError if `out` is the directory `source`, which is only read, or within."""
-    if out.resolve() == source.resolve():
-        problem = f"`{source}` is only read here, and cannot be the output too"
-    elif out.resolve().is_relative_to(source.resolve()):
-        problem = f"`{out}` is within `{source}`, which is only read here"
-    else:
-        return
-    raise CannotCreateError(problem, "choose another --out")
 
 
 def is_own(directory: Path) -> bool:
@@ -99,33 +46,6 @@ def is_own(directory: Path) -> bool:
         return fits and all("sha256" in entry for entry in document["files"].values())
     except (NmtError, ValueError, KeyError, TypeError, RecursionError):
         return False
-
-
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and next(path.iterdir(), None) is None
-
-
-def _foreign_files(directory: Path) -> Iterator[Path]:
-    """The files in `directory` that are not in its manifest and not written by training."""
-    if _is_empty(directory):
-        return
-    listed = json.loads((directory / MANIFEST).read_bytes())["files"]
-    for path in directory.rglob("*"):
-        name = path.relative_to(directory)
-        if path.is_dir() and not path.is_symlink():
-            continue
-        if str(name) in listed or path.name in (MANIFEST, files.LOCK):
-            continue
-        # A checkpoint has its own manifest.
-        ours = name.parts[0] == CHECKPOINTS and (path.parent / MANIFEST).is_file()
-        abandoned = any(level.startswith(files.TEMPORARY_PREFIX) for level in name.parts)
-        if not (ours or abandoned or str(name) == LOG):
-            yield path
-
-
-def _real_name(path: Path) -> Path:
-    """`path` with a final `.` or `..` resolved."""
-    return path.resolve() if path.name in ("", "..") else path
 
 
 def write_manifest(directory: Path) -> None:

@@ -84,7 +84,7 @@ def _not_a_model_error(path: Path) -> NmtError:
     """Why `path` is not a model directory, and what it looks like instead."""
     if not path.exists():
         hint = hint_at_models(path, is_model_directory) or "`nmt train` writes one"
-        return NoInputError(f"there is no model directory `{path}`", hint)
+        return NoInputError(f"there is no model directory `{path}`", hint, missing=str(path))
     if path.is_dir():
         what, hint = _describe_directory(path)
         return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)

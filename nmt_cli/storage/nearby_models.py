@@ -9,6 +9,7 @@ from nmt_cli.errors import nearest
 MOST_ENTRIES = 1_000
 MOST_NAMED = 3
 
+# Also for folders of other kinds, such as training runs.
 IsModel = Callable[[Path], bool]
 
 

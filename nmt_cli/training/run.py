@@ -19,6 +19,7 @@ from nmt_cli.model.kinds import make_model
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model.zero_start import set_zero_start
 from nmt_cli.plurals import agreeing, counted
+from nmt_cli.storage.output_directory import CHECKPOINTS
 from nmt_cli.training.evaluation.model_selection import MODEL, ModelSelector, early_stopping_reason
 from nmt_cli.training.evaluation.validation import AbandonedError
 from nmt_cli.training.execution.compiled import compile_hidden
@@ -38,7 +39,6 @@ from nmt_cli.training.starting_model import load_starting_weights
 from nmt_cli.training.state import TrainState
 from nmt_cli.training.step import StepResult, make_gradient_sync, start_id, take_step
 
-CHECKPOINTS = "checkpoints"
 STATE = "the state of the run"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,8 @@ from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
+from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
 from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
 
@@ -99,7 +101,7 @@ def require_start(config: Config, corpus: Corpus, out: Path) -> None:
     model = Path(config.train.init_from)
     if not config.train.init_from or _begun_with(out, config.train.init_sha256):
         return
-    manifest.require_apart(out, model)
+    require_apart(out, model)
     require_same_subwords(corpus.path, model)
 
 
@@ -116,8 +118,10 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
         files.make_directory(out)
         text = _learnt_text(config, corpus)
         save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
-        return
-    manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+    else:
+        manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+    # By this folder a run is known from a model, also while it has no log and no checkpoint yet.
+    files.make_directory(out / CHECKPOINTS)
 
 
 def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
@@ -216,13 +220,31 @@ def _learnt_text(config: Config, corpus: Corpus) -> TextStatistics | None:
 
 def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
-    if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
+    if not os.path.lexists(out):
+        return
+    if is_model_directory(out) and manifest.is_own(out):
+        _refuse_finished(out)
         return
     if not (out.is_dir() and _is_unused(config, corpus, out)):
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
     _refuse_other_subwords(out, corpus)
+
+
+def _refuse_finished(out: Path) -> None:
+    """Raises CannotCreateError where `out` is a model without a run, which training would replace.
+
+    A run has the folder of its checkpoints from the beginning, before it publishes weights.
+    """
+    kind = kind_of(out)
+    if kind is not DirectoryKind.RUN and WEIGHTS in manifest.read_manifest(out):
+        name = shlex.quote(str(out))
+        raise CannotCreateError(
+            f"`{out}` is {kind.value}, not a training run that can be resumed, and training would "
+            "replace it",
+            f"choose another --out; to begin with its weights, add --init-from {name}",
+        )
 
 
 def require_space(config: Config, out: Path) -> None:

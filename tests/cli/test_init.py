@@ -391,12 +391,16 @@ def test_a_text_file_is_not_taken_for_the_directory(
     assert hint in err
 
 
-@pytest.mark.parametrize("command", [["prepare"], ["train"], ["translate", "missing.en"]])
+@pytest.mark.parametrize(
+    "command",
+    [["prepare"], ["train"], ["train", "--max-steps", "1"], ["translate", "text.en"], ["score"]],
+)
 def test_a_project_in_the_folder_above_is_pointed_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command: list[str]
 ) -> None:
     (tmp_path / "text").mkdir()
     monkeypatch.chdir(tmp_path / "text")
+    Path("text.en").write_text("a\n")
     hint = "this folder has no nmt.toml, but there is `../nmt.toml`"
     for is_there in (False, True):
         assert main(command) in (2, 66)
@@ -405,3 +409,27 @@ def test_a_project_in_the_folder_above_is_pointed_at(
     Path("nmt.toml").touch()
     assert main(command) in (2, 66)
     assert hint not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["translate", "missing.en"],
+        ["translate", "--model", "none", "text.en"],
+        ["translate", "--model=model", "text.en"],
+        ["translate", "--document", "page.doc"],
+        ["translate", "--document", "page.docx"],
+        ["translate", "text.en", "--temp", "1"],
+        ["train", "--corpus", "corpus"],
+    ],
+)
+def test_project_above_is_not_pointed_at_where_it_would_not_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command: list[str]
+) -> None:
+    (tmp_path / "nmt.toml").touch()
+    (tmp_path / "text").mkdir()
+    monkeypatch.chdir(tmp_path / "text")
+    for name in ("text.en", "page.doc", "page.docx"):
+        Path(name).write_text("a\n")
+    assert main(command) in (2, 66)
+    assert "nmt.toml`" not in capsys.readouterr().err

@@ -164,12 +164,23 @@ def test_prepare_bad_input_has_its_exit_code_and_no_output(folder, capsys, argum
 def test_dropped_pairs_file_does_not_replace_another_file(folder, capsys):
     (folder / "notes.tsv").write_text("mine\n")
     command = ["prepare", *TRAIN, *SMALL, "--dropped", "notes.tsv"]
-    assert main(command) == 73
-    assert "`notes.tsv` exists already" in capsys.readouterr().err
-    assert (folder / "notes.tsv").read_text() == "mine\n"
-    assert not (folder / "corpus").exists()
+    for force in ([], ["--force"]):
+        assert main([*command, *force]) == 73
+        error = "`notes.tsv` exists already, and is not a list of dropped pairs that nmt wrote"
+        assert error in capsys.readouterr().err
+        assert (folder / "notes.tsv").read_text() == "mine\n"
+        assert not (folder / "corpus").exists()
+
+
+def test_list_of_dropped_pairs_is_replaced_with_force(folder, capsys):
+    command = ["prepare", *TRAIN, *SMALL, "--dropped", "dropped.tsv"]
+    assert main(command) == 0
+    written = (folder / "dropped.tsv").read_text()
+    (folder / "dropped.tsv").write_text(written + "of an earlier run\n")
+    assert main([*command, "--out", "other"]) == 73
+    assert "use --force to replace it" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
-    assert "mine" not in (folder / "notes.tsv").read_text()
+    assert (folder / "dropped.tsv").read_text() == written
 
 
 def test_training_pairs_in_validation_text_are_reported_as_dropped(folder, capsys):
@@ -258,7 +269,7 @@ def test_few_lines_in_another_encoding_are_a_warning_with_command(folder, capsys
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     err = capsys.readouterr().err
     assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "if the whole file is in Windows-1252: iconv -f CP1252 -t UTF-8 train.de >" in err
+    assert "; convert it, for example: iconv -f CP1252 -t UTF-8 train.de >" in err
 
 
 @pytest.fixture

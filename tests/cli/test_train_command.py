@@ -27,6 +27,7 @@ from nmt_cli.machine import affine_cores
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.events import Outline, StepDone
+from nmt_cli.training.saving import average as saving
 from nmt_cli.training.saving.checkpoints import Checkpoints
 
 
@@ -297,10 +298,24 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
     assert main(["train", "--out", str(other), *options]) == 0
     for models in (["model"], ["model", str(other)]):
         assert main(["average", *models, "--out", str(mean), "--force", "--quiet"]) == 0
-        assert not (mean / "log.jsonl").exists()
-        (mean / "log.jsonl").touch()
+        assert not (mean / ".tmp-mark").exists()
+        (mean / ".tmp-mark").touch()
     loaded = [load_model(path).model for path in (inside / "model", other)]
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
+
+
+def test_average_keeps_a_folder_that_appears_meanwhile(inside, tmp_path, monkeypatch, capsys):
+    out, real = tmp_path / "mean", saving.average_weights
+
+    def slow_average(*arguments):
+        out.mkdir()
+        (out / "theirs").touch()
+        return real(*arguments)
+
+    monkeypatch.setattr(saving, "average_weights", slow_average)
+    assert main(["average", "model", "--out", str(out)]) == 73
+    assert f"`{out}` was not written by nmt" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["theirs"]
 
 
 def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, capsys):
@@ -365,7 +380,7 @@ def test_max_steps_of_zero_is_refused(inside, tmp_path, capsys):
 
 def test_average_refuses_conflicting_arguments(inside, tmp_path, capsys):
     assert main(["average", "--out", "model"]) == 73
-    assert "`model` exists already" in capsys.readouterr().err
+    assert "`model` is a training run" in capsys.readouterr().err
     assert main(["average", "--last", "1", "--best", "1"]) == 2
     assert main(["average", "nothing", "--out", str(tmp_path / "x")]) == 66
     assert not (tmp_path / "x").exists()

@@ -253,8 +253,31 @@ class TestSettingsFiles:
     def test_settings_file_that_is_not_utf8_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "nmt.toml"
         path.write_bytes(b"[languages]\nsrc = '\xff'\n")
-        with pytest.raises(ConfigError, match="not valid TOML"):
+        with pytest.raises(ConfigError, match="toml`, line 2: not UTF-8") as caught:
             load(path)
+        assert f"iconv -f CP1252 -t UTF-8 {path} > {tmp_path}/nmt.utf8.toml" in caught.value.hint
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+    def test_settings_file_in_utf16_names_the_conversion(
+        self, tmp_path: Path, encoding: str
+    ) -> None:
+        path = tmp_path / "nmt.toml"
+        path.write_text('[languages]\nsrc = "en"\n', encoding)
+        with pytest.raises(ConfigError) as caught:
+            load(path)
+        assert caught.value.message == f"`{path}` looks like {encoding.upper()}, UTF-8 is needed"
+        assert f"iconv -f {encoding.upper()} -t UTF-8 {path} >" in caught.value.hint
+
+    @pytest.mark.parametrize("name", [r"C:\Users\x.tsv", r"C:\data\x.tsv", r"C:\Udddddddd\x.tsv"])
+    def test_backslash_in_double_quotes_is_explained(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / "nmt.toml"
+        path.write_text(f'[data]\ntrain = [["{name}"]]\n')
+        with pytest.raises(ConfigError, match="not valid TOML") as caught:
+            load(path)
+        assert "backslash" in caught.value.hint
+        for repaired in (f"'{name}'", '"{}"'.format(name.replace("\\", "\\\\"))):
+            path.write_text(f"[data]\ntrain = [[{repaired}]]\n")
+            assert load(path).data.train == ((name,),)
 
     def test_missing_settings_file_is_missing_input(self, tmp_path: Path) -> None:
         with pytest.raises(NoInputError):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.text.encoding import conversion
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.lines import read_lines, read_pairs
 from nmt_cli.errors import DataError
 
 
@@ -112,3 +113,40 @@ def test_a_command_that_converts_keeps_files_and_decompresses(
     )
     Path("a.utf8.de").touch()
     assert conversion("a.de").endswith(" a.de > a.utf8-2.de")
+
+
+LATIN1 = b"Gr\xfcn\n"
+CORRECT = "correct that line: the others are UTF-8, and converting the whole file would damage them"
+
+
+@pytest.mark.parametrize(
+    ("text", "has_utf8"),
+    [
+        (b"plain\n" + LATIN1, False),
+        (LATIN1 * 2, False),
+        (b"\xef\xbb\xbfplain\n" + LATIN1, True),
+        ("J\u00f6rg\n".encode() + LATIN1, True),
+        (LATIN1 + b"plain\n" + "\U0001f600\n".encode(), True),
+    ],
+)
+def test_file_with_other_lines_in_utf8_is_not_to_be_converted(tmp_path, text, has_utf8):
+    path = write(tmp_path / "text", text)
+    with (
+        pytest.raises(DataError, match="not UTF-8") as caught,
+        read_lines(path, strict=True) as lines,
+    ):
+        list(lines)
+    assert ("iconv" in caught.value.hint) is not has_utf8
+    assert (caught.value.hint == CORRECT) is has_utf8
+    with read_lines(path) as lines:
+        list(lines)
+    assert lines.has_utf8 is has_utf8
+
+
+def test_hint_at_many_lines_in_another_encoding_spares_the_others(tmp_path):
+    for other, hint in ((b"Gr\xc3\xbcn\n", "correct those lines"), (b"Green\n", "iconv -f CP1252")):
+        path = write(tmp_path / "text", other * 50 + LATIN1 * 50)
+        with pytest.raises(DataError, match="50 of 100 lines are not UTF-8") as caught:
+            require_utf8([str(path)])
+        assert hint in caught.value.hint
+        assert ("in another encoding" in caught.value.message) is (hint[:5] == "iconv")

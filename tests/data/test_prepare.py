@@ -470,7 +470,7 @@ def test_directory_that_is_not_a_corpus_is_not_replaced(project):
     (project.out / "precious").write_text("mine")
     train = project.write("train", made_up_pairs(60, 1))
     message = refused(project, CannotCreateError, project.config(train)).message
-    assert "not a whole corpus" in message
+    assert "was not written by nmt" in message
     assert (project.out / "precious").read_text() == "mine"
 
 

@@ -163,10 +163,20 @@ def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
     text = SAMPLES.get(name, '{"text": "a"}\n').removeprefix("\ufeff")
     if kind not in ("html", "po"):
         with pytest.raises(DataError, match="another encoding") as caught:
-            opened(text.encode() + "Grün".encode("latin-1"), kind)
+            opened(text.encode("ascii", "replace") + "Grün".encode("latin-1"), kind)
         assert "iconv -f" in caught.value.hint
     with pytest.raises(DataError, match="NUL byte"):
         opened(b"#\0\n" + text.encode(), kind)
+
+
+@pytest.mark.parametrize("start", ["\ufeff", "Jörg\n"])
+def test_document_with_one_line_in_another_encoding_is_not_to_be_converted(start: str) -> None:
+    text = start.encode() + b"a\nGr\xfcn\nb\n"
+    count, line = text.count(b"\n"), text.split(b"\n").index(b"Gr\xfcn") + 1
+    with pytest.raises(DataError) as caught:
+        opened(text, "text")
+    assert f": 1 of {count} lines is not UTF-8, first line {line}" in caught.value.message
+    assert caught.value.hint.startswith("correct that line")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "just text\n", "WEBVTT\n\n", "[Script Info]\n"])

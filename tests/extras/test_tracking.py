@@ -22,7 +22,6 @@ from nmt_cli.extras.tracking.curves import picture
 from nmt_cli.extras.tracking.records import RunSummary, differences, summarise
 from nmt_cli.extras.tracking.tracker_thread import TrackerThread
 from nmt_cli.terminal.console import Console
-from nmt_cli.training.reporting import train_log
 from nmt_cli.training.reporting.report import Report, Validation
 
 VALIDATION = Validation(4.5, 4.25, 70.1, 12.5, "sig", samples=(("a", "b", "c"),), best=True)
@@ -358,4 +357,18 @@ def test_folders_without_runs_are_refused(tmp_path: Path, monkeypatch, capsys) -
     Path("log.jsonl").write_text("")
     assert main(["runs", "--out", "a.svg"]) == 65
     assert "no run has reported its loss twice" in capsys.readouterr().err
-    assert train_log.NAME == records.LOG
+
+
+def test_runs_suggests_the_folder_with_a_similar_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("model", "models.bak/a"):
+        Path(name).mkdir(parents=True)
+        (Path(name) / "log.jsonl").touch()
+    Path("photos").mkdir()
+    for typed, hint in (
+        ("modle", "did you mean `model`?"), ("models.bka", "did you mean `models.bak`?"),
+        ("photso", "name folders with training runs"),
+    ):  # fmt: skip
+        assert main(["runs", typed]) == 66
+        error = f"error: there is no folder `{typed}`\n\nhint: {hint}\n"
+        assert capsys.readouterr().err == error

@@ -1,6 +1,5 @@
 """A directory is complete with its manifest; damage is seen, a crash in a change is not damage."""
 
-import contextlib
 import json
 from pathlib import Path
 
@@ -9,112 +8,13 @@ from crashes import crash_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.errors import CannotCreateError, DataError, NoInputError
+from nmt_cli.errors import DataError, NoInputError
 from nmt_cli.storage import files, manifest
-
-
-def names_in(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-class TestNewDirectory:
-    def test_new_directory_appears_complete_with_manifest(self, tmp_path: Path) -> None:
-        with manifest.new_directory(tmp_path / "a" / "out") as directory:
-            (directory / "x").write_bytes(b"1")
-            assert not (tmp_path / "a" / "out").exists()
-        manifest.check_manifest(tmp_path / "a" / "out")
-        assert names_in(tmp_path / "a") == {"out"}
-
-    def test_new_directory_is_synced_before_rename(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        out = tmp_path / "out"
-        with crash_at(99, monkeypatch) as calls, manifest.new_directory(out) as directory:
-            (directory / "x").write_bytes(b"1")
-        # The manifest is written, both files and the names synced, then the directory gets its.
-        written = ["open", "write", "sync", "rename", "sync"]
-        assert calls == ["make_directory", *written, *["sync"] * 3, "rename_new", "sync"]
-
-    @pytest.mark.parametrize("force", [False, True])
-    def test_directory_that_appears_meanwhile_is_kept(self, tmp_path: Path, force: bool) -> None:
-        out = tmp_path / "out"
-
-        def write() -> None:
-            with manifest.new_directory(out, force=force) as directory:
-                (directory / "mine").touch()
-                out.mkdir()
-                (out / "theirs").touch()
-
-        with pytest.raises(CannotCreateError) as caught:
-            write()
-        assert [path.name for path in out.iterdir()] == ["theirs"]
-        if force:
-            assert "was not written by nmt" in caught.value.message
-        else:
-            assert f"what this one wrote is `{tmp_path}/out-2`" in caught.value.message
-            assert (tmp_path / "out-2" / "mine").exists()
-
-    def test_new_directory_refuses_existing_path(self, tmp_path: Path) -> None:
-        with (
-            pytest.raises(CannotCreateError, match="exists already") as caught,
-            manifest.new_directory(tmp_path),
-        ):
-            pytest.fail("the block must not start")
-        assert "--force" in caught.value.hint
-
-    def test_new_directory_with_force_replaces(self, tmp_path: Path) -> None:
-        for text in (b"old", b"new"):
-            with manifest.new_directory(tmp_path / "out", force=True) as directory:
-                (directory / "x").write_bytes(text)
-        assert (tmp_path / "out" / "x").read_bytes() == b"new"
-        assert names_in(tmp_path) == {"out"}
-
-    def test_new_directory_with_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
-        (tmp_path / "out").mkdir()
-        with manifest.new_directory(tmp_path / "out", force=True) as directory:
-            (directory / "x").write_bytes(b"1")
-        assert names_in(tmp_path / "out") == {"x", manifest.MANIFEST}
-
-    @pytest.mark.parametrize("name", ["file", "folder", "."])
-    def test_new_directory_with_force_keeps_files_of_the_user(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-    ) -> None:
-        (tmp_path / "file").write_bytes(b"text")
-        (tmp_path / "folder").mkdir()
-        (tmp_path / "folder" / "photo").write_bytes(b"")
-        monkeypatch.chdir(tmp_path)
-        with (
-            pytest.raises(CannotCreateError, match="not written by nmt"),
-            manifest.new_directory(Path(name), force=True),
-        ):
-            pytest.fail("the block must not start")
-        assert names_in(tmp_path) == {"file", "folder"}
-
-    def test_error_in_new_directory_keeps_the_old_one(self, tmp_path: Path) -> None:
-        with manifest.new_directory(tmp_path / "out") as directory:
-            (directory / "x").write_bytes(b"old")
-        with (
-            contextlib.suppress(ZeroDivisionError),
-            manifest.new_directory(tmp_path / "out", force=True) as directory,
-        ):
-            (directory / "x").write_bytes(b"new")
-            raise ZeroDivisionError
-        assert (tmp_path / "out" / "x").read_bytes() == b"old"
-        assert names_in(tmp_path) == {"out"}
-
-    def test_a_directory_can_be_replaced_from_inside(
-        self, directory: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(directory)
-        with manifest.new_directory(Path(), force=True) as place:
-            (place / "x").write_bytes(b"new")
-        assert names_in(directory) == {"x", manifest.MANIFEST}
-        assert names_in(directory.parent) == {directory.name}
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    with manifest.new_directory(tmp_path / "dir") as directory:
+    with manifest.replacing(tmp_path / "dir") as directory:
         (directory / "a").write_bytes(b"first content")
         (directory / "sub").mkdir()
         (directory / "sub" / "b").write_bytes(b"second")
@@ -131,7 +31,7 @@ class TestManifest:
         self, tmp_path_factory: pytest.TempPathFactory, bit: int
     ) -> None:
         folder = tmp_path_factory.getbasetemp() / "flip"
-        with manifest.new_directory(folder, force=True) as directory:
+        with manifest.replacing(folder) as directory:
             (directory / "a").write_bytes(b"first content")
         data = bytearray((folder / "a").read_bytes())
         data[bit // 8] ^= 1 << bit % 8

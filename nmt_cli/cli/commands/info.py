@@ -58,9 +58,10 @@ def _run_info(model: Path) -> dict[str, object]:
     """The facts about a run that has published no weights yet, for JSON."""
     from nmt_cli.config.automatic import Intervals, max_steps
     from nmt_cli.exchange.model_info import architecture
-    from nmt_cli.extras.tracking.records import LOG, read_log, summarise
+    from nmt_cli.extras.tracking.records import read_log, summarise
     from nmt_cli.model_dir import load_config
     from nmt_cli.storage.files import lock_holder
+    from nmt_cli.storage.output_directory import LOG
 
     config = load_config(model)
     run = summarise(model, read_log(model) if (model / LOG).exists() else [])

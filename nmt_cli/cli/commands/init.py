@@ -10,7 +10,7 @@ import typer
 
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options.declarations import (
-    Force,
+    ForceProject,
     Quiet,
     TestPair,
     TrainPairs,
@@ -69,7 +69,7 @@ def command(
     valid_tsv: ValidTsv = None,
     test: TestPair = None,
     test_tsv: TestTsv = None,
-    force: Force = False,
+    force: ForceProject = False,
     quiet: Quiet = False,
 ) -> None:
     """Write the project file nmt.toml, from which the other commands read their settings.

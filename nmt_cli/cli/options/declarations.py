@@ -137,7 +137,10 @@ AsJsonLines = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace existing output, if this command wrote it")
+]
+ForceProject = Annotated[bool, typer.Option("--force", help="Replace an existing nmt.toml")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace an existing output file")]
 ForcePicture = Annotated[
     bool,

@@ -22,7 +22,7 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
-from nmt_cli.data.text.encoding import conversion, refuse_other_encoding
+from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
 from nmt_cli.data.text.lines import LinePairs, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.tables import is_header
@@ -335,7 +335,7 @@ class _Reader:
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                     f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
-                    f"if the whole file is in Windows-1252: {conversion(lines.name)}"
+                    f"{repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8)}"
                 )
         if pairs.quoted_rows > LEAST_QUOTED * pairs.count:
             self.notes.append(

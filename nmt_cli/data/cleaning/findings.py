@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nmt_cli.config.protected_files import needed_files, require_replaceable
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import (
@@ -150,7 +151,7 @@ class Ledger:
     def write_dropped(self, path: Path) -> None:
         """Write all dropped pairs as TSV: file, line, reason, source, target."""
         with (
-            writing(path) as file,
+            writing(path, replaces=is_dropped_list(path)) as file,
             (self._text.directory / EARLY_TEXT).open(encoding="utf-8", newline="\n") as early,
         ):
             file.write(HEADER.encode())
@@ -189,15 +190,16 @@ def _cell(text: str) -> str:
 def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False) -> None:
     """Raise CannotCreateError if the list of dropped pairs would overwrite another file.
 
-    force: a file that is not an input may be replaced.
+    force: an earlier list may be replaced, which is known by its first line.
     """
-    for name in inputs:
-        if path.is_file() and Path(name).is_file() and path.samefile(name):
-            raise CannotCreateError(
-                f"`{path}` is an input file",
-                f"name another file, such as: --dropped {shlex.quote('dropped.tsv')}",
-            )
-    if has_content(path) and not force:
+    require_replaceable([path], needed_files("is an input file", *inputs), force=True)
+    is_list = is_dropped_list(path)
+    if has_content(path) and not is_list:
+        raise CannotCreateError(
+            f"`{path}` exists already, and is not a list of dropped pairs that nmt wrote",
+            f"name another file, such as: --dropped {shlex.quote('dropped.tsv')}",
+        )
+    if is_list and not force:
         raise CannotCreateError(
             f"`{path}` exists already", "name another file, or use --force to replace it"
         )
@@ -205,3 +207,15 @@ def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False
         raise CannotCreateError(
             f"`{path}` cannot be written", "name a file in a directory that exists"
         )
+
+
+def is_dropped_list(path: Path) -> bool:
+    """Whether `path` is a list of dropped pairs that nmt wrote."""
+    if not has_content(path):
+        # A pipe, which reading would empty, is not opened.
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER.encode()
+    except OSError:
+        return False

@@ -45,7 +45,13 @@ from nmt_cli.errors import (
 from nmt_cli.plurals import counted
 from nmt_cli.storage import files
 from nmt_cli.storage.files import require_file, sha256_of, write_text
-from nmt_cli.storage.manifest import new_directory, require_apart
+from nmt_cli.storage.output_directory import (
+    DirectoryKind,
+    new_directory,
+    require_apart,
+    require_free,
+    require_same_kind,
+)
 
 OLDER_VERSION_NOTE = (
     "this corpus was prepared by an older version, which cleaned less; the same command "
@@ -80,7 +86,10 @@ def prepare(
     if before_work.existing is not None:
         return before_work.existing
     inputs, notes = before_work.inputs, before_work.notes
-    with new_directory(out, force=force) as directory, ProcessPool(workers) as pool:
+    with (
+        new_directory(out, DirectoryKind.CORPUS, force=force) as directory,
+        ProcessPool(workers) as pool,
+    ):
         run = PreparationRun(config, out, directory, pool, progress or _no_progress, dropped)
         prepared = run.run()
         prepared = replace(prepared, notes=(*notes, *prepared.notes))
@@ -148,6 +157,7 @@ class _BeforeWork:
     def _find_existing(self) -> None:
         if self.force or not os.path.lexists(self.out):
             files.require_creatable(self.out)
+            require_free(self.out, DirectoryKind.CORPUS, force=self.force)
         self.inputs = fingerprint(self.config)
         if self.out.exists() and not self.force:
             self.existing = _existing_corpus(self.config, self.inputs, self.out, self.subwords)
@@ -173,7 +183,7 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
     data = config.data
     if not data.train:
         hint = "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT"
-        return [UsageError("no training files are given", hint)]
+        return [UsageError("no training files are given", hint, missing="data.train")]
     named = [("data.train", paths) for paths in data.train]
     named += [("data.valid", data.valid), ("data.test", data.test)]
     problems: list[NmtError] = []
@@ -241,6 +251,7 @@ def _existing_corpus(
         before = settings.resolve([stored]).config
         prepared = PreparedCorpus.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
+        require_same_kind(out, DirectoryKind.CORPUS)
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import agreeing
 
 if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
@@ -25,6 +26,43 @@ def conversion(name: str, encoding: str = "CP1252") -> str:
     return copy_command(f"iconv -f {encoding} -t UTF-8", name, "utf8")
 
 
+def is_utf8(line: bytes) -> bool:
+    """Whether all of a line is UTF-8."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def has_utf8_characters(line: bytes) -> bool:
+    """Whether a line has characters of several bytes, and all of it is UTF-8.
+
+    >>> [has_utf8_characters(line) for line in (b"Jorg", b"J\\xc3\\xb6rg", b"J\\xf6rg")]
+    [False, True, False]
+    """
+    return not line.isascii() and is_utf8(line)
+
+
+def repair_hint(name: str, invalid: int, *, has_utf8: bool) -> str:
+    """How to repair a file of which `invalid` lines are not UTF-8.
+
+    has_utf8: whether it has a byte order mark of UTF-8, or characters of several bytes in other
+    lines; converting the whole file would damage these.
+
+    >>> repair_hint("a.fr", 1, has_utf8=False)
+    'convert it, for example: iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr'
+    >>> repair_hint("a.fr", 1, has_utf8=True)
+    'correct that line: the others are UTF-8, and converting the whole file would damage them'
+    """
+    if not has_utf8:
+        return f"convert it, for example: {conversion(name)}"
+    return (
+        f"correct {agreeing(invalid, 'that line', 'those lines')}: the others are UTF-8, and "
+        "converting the whole file would damage them"
+    )
+
+
 def refuse_other_encoding(lines: "Lines") -> None:
     """Raise DataError if too many lines are not UTF-8.
 
@@ -36,8 +74,9 @@ def refuse_other_encoding(lines: "Lines") -> None:
         if _is_other_encoding(lines):
             raise DataError(
                 f"`{lines.name}`: {lines.invalid:,} of {lines.count:,} lines are not UTF-8, "
-                f"the first at line:byte {lines.first_invalid}; the file is in another encoding",
-                f"convert it, for example: {conversion(lines.name)}",
+                f"the first at line:byte {lines.first_invalid}"
+                + ("" if lines.has_utf8 else "; the file is in another encoding"),
+                repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8),
             )
 
 

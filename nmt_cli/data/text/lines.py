@@ -13,7 +13,12 @@ from itertools import islice
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import why_no_text
-from nmt_cli.data.text.encoding import conversion, line_ending_error
+from nmt_cli.data.text.encoding import (
+    conversion,
+    has_utf8_characters,
+    line_ending_error,
+    repair_hint,
+)
 from nmt_cli.data.text.formats import (
     MIN_ROWS,
     MOST_QUOTED,
@@ -36,6 +41,7 @@ from nmt_cli.data.text.streams import (
 from nmt_cli.data.text.tables import columns_hint
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
+from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
 
 # A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
@@ -48,13 +54,6 @@ ROWS_CHECKED = 1_000
 # from this many lines.
 ROWS_SAMPLED = 300
 UTF8_BOM = b"\xef\xbb\xbf"
-# Longer marks come first, because the mark of UTF-32 begins with that of UTF-16.
-OTHER_BOMS = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
 
 
 class Lines(Iterator[str]):
@@ -62,7 +61,8 @@ class Lines(Iterator[str]):
 
     count: lines returned so far; invalid: how many of them contain U+FFFD in place of invalid
     bytes; first_invalid: `line:byte` of the first invalid byte, both counted from 1, or "" if there
-    is none; size: bytes of the file, 0 if it is not known.
+    is none; has_utf8: whether there was a byte order mark of UTF-8, or a line with valid characters
+    of several bytes; size: bytes of the file, 0 if it is not known.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
@@ -71,6 +71,7 @@ class Lines(Iterator[str]):
         self.count = 0
         self.invalid = 0
         self.first_invalid = ""
+        self.has_utf8 = False
         self._strict = strict
         self._buffered_lines = 0
         self._raw = open_raw(path, self.name)
@@ -80,6 +81,7 @@ class Lines(Iterator[str]):
         # The input is opened for decompression when the first line is requested, because that
         # waits for its first bytes, which may be typed at a terminal.
         self._file: Readable | None = None
+        self._raw_lines = self._split()
         self._lines = self._decoded()
 
     def __next__(self) -> str:
@@ -125,11 +127,12 @@ class Lines(Iterator[str]):
 
     def _decoded(self) -> Generator[str, None, None]:
         try:
-            for line in self._split():
+            for line in self._raw_lines:
                 self.count += 1
                 line = line[:-1] if line.endswith(b"\r") else line
                 try:
                     text = line.decode("utf-8")
+                    self.has_utf8 = self.has_utf8 or not text.isascii()
                 except UnicodeDecodeError as error:
                     text = self._with_replacements(line, error)
                 yield text
@@ -140,11 +143,18 @@ class Lines(Iterator[str]):
         if self._strict:
             raise DataError(
                 f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
-                f"convert it, for example: {conversion(self.name)}",
+                repair_hint(self.name, 1, has_utf8=self._finds_utf8()),
             ) from error
         self.invalid += 1
         self.first_invalid = self.first_invalid or f"{self.count}:{error.start + 1}"
         return line.decode("utf-8", errors="replace")
+
+    def _finds_utf8(self) -> bool:
+        """Set `has_utf8` after reading the rest of a file, which is not returned any more."""
+        rest = self._raw_lines if self.size else iter(())
+        with contextlib.suppress(NmtError):
+            self.has_utf8 = self.has_utf8 or any(map(has_utf8_characters, rest))
+        return self.has_utf8
 
     def _split(self) -> Iterator[bytes]:
         """Yield the raw lines; text after the last newline is a line unless it is empty."""
@@ -176,7 +186,7 @@ class Lines(Iterator[str]):
             head += chunk
             if not chunk:
                 break
-        encoding = next((OTHER_BOMS[mark] for mark in OTHER_BOMS if head.startswith(mark)), "")
+        encoding = other_encoding(head)
         if encoding == "UTF-16" and is_xml(start := head.decode(encoding, errors="ignore")):
             raise xml_error(start, self.name)
         if encoding:
@@ -190,6 +200,7 @@ class Lines(Iterator[str]):
                 f"`{self.name}` cannot be read as text: {problem}",
                 "text must be UTF-8, plain or compressed (gz, xz, zst, bz2); see `file NAME`",
             )
+        self.has_utf8 = head.startswith(UTF8_BOM)
         head = head.removeprefix(UTF8_BOM)
         while True:
             if head:

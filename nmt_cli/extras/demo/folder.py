@@ -12,7 +12,8 @@ from nmt_cli.data.corpus.layout import read_description
 from nmt_cli.data.preparation.prepare import fingerprint
 from nmt_cli.errors import CannotCreateError, NmtError
 from nmt_cli.storage import files
-from nmt_cli.storage.manifest import MANIFEST, require_free
+from nmt_cli.storage.manifest import MANIFEST
+from nmt_cli.storage.output_directory import DirectoryKind, require_free
 
 MARKER = ".nmt-demo.json"
 MARKER_BYTES = 1 << 16
@@ -51,7 +52,7 @@ def claim_folder(folder: Path) -> None:
     if not _is_empty(folder):
         marker = _read_marker(folder)
         _refuse_changed(folder, [name for name in RESULTS if not _is_own(folder, name, marker)])
-        require_free(folder / AVERAGE, force=True)
+        require_free(folder / AVERAGE, DirectoryKind.AVERAGE, force=True)
         return
     files.make_directory(folder)
     Marker(MADE_BY, FORMAT).save(folder)

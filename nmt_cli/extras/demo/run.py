@@ -23,11 +23,11 @@ from nmt_cli.extras.demo.grammar.pairs import PHENOMENA
 from nmt_cli.machine import trim_heap
 from nmt_cli.scoring import Score, score
 from nmt_cli.storage import files
+from nmt_cli.storage.output_directory import CHECKPOINTS
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.report import Report
-from nmt_cli.training.run import CHECKPOINTS
 from nmt_cli.training.saving.average import average
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.translation.translator import Translator

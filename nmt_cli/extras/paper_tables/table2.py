@@ -14,10 +14,9 @@ from nmt_cli.extras.paper_tables import earlier_systems
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.scoring import score
 from nmt_cli.storage.files import read_bytes
+from nmt_cli.storage.output_directory import LOG
 
 SCHEMA = 1
-# The same as in training.loop, which is not imported since it loads torch.
-LOG = "log.jsonl"
 # All of newstest2014, as in the paper. The official evaluation of English-German has 2,737 lines.
 TEST_LINES = 3_003
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.model_check import CONFIG
+from nmt_cli.storage.nearby_models import similar_model
+from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
 
-# The same as in training.reporting.train_log, which is not imported since it loads torch.
-LOG = "log.jsonl"
-CHECKPOINTS = "checkpoints"
 # Folders are searched so many levels deep.
 LEVELS = 4
 NOT_TRACKED = frozenset({"schema", "step", "eta_seconds"})
@@ -72,15 +71,22 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
     runs: dict[Path, None] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise NoInputError(f"there is no folder `{folder}`", "name folders with training runs")
-        level = [folder]
-        for _ in range(LEVELS):
-            runs.update(dict.fromkeys(path for path in level if (path / LOG).is_file()))
-            level = [child for path in level for child in _folders(path)]
+            similar = similar_model(folder, lambda path: any(_runs_in(path)))
+            hint = f"did you mean `{similar}`?" if similar else "name folders with training runs"
+            raise NoInputError(f"there is no folder `{folder}`", hint)
+        runs.update(dict.fromkeys(_runs_in(folder)))
     if not runs:
         names = ", ".join(f"`{folder}`" for folder in folders)
         raise NoInputError(f"no {LOG} in {names}", "`nmt train` writes one for each run")
     return sorted(runs)
+
+
+def _runs_in(folder: Path) -> Iterator[Path]:
+    """The directories with a log: `folder` itself and what is below it."""
+    level = [folder]
+    for _ in range(LEVELS):
+        yield from (path for path in level if (path / LOG).is_file())
+        level = [child for path in level for child in _folders(path)]
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.storage import files
+from nmt_cli.storage.output_directory import LOG
 from nmt_cli.training.saving.write_failures import FAILED, WriteFailures
 from nmt_cli.training.state import TrainState
 
-NAME = "log.jsonl"
 WHAT = "the log"
 
 
@@ -17,7 +17,7 @@ class TrainLog:
 
     def __init__(self, out: Path, write_failures: WriteFailures) -> None:
         """out: the model directory."""
-        self._path = out / NAME
+        self._path = out / LOG
         self._write_failures = write_failures
         self._pending: list[str] = []
 

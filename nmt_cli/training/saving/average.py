@@ -15,6 +15,13 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.storage import files, manifest
+from nmt_cli.storage.output_directory import (
+    AVERAGED,
+    CHECKPOINTS,
+    DirectoryKind,
+    new_directory,
+    require_free,
+)
 from nmt_cli.training.saving.checkpoints import OPTIMIZER_ENDING, WEIGHTS, Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
 from nmt_cli.translation.quality.checker import Confidence
@@ -33,10 +40,10 @@ def average(
     A single model directory stands for its checkpoints: the `last` ones, the `best` ones, or as
     many as its settings say. Raises NoInputError where there are none, ConfigError where they do
     not fit each other, and CannotCreateError where `out` exists, unless `force`, which replaces
-    what nmt has written.
+    an average.
     """
     files.require_creatable(out)
-    manifest.require_free(out, force=force)
+    require_free(out, DirectoryKind.AVERAGE, force=force)
     inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
     if force and out.exists() and inside:
         raise CannotCreateError(
@@ -52,12 +59,13 @@ def average(
     for path in paths[1:]:
         _check_same(paths[0], first, path, _read_description(_model_of(path)))
     weights = average_weights(paths, _read)
-    metadata = {"averaged": ", ".join(path.name for path in paths)}
+    metadata = {AVERAGED: ", ".join(path.name for path in paths)}
     confidence = _confidence({_model_of(path).resolve() for path in paths})
     if confidence is not None:
         metadata["confidence"] = str(confidence)
     text = TextStatistics.load(_model_of(paths[0]))
-    save_model(out, weights, first.config, first.subwords, metadata, text=text, replace=force)
+    with new_directory(out, DirectoryKind.AVERAGE, force=force) as directory:
+        save_model(directory, weights, first.config, first.subwords, metadata, text=text)
     return list(paths)
 
 
@@ -104,7 +112,7 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | None) -> list[Path]:
     train = model.config.train
-    checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
+    checkpoints = Checkpoints(path / CHECKPOINTS, train.keep_last, train.keep_best)
     members = checkpoints.members()
     if not members:
         raise _nothing_to_average(path, checkpoints)

@@ -1,6 +1,5 @@
 """No command writes over a file that is not its own: the table of what each may replace."""
 
-import hashlib
 import os
 import shutil
 import time
@@ -9,6 +8,7 @@ from typing import NamedTuple, NoReturn
 
 import pytest
 from corpora import reversal_corpus
+from faults.support.folder_contents import contents
 from faults.support.forked import PATIENCE_SECONDS, become_nmt, ended, forked, start
 from faults.support.letters import save_byte_model
 from faults.tally import fault
@@ -85,6 +85,13 @@ TABLE: dict[str, list[Try]] = {
         *refused("--out nmt-demo --force", "--out . --force", "--out manifests --force"),
         # A corpus of nmt, into which somebody has put a file.
         *refused("--out filled --force"),
+        # The list of dropped pairs replaces only such a list.
+        *refused(
+            *(
+                f"--out new --force --dropped {name}"
+                for name in ("valid.de", "terms.tsv", "log.jsonl", "settings", "nmt.toml", "own/x")
+            )
+        ),
         # What the vocabulary is taken from.
         *refused(
             *(
@@ -289,19 +296,6 @@ def folder(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path / "user"
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """Every name below `folder` and what is there: a link, a directory, or a file's SHA-256."""
-    result = {}
-    for path in sorted(folder.rglob("*")):
-        kind = "directory" if path.is_dir() else ""
-        if path.is_symlink():
-            kind = f"link to {path.readlink()}"
-        result[str(path.relative_to(folder))] = (
-            kind or hashlib.sha256(path.read_bytes()).hexdigest()
-        )
-    return result
-
-
 def leaves() -> list[str]:
     """The full names of all commands that have none below them."""
     paths = [path for path, *_ in docs.walk_commands()]
@@ -441,12 +435,13 @@ def test_own_pictures_are_replaced_without_force(folder: Path) -> None:
 
 
 def test_force_replaces_outputs_of_nmt(folder: Path) -> None:
-    """Also a damaged corpus and a directory of training with its log and checkpoints."""
-    for name in ("log.jsonl", ".lock", "checkpoints/step-000000001/manifest.json",
-                 "checkpoints/step-000000001/state.json", ".tmp-x.1@y/z"):  # fmt: skip
-        path = Path("text") / name
+    """Also a damaged one, with what an interrupted command has left in it."""
+    command = ("average", "own", "own", "--force", "--out", "mean")
+    assert forked(*command).code == 0
+    before = contents(folder / "mean")
+    for name in (".lock", ".tmp-x.1@y/z", "config.toml"):
+        path = Path("mean") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    Path("text/train.src.ids").write_bytes(b"")
-    assert forked("average", "own", "own", "--force", "--out", "text").code == 0
-    assert not Path("text/log.jsonl").exists()
+    assert forked(*command).code == 0
+    assert contents(folder / "mean") == before

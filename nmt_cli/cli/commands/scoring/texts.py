@@ -139,6 +139,7 @@ def _test_set(wanted: Wanted, resolved: "ResolvedConfig") -> tuple[str, list[str
         raise UsageError(
             "there is no reference to score against",
             _hint_at_references(wanted, resolved),
+            missing="data.test",
         )
     return src_file, reference_files, is_tsv
 
