@@ -52,6 +52,8 @@ ALLOWED = {
     "extras/doctor.py: tempfile.TemporaryFile": "whether there are temporary files",
     "kernels/library.py: tempfile.TemporaryDirectory": "the compiler's",
     "model_weights.py: os.open": "for reading",
+    "storage/user_cache.py: folder.chmod": "the cache folder of the user",
+    "storage/user_cache.py: folder.mkdir": "the cache folder of the user, closed to others",
 }
 
 
