@@ -18,9 +18,9 @@ typedef struct {
     int32_t zeros[LANES];
 } NAME(quantization);
 
-/* Of a row: in each lane the greatest number, the greatest of the negated ones, and NaN or 0. */
+/* Of a row: in each lane the greatest and the least number, neither beyond 0, and NaN or 0. */
 static inline __attribute__((always_inline)) void NAME(find_extremes)(
-    const float *x, int64_t inputs, floats *maximum, floats *negated, floats *nan_check) {
+    const float *x, int64_t inputs, floats *maximum, floats *minimum, floats *nan_check) {
     floats most[2] = {{0}}, least[2] = {{0}}, nan[2] = {{0}};
     int64_t i = 0;
     for (; i + 2 * LANES <= inputs; i += 2 * LANES)
@@ -28,8 +28,8 @@ static inline __attribute__((always_inline)) void NAME(find_extremes)(
         for (int j = 0; j < 2; j++) {
             const floats value = NAME(load)(x + i + j * LANES);
             most[j] = NAME(greater)(most[j], value);
-            least[j] = NAME(greater)(least[j], -value);
-            nan[j] += value * 0.0f;
+            least[j] = NAME(lesser)(least[j], value);
+            nan[j] = FMA(value, (floats){0}, nan[j]);
         }
     for (; i < inputs; i += LANES) {
         /* Filled up with zeros, which change nothing. */
@@ -37,11 +37,11 @@ static inline __attribute__((always_inline)) void NAME(find_extremes)(
         memcpy(spare, x + i, sizeof(float) * (inputs - i < LANES ? inputs - i : LANES));
         const floats value = NAME(load)(spare);
         most[0] = NAME(greater)(most[0], value);
-        least[0] = NAME(greater)(least[0], -value);
-        nan[0] += value * 0.0f;
+        least[0] = NAME(lesser)(least[0], value);
+        nan[0] = FMA(value, (floats){0}, nan[0]);
     }
     *maximum = NAME(greater)(most[0], most[1]);
-    *negated = NAME(greater)(least[0], least[1]);
+    *minimum = NAME(lesser)(least[0], least[1]);
     *nan_check = nan[0] + nan[1];
 }
 
@@ -50,6 +50,7 @@ static inline __attribute__((always_inline)) NAME(quantization) NAME(find_quanti
     floats maxima[LANES] = {{0}}, negated[LANES] = {{0}}, nan_checks[LANES] = {{0}};
     for (int r = 0; r < rows; r++)
         NAME(find_extremes)(x + r * inputs, inputs, maxima + r, negated + r, nan_checks + r);
+    for (int r = 0; r < rows; r++) negated[r] = -negated[r];
     const int alone = rows == 1;
     const floats above = alone ? NAME(all)(NAME(greatest)(*maxima)) : NAME(greatest_each)(maxima);
     const floats below = alone ? NAME(all)(NAME(greatest)(*negated)) : NAME(greatest_each)(negated);
