@@ -80,6 +80,7 @@ class NativeDecoder:
         self._full_at = 0
         self._state = StateStruct(
             beam=beam,
+            slot_rows=beam,
             growth=GROWTH,
             lengths=address(self._lengths),
             sources=ctypes.addressof(self._sources),

@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(
     floats own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (floats){0};
-    if (!small) NAME(prefetch_outputs)(o, rows, width);
+    if (!small && o->stride > BLOCK) NAME(prefetch_outputs)(o, rows, width);
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
          k++, x += together * (narrow ? 1 : rows), weights += STEP, next += o->next_step) {
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void NAME(int8_tile)(
     ints own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (ints){0};
-    if (!small) NAME(prefetch_outputs)(o, rows, width);
+    if (!small && o->stride > BLOCK) NAME(prefetch_outputs)(o, rows, width);
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
          k++, x += narrow ? 1 : rows, weights += STEP, next += o->next_step) {
