@@ -88,8 +88,7 @@ class StateStruct(ctypes.Structure):
         ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
         *((name, _POINTER) for name in ("starts", "ends", "positions", "shortlists")),
-        ("widest", _INTEGER),
-        ("all_logits", _INTEGER),
+        *((name, _INTEGER) for name in ("widest", "kept", "all_logits")),
         ("sums", _POINTER),
         ("written", _POINTER),
     )

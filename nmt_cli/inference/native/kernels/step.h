@@ -36,8 +36,9 @@ typedef struct {
    addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, slot_rows, growth,
    width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
-   slot, or null: all words. widest: logits that a row has room for. sums,
-   written, all_logits: see `head_task`. The other pointers: room for
+   slot, or null: all words. widest: logits that a row has room for. kept: at
+   most KEPT; a search computes other blocks that it needs again. sums, written, all_logits: see
+   `head_task`. The other pointers: room for
    the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
    them is the same in all layers. */
 typedef struct {
@@ -52,7 +53,7 @@ typedef struct {
     void *scratch;
     const int64_t *starts, *ends, *positions;
     const shortlist *shortlists;
-    int64_t widest, all_logits;
+    int64_t widest, kept, all_logits;
     float *sums;
     uint8_t *written;
 } state;

@@ -220,12 +220,11 @@ static int is_done(const beam_search *t, int64_t slot) {
     return t->finished[(slot + 1) * t->kept - 1].score >= bound;
 }
 
-/* The rows of a slot that a step needs: where all sentences begin, only the first hypothesis lives, and
-   its words are all of the candidates. */
-static int64_t count_rows(const beam_search *t, const state *s, int64_t k) {
+/* The rows of a slot that a step needs: where all sentences begin, only the first hypothesis lives. */
+static int64_t count_rows(const beam_search *t, const state *s) {
     for (int64_t n = 0; n < s->busy; n++)
         if (t->lengths[s->slots[n]]) return t->beam;
-    return k == t->candidates ? 1 : t->beam;
+    return 1;
 }
 
 /* Extend the hypotheses of the busy slots by one id. */
@@ -233,7 +232,8 @@ static int64_t run_step(beam_search *t, int64_t lanes, const model *m, const sta
     const int64_t k = t->candidates < t->words ? t->candidates : t->words;
     state step = *of_decoder;
     const state *s = &step;
-    step.beam = count_rows(t, s, k);
+    step.beam = count_rows(t, s);
+    step.kept = k < KEPT ? k : KEPT;
     if (!run_decoder(t, lanes, m, s) || !find_words(t, k, lanes, m, s)) return 0;
     for (int64_t n = 0; n < s->busy; n++) {
         const int64_t slot = s->slots[n], count = find_candidates(t, slot, s->beam, k);
