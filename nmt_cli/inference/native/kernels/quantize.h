@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) NAME(quantization) NAME(find_quanti
     const floats magic = NAME(all)(12582912.0f);
     /* One less than 255, since both the number and the zero point are rounded. */
     const floats width = above + below, numbers = NAME(all)(254.0f);
-    const ints usable = width > 1e-30f & width < INFINITY;
+    const ints usable = (width > 1e-30f) & (width < INFINITY);
     const floats factors = NAME(choose)(usable, numbers / width, (floats){0});
     const ints zeros = (ints)(below * factors + magic) - (ints)magic;
     NAME(quantization) each;
