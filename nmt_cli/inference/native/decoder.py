@@ -19,6 +19,8 @@ from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source, Symbols
 from nmt_cli.search.fused_search import PlainBeam
 
+# The most blocks of words that a step writes for being the best, as in kernels.h.
+KEPT = 16
 # Steps whose keys and values are allocated together.
 GROWTH = 16
 # The numbers of 32 bits of a cache line.
@@ -80,6 +82,8 @@ class NativeDecoder:
         self._full_at = 0
         self._state = StateStruct(
             beam=beam,
+            slot_rows=beam,
+            kept=KEPT,
             growth=GROWTH,
             lengths=address(self._lengths),
             sources=ctypes.addressof(self._sources),

@@ -80,16 +80,15 @@ class StateStruct(ctypes.Structure):
     """The struct `state`: what changes from step to step."""
 
     _fields_ = (
-        *((name, _INTEGER) for name in ("busy", "beam", "capacity", "growth", "threads")),
-        *((name, _INTEGER) for name in ("scratch_bytes", "longest")),
+        *((name, _INTEGER) for name in ("busy", "beam", "slot_rows", "capacity", "growth")),
+        *((name, _INTEGER) for name in ("threads", "scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
         *((name, _POINTER) for name in ("chunks", "sources")),
         *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended")),
         ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
         *((name, _POINTER) for name in ("starts", "ends", "positions", "shortlists")),
-        ("widest", _INTEGER),
-        ("all_logits", _INTEGER),
+        *((name, _INTEGER) for name in ("widest", "kept", "all_logits")),
         ("sums", _POINTER),
         ("written", _POINTER),
     )

@@ -62,10 +62,10 @@ static void attend_heads(const pass_worker *w, const row_past *pasts, int64_t ap
 static row_past find_past(const pass_worker *w, int64_t layer, int64_t slot, int64_t beam_row) {
     const model *m = w->model;
     const state *s = w->state;
-    const int64_t chunk_rows = s->growth * s->beam, length = s->lengths[slot];
+    const int64_t chunk_rows = s->growth * s->slot_rows, length = s->lengths[slot];
     const int64_t value_offset = chunk_rows * m->heads * m->d_k;
     const int64_t layer_offset = layer * chunk_rows * m->heads * (m->d_k + m->d_v);
-    const int32_t *ancestors = s->ancestors + (slot * s->beam + beam_row) * s->capacity;
+    const int32_t *ancestors = s->ancestors + (slot * s->slot_rows + beam_row) * s->capacity;
     float *const *chunks = s->chunks + slot * s->capacity / s->growth;
     const float **keys = w->keys + beam_row * s->longest, **values = w->values + beam_row * s->longest;
     for (int64_t begin = 0; begin <= length; begin += s->growth, chunks++) {

@@ -17,7 +17,7 @@ static void compute_rows(const pass_worker *w, const shortlist *list, int64_t ro
             .stride = list ? head->outputs : s->widest,
         },
         .maxima = s->maxima + row * blocks, .sums = s->sums + row * blocks,
-        .written = s->written + row * blocks, .blocks = blocks, .all = s->all_logits,
+        .written = s->written + row * blocks, .blocks = blocks, .kept = s->kept, .all = s->all_logits,
     };
     w->kernels->head(&task);
 }

@@ -29,11 +29,11 @@ static inline void NAME(reduce_blocks)(const float *logits, int64_t rows, float 
     NAME(store)(sums, NAME(choose)(greatest == -INFINITY, (floats){0}, NAME(sum_each)(each)));
 }
 
-/* Whether a block with this greatest logit can be one of the KEPT best of a row; best: those of the
+/* Whether a block with this greatest logit can be one of the `kept` best of a row; best: those of the
    blocks before it, in descending order. */
-static inline int NAME(is_kept)(float *best, float greatest) {
-    if (greatest < best[KEPT - 1]) return 0;
-    int i = KEPT - 1;
+static inline int NAME(is_kept)(float *best, int64_t kept, float greatest) {
+    if (greatest < best[kept - 1]) return 0;
+    int64_t i = kept - 1;
     for (; i && greatest > best[i - 1]; i--) best[i] = best[i - 1];
     best[i] = greatest;
     return 1;
@@ -49,7 +49,8 @@ static void NAME(reduce_tile)(const head_task *task, const float *from, int64_t 
             NAME(reduce_blocks)(from, rows - done < LANES ? rows - done : LANES, maxima, sums);
         task->sums[index] = sums[lane];
         task->maxima[index] = maxima[lane];
-        task->written[index] = NAME(is_kept)(best + r * KEPT, maxima[lane]) || task->all;
+        task->written[index] =
+            NAME(is_kept)(best + r * KEPT, task->kept, maxima[lane]) || task->all;
         if (!task->written[index]) continue;
         float *to = task->product.out + r * task->product.stride + block * BLOCK;
         for (int i = 0; i < BLOCK; i += LANES) NAME(store)(to + i, NAME(load)(from + i));

@@ -9,8 +9,8 @@
    kept. STEP: bytes of the weights of a panel for one input, pair or quad. CACHED: 4-byte numbers, of
    up to MAX_ROWS rows of a product, that stay in the cache.
    LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
-   smaller tiles prefetch weights. KEPT: blocks of words that a step writes for each row; the others
-   that a search needs are computed again. TOGETHER: queries whose attention is computed together.
+   smaller tiles prefetch weights. KEPT: the most blocks of words that a step writes for each row for
+   being the best. TOGETHER: queries whose attention is computed together.
    CACHE_LINE: in floats. */
 enum { PANEL = 16, BLOCK = 64, STEP = 4 * PANEL, CACHED = 65536, MAX_ROWS = 1024 };
 enum { MAX_TILE_ROWS = 12, LARGE_TILE = 5, AHEAD = 8192, KEPT = 16, TOGETHER = 4, CACHE_LINE = 16 };
@@ -50,13 +50,13 @@ typedef struct {
 } product_task;
 
 /* The output layer of some rows. Of each row and block of words: its greatest logit, the sum of
-   e^(logit - greatest), and whether its logits are written to the product's `out`: those of the KEPT
+   e^(logit - greatest), and whether its logits are written to the product's `out`: those of the `kept`
    best blocks always, with `all` those of all blocks. blocks: that a row of these has room for. */
 typedef struct {
     product_task product;
     float *maxima, *sums;
     uint8_t *written;
-    int64_t blocks, all;
+    int64_t blocks, kept, all;
 } head_task;
 
 /* A query of a head, which attends to keys[i] + key_shift and values[i] + value_shift, for i below

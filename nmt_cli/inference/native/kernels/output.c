@@ -14,7 +14,7 @@ typedef struct {
 } row_logits;
 
 static row_logits find_row(const top_k_task *t, int64_t row) {
-    const shortlist *list = t->shortlists ? t->shortlists + t->rows[row] / t->beam : 0;
+    const shortlist *list = t->shortlists ? t->shortlists + t->rows[row] / t->state->slot_rows : 0;
     float *logits = find_logits(t->logits, list, row, t->beam, t->blocks * BLOCK);
     float *maxima = t->maxima + row * t->blocks;
     if (!list) return (row_logits){0, logits, maxima, t->words, t->blocks, row};

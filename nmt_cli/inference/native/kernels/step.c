@@ -89,7 +89,7 @@ static void embed(const pass_worker *w) {
     find_rows(w, &first, &last);
     for (int64_t row = first; row < last; row++) {
         const int64_t slot = s->slots[row / s->beam];
-        embed_row(w, row, s->ids[slot * s->beam + row % s->beam], s->lengths[slot]);
+        embed_row(w, row, s->ids[slot * s->slot_rows + row % s->beam], s->lengths[slot]);
     }
     barrier(&w->worker);
 }
@@ -282,11 +282,11 @@ static void compute_all_logits(const worker *own, void *argument) {
 
 /* The ancestors of each hypothesis: those of its parent, then itself. */
 static void update_ancestors(const state *s, int64_t slot) {
-    const int64_t length = s->lengths[slot], first = slot * s->beam;
+    const int64_t length = s->lengths[slot], first = slot * s->slot_rows;
     int32_t *table = s->ancestors + first * s->capacity, *before = s->scratch;
-    for (int64_t i = 0; i < s->beam; i++)
+    for (int64_t i = 0; i < s->slot_rows; i++)
         memcpy(before + i * length, table + i * s->capacity, sizeof(int32_t) * length);
-    for (int64_t i = 0; i < s->beam; i++) {
+    for (int64_t i = 0; i < s->slot_rows; i++) {
         const int64_t parent = s->parents[first + i] - first;
         memcpy(table + i * s->capacity, before + parent * length, sizeof(int32_t) * length);
         table[i * s->capacity + length] = (int32_t)i;
@@ -372,7 +372,7 @@ int64_t nmt_encode_bytes(const model *m, const encoding *e) {
 /* Encode the sentences [first, last), which have `tokens` tokens from `begin` on. */
 static void encode_group(const model *m, const encoding *e, const kernels *kernels, int64_t first,
                          int64_t last, int64_t begin, int64_t tokens) {
-    state s = {.busy = tokens, .beam = 1, .threads = e->threads, .longest = e->longest};
+    state s = {.busy = tokens, .beam = 1, .slot_rows = 1, .threads = e->threads, .longest = e->longest};
     encode_task task = {{kernels, m, &s}, e, begin};
     lay_out_encoding(m, e, e->room, &s);
     int64_t *starts = (int64_t *)s.starts, *ends = (int64_t *)s.ends, row = 0;

@@ -30,17 +30,19 @@ typedef struct {
     int64_t stride, length;
 } source;
 
-/* slots: the busy ones. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
+/* slots: the busy ones. beam: the rows of each of them in this step, the first of the slot_rows that there
+   is room for. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
    slot in which each hypothesis was at each step. chunks: (all slots, capacity / growth)
-   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, beam, growth,
+   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, slot_rows, growth,
    width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
-   slot, or null: all words. widest: logits that a row has room for. sums,
-   written, all_logits: see `head_task`. The other pointers: room for
+   slot, or null: all words. widest: logits that a row has room for. kept: at
+   most KEPT; a search computes other blocks that it needs again. sums, written, all_logits: see
+   `head_task`. The other pointers: room for
    the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
    them is the same in all layers. */
 typedef struct {
-    int64_t busy, beam, capacity, growth, threads, scratch_bytes, longest;
+    int64_t busy, beam, slot_rows, capacity, growth, threads, scratch_bytes, longest;
     const int64_t *slots, *parents, *ids;
     int64_t *lengths;
     int32_t *ancestors;
@@ -51,7 +53,7 @@ typedef struct {
     void *scratch;
     const int64_t *starts, *ends, *positions;
     const shortlist *shortlists;
-    int64_t widest, all_logits;
+    int64_t widest, kept, all_logits;
     float *sums;
     uint8_t *written;
 } state;

@@ -54,6 +54,17 @@ static inline __attribute__((always_inline)) int64_t NAME(find_ahead)(const oper
     return k * STEP + own < o->panel_bytes ? own : own + (panels - 1) * o->panel_bytes;
 }
 
+/* Prefetch the places of a tile's outputs into the second cache. They may be in memory, and are too far
+   apart for the first cache; a tile would wait for them while it writes. */
+static inline __attribute__((always_inline)) void NAME(prefetch_outputs)(const operands *o, int rows,
+                                                                         int width) {
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int i = 0; i < width * LANES; i += CACHE_LINE)
+            __builtin_prefetch(o->out + r * o->stride + i, 1, 2);
+}
+
 /* Add the products of one input, whose weights are `w`, to the sums of a tile; x: of its first row. */
 static inline __attribute__((always_inline)) void NAME(add_products)(
     const operands *o, const float *x, int rows, int width, int narrow, const floats *w,
@@ -75,6 +86,7 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(
     floats own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (floats){0};
+    if (!small && o->stride > BLOCK) NAME(prefetch_outputs)(o, rows, width);
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
          k++, x += together * (narrow ? 1 : rows), weights += STEP, next += o->next_step) {
@@ -107,6 +119,7 @@ static inline __attribute__((always_inline)) void NAME(int8_tile)(
     ints own[TILE_VECTORS];
 #pragma GCC unroll 32
     for (int i = 0; i < rows * width; i++) own[i] = (ints){0};
+    if (!small && o->stride > BLOCK) NAME(prefetch_outputs)(o, rows, width);
     const char *next = o->next;
     for (int64_t k = 0; k < o->steps;
          k++, x += narrow ? 1 : rows, weights += STEP, next += o->next_step) {

@@ -129,11 +129,11 @@ static int64_t find_forced(const beam_search *t, int64_t slot) {
 /* The best words of each row without the banned ones; a forced id may be one of these. */
 static int64_t find_words(const beam_search *t, int64_t k, int64_t lanes, const model *m,
                           const state *s) {
-    const int64_t busy_rows = s->busy * t->beam;
+    const int64_t busy_rows = s->busy * s->beam;
     int64_t edits = 0;
     for (int64_t row = 0; row < t->slots * t->beam; row++) t->row_of[row] = -1;
     for (int64_t n = 0; n < busy_rows; n++) {
-        const int64_t slot = s->slots[n / t->beam], row = slot * t->beam + n % t->beam;
+        const int64_t slot = s->slots[n / s->beam], row = slot * t->beam + n % s->beam;
         t->rows[n] = row;
         t->row_of[row] = n;
         t->forced[row] = find_forced(t, slot);
@@ -149,15 +149,16 @@ static int64_t find_words(const beam_search *t, int64_t k, int64_t lanes, const 
         .edit_ids = t->edit_ids, .bias = t->bias, .totals = s->totals, .logits = s->logits,
         .maxima = s->maxima, .values = t->top_scores, .saved = t->saved,
         .block_maxima = t->block_maxima, .ids = t->top_ids, .block_ids = t->block_ids,
-        .shortlists = s->shortlists, .beam = t->beam,
+        .shortlists = s->shortlists, .beam = s->beam,
     };
     return nmt_top_k(lanes, m, s, &task);
 }
 
-/* The best candidates of a slot, in descending order; equal ones keep theirs. Returns how many. */
-static int64_t find_candidates(const beam_search *t, int64_t slot, int64_t k) {
+/* The best candidates of a slot, whose first `rows` rows have words, in descending order; equal ones keep
+   theirs. Returns how many. */
+static int64_t find_candidates(const beam_search *t, int64_t slot, int64_t rows, int64_t k) {
     int64_t count = 0;
-    for (int64_t parent = 0; parent < t->beam; parent++) {
+    for (int64_t parent = 0; parent < rows; parent++) {
         const int64_t row = slot * t->beam + parent;
         for (int64_t n = row * k; n < (row + 1) * k; n++) {
             /* Where a model gives NaN there are no candidates. */
@@ -219,12 +220,23 @@ static int is_done(const beam_search *t, int64_t slot) {
     return t->finished[(slot + 1) * t->kept - 1].score >= bound;
 }
 
+/* The rows of a slot that a step needs: where all sentences begin, only the first hypothesis lives. */
+static int64_t count_rows(const beam_search *t, const state *s) {
+    for (int64_t n = 0; n < s->busy; n++)
+        if (t->lengths[s->slots[n]]) return t->beam;
+    return 1;
+}
+
 /* Extend the hypotheses of the busy slots by one id. */
-static int64_t run_step(beam_search *t, int64_t lanes, const model *m, const state *s) {
+static int64_t run_step(beam_search *t, int64_t lanes, const model *m, const state *of_decoder) {
     const int64_t k = t->candidates < t->words ? t->candidates : t->words;
+    state step = *of_decoder;
+    const state *s = &step;
+    step.beam = count_rows(t, s);
+    step.kept = k < KEPT ? k : KEPT;
     if (!run_decoder(t, lanes, m, s) || !find_words(t, k, lanes, m, s)) return 0;
     for (int64_t n = 0; n < s->busy; n++) {
-        const int64_t slot = s->slots[n], count = find_candidates(t, slot, k);
+        const int64_t slot = s->slots[n], count = find_candidates(t, slot, s->beam, k);
         for (int64_t i = 0; i < count; i++)
             if (t->best[i].id == t->eos) finish(t, slot, t->best + i);
         keep_live(t, slot, count);

@@ -12,6 +12,7 @@ from native_cases import native_model
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.native.decoder import GROWTH, NativeDecoder
+from nmt_cli.inference.native.linear import BLOCK
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.beam import Searcher
@@ -80,6 +81,8 @@ SETTINGS = (
     {"beam": 5, "n_best": 2, "word_reward": -1.0, "length_penalty": "none"},
     # More candidates than there are words, and rows wide enough to be sorted by keys.
     {"beam": 20, "n_best": 20},
+    # Fewer words than hypotheses, of which the first step then finds too few.
+    {"beam": 40, "n_best": 40},
     {"beam": 3, "max_extra_length": 0},
     {"beam": 3, "max_length": 2, "n_best": 3},
 )
@@ -110,6 +113,17 @@ def test_shortlists_are_equal(model) -> None:
         for index, source in enumerate(random_sources(10, words=WORDS))
     ]
     assert_equal(model, sources, SearchConfig(beam=4, n_best=4, max_extra_length=5))
+
+
+def test_words_after_likely_ones_that_are_banned_are_equal(kernels, make_model) -> None:
+    """A greedy search has the logits of two blocks of words only, here of those of banned words."""
+    words = 5 * BLOCK
+    sizes = {"model.src_vocab_size": words, "model.tgt_vocab_size": words}
+    made = make_model({**sizes, "model.output_bias": True}).float()
+    with torch.no_grad():
+        made.output_bias[UNK] += 9.0
+    config = SearchConfig(beam=1, max_extra_length=5)
+    assert_equal(native_model(made, kernels), random_sources(6, words=words), config)
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
