@@ -117,8 +117,8 @@ class TrainConfig:
     )
     deterministic: bool = setting(
         False,
-        "give bit-identical results with 1, 2, 4, ... GPUs or processes; slower, with one thread "
-        "per process on a CPU",
+        "give bit-identical results with 1, 2, 4, ... GPUs or processes, up to the number of "
+        "micro-batches of a step; slower, with one thread per process on a CPU",
     )
     packing: Literal["auto", "sorted", "packed"] = setting(
         "auto",

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from nmt_cli.config.train import TrainConfig
+from nmt_cli.data.corpus.batch_plan import count_shards
 from nmt_cli.errors import ConfigError
+from nmt_cli.plurals import counted
 from nmt_cli.training.gradient_accumulation import Backward, MicroBatch
 from nmt_cli.training.parallel.gradient_sync import StepSums, gradients_of
 from nmt_cli.training.parallel.ranks import Ranks
@@ -74,10 +77,32 @@ def check_ranks(world_size: int, shards: int) -> None:
     """Raises ConfigError where the tree over `shards` does not split among this many ranks."""
     if world_size != next_power_of_two(world_size) or shards % world_size:
         raise ConfigError(
-            f"--deterministic: {world_size} ranks cannot share the {shards} micro-batches per step",
-            f"use 1, 2, 4, ... or {shards} ranks; a smaller train.micro_batch_tokens gives a new "
-            "run more micro-batches",
+            f"--deterministic: {counted(world_size, 'rank')} cannot share the "
+            f"{counted(shards, 'micro-batch', 'micro-batches')} of a step",
+            f"use {_listed(shards)}; a smaller train.micro_batch_tokens gives a new run more "
+            "micro-batches",
         )
+
+
+def _listed(shards: int) -> str:
+    """The numbers of ranks that can share so many micro-batches; shards: a power of two."""
+    numbers = [1 << power for power in range(shards.bit_length())]
+    return f"{', '.join(map(str, numbers[:-1]))} or {shards} ranks" if shards > 1 else "1 rank"
+
+
+def own_batches_note(config: TrainConfig, micro_batch_tokens: int, shards: int, ranks: int) -> str:
+    """A note if a new deterministic run has more micro-batches than with one rank, else "".
+
+    shards: micro-batches of a step; ranks: their number now.
+    """
+    alone = next_power_of_two(count_shards(config.batch_tokens, micro_batch_tokens, 1))
+    if shards <= alone:
+        return ""
+    return (
+        f"--deterministic: a step has {shards} micro-batches with {ranks} ranks, and {alone} with "
+        "one rank, so runs with fewer ranks have other batches; to compare them, begin each with "
+        f"`--set train.micro_batch_tokens={max(1, config.batch_tokens // ranks)}`"
+    )
 
 
 def compute_deterministically(device: torch.device) -> None:

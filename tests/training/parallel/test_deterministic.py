@@ -7,13 +7,15 @@ import torch
 from corpora import reversal_corpus
 from ranks import in_ranks
 
-from nmt_cli.config.schema import with_values
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.batch_plan import count_shards
 from nmt_cli.errors import ConfigError
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.deterministic import (
     check_ranks,
     compute_deterministically,
     next_power_of_two,
+    own_batches_note,
     subtree_sum,
 )
 from nmt_cli.training.parallel.ranks import Ranks
@@ -62,6 +64,36 @@ def test_another_order_of_addition_gives_other_bits() -> None:
 def test_ranks_that_cannot_share_the_tree_are_refused(world_size: int, shards: int) -> None:
     with pytest.raises(ConfigError, match=f"{world_size} ranks cannot share the {shards} micro"):
         check_ranks(world_size, shards)
+
+
+def test_the_hint_names_the_numbers_of_ranks_that_are_possible() -> None:
+    for shards, hint in ((8, "use 1, 2, 4 or 8 ranks; "), (1, "use 1 rank; ")):
+        with pytest.raises(ConfigError) as caught:
+            check_ranks(3, shards)
+        assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("batch_tokens", "micro_batch_tokens", "ranks", "is_noted"),
+    [(25_000, 4_096, 8, False), (25_000, 4_096, 16, True), (1_000, 4_096, 1, False),
+     (1_000, 4_096, 2, True), (3_000, 4_096, 4, True)],
+)  # fmt: skip
+def test_a_run_whose_batches_are_those_of_its_ranks_says_how_to_begin_others(
+    batch_tokens: int, micro_batch_tokens: int, ranks: int, is_noted: bool
+) -> None:
+    settings = with_values(Config(), {"train.batch_tokens": batch_tokens}).train
+
+    def shards_of(limit: int, world_size: int) -> int:
+        return next_power_of_two(count_shards(batch_tokens, limit, world_size))
+
+    shards = shards_of(micro_batch_tokens, ranks)
+    note = own_batches_note(settings, micro_batch_tokens, shards, ranks)
+    assert bool(note) == is_noted
+    if note:
+        limit = int(note.partition("micro_batch_tokens=")[2].rstrip("`"))
+        # With the setting that is named, each number of ranks has the same batches.
+        numbers = [1 << power for power in range(ranks.bit_length())]
+        assert len({shards_of(limit, number) for number in numbers}) == 1
 
 
 def test_ranks_that_are_a_power_of_two_share_the_tree() -> None:
