@@ -177,6 +177,11 @@ def test_invalid_treebank_is_refused_without_output(nmt) -> None:
     assert "error: `a.mrg`, line 2: a bracket is opened here and never closed" in result.err
     assert "hint: a tree looks like this" in result.err
     assert nmt("prepare", "none.mrg", "--out", "train").code == 66
+    for empty in ("", "(S (-NONE- *))\n"):
+        Path("empty.mrg").write_text(empty)
+        result = nmt("prepare", "empty.mrg", "--out", "train")
+        assert result.code == 65
+        assert "error: there is no tree with words in the files of trees" in result.err
     assert not list(Path().glob("*train*"))
 
 

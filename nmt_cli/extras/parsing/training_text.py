@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config.protected_files import needed_files, require_replaceable
+from nmt_cli.errors import DataError
 from nmt_cli.extras.parsing.linearize import Tags, to_line
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text
 from nmt_cli.storage.files import make_directory, writing
@@ -41,7 +42,8 @@ def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "al
 
     Line n of each file belongs to one tree: its words, the line that represents the tree without
     them (`linearize.to_line`), and the tree itself. Raises CannotCreateError if one of these files
-    is among `paths`, NoInputError, and DataError naming file and line; nothing is written then.
+    is among `paths`, NoInputError, and DataError naming file and line, or if there is no tree with
+    words; nothing is written then.
     """
     paths = list(paths)
     require_other_files(out, paths)
@@ -57,4 +59,9 @@ def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "al
             words.write(f"{sentence(tree)}\n".encode())
             brackets.write(f"{to_line(tree, tags)}\n".encode())
             gold.write(f"{tree_text(tree)}\n".encode())
+        if not count:
+            raise DataError(
+                "there is no tree with words in the files of trees",
+                "each tree is written in brackets, such as `(S (NP (NN dogs)) (VP (VBP sleep)))`",
+            )
     return Written(count, without_words)
