@@ -63,11 +63,6 @@ def import_model(
     format_name = format_name or detect_format(path)
     importer = load_importer(format_name)
     options = options or ImportOptions()
-    versions = (
-        require_libraries(importer, "comparing with", "; or import it unchecked with --no-check")
-        if check
-        else {}
-    )
     files.require_creatable(out)
     require_free(out, DirectoryKind.IMPORT, force=force)
     if out.exists() and path.resolve().is_relative_to(out.resolve()):
@@ -76,6 +71,12 @@ def import_model(
             "choose another --out",
         )
     foreign = importer.read(path, options)
+    # Only now, so that nobody installs a library for a model that cannot be imported.
+    versions = (
+        require_libraries(importer, "comparing with", "; or import it unchecked with --no-check")
+        if check
+        else {}
+    )
     record = _record(path, format_name, foreign, versions)
     with new_directory(out, DirectoryKind.IMPORT, force=force) as directory:
         metadata = {"imported_from": format_name}

@@ -192,6 +192,22 @@ def test_the_command_imports_unchecked_without_pymarian(
     assert set(record["source"]["sha256"]) == {"model.npz", "vocab.spm"}
 
 
+def test_what_cannot_be_imported_is_refused_before_pymarian_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nmt_cli.exchange import target
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(target, "find_spec", lambda name: None)
+    Path("y.npz").write_text("text")
+    arguments = ["import", "y.npz", "--vocab", str(DATA / "vocab.spm"),
+                 "--src-lang", "en", "--tgt-lang", "xx", "--out", "model"]  # fmt: skip
+    assert main(arguments) == 65
+    error = capsys.readouterr().err
+    assert "is damaged, or is not an .npz file" in error
+    assert "pymarian" not in error
+
+
 def test_import_needs_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
