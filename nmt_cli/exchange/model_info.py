@@ -40,6 +40,7 @@ def model_info(directory: Path) -> dict[str, object]:
         "shortlist": has_shortlist,
         "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
         "averaged": loaded.metadata.get("averaged"),
+        "published": loaded.metadata.get("published"),
         "init_from": config.train.init_from or None,
         "imported_from": loaded.metadata.get("imported_from"),
         "validation": {"bleu": float(score), "signature": signature} if signature else None,

@@ -28,6 +28,19 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
     assert info["step"] == 120
     assert info["imported_from"] is info["init_from"] is None
     assert info["validation"]["signature"].startswith("nrefs:1")
+    # A run knows which weights it has published; `nmt average` names what it averaged.
+    last = json.loads((letters_model / "log.jsonl").read_text().splitlines()[-1])["published"]
+    steps = last["steps"]
+    assert (
+        info["published"]
+        == {
+            "mean": f"the average of {len(steps)} checkpoints (steps {steps[0]} to {steps[-1]})",
+            "current": f"the weights of step {last['step']}",
+        }[last["weights"]]
+    )
+    assert info["averaged"] is None
+    assert main(["info", str(letters_model)]) == 0
+    assert f"weights {info['published']}" in " ".join(capsys.readouterr().out.split())
     assert info["weights"]["embedding.shared"] == [loaded.subwords.src_size, 32]
     marian = info["export"].pop("marian")
     # Its settings are those of a trained model only if they are chosen for Marian.

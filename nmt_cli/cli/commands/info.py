@@ -117,6 +117,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "imported from", info["imported_from"]
     if info["averaged"]:
         yield "averaged", info["averaged"]
+    if info["published"]:
+        yield "weights", info["published"]
     if info["validation"]:
         validation = info["validation"]
         yield "validation", f"BLEU {validation['bleu']:.2f} ({validation['signature']})"

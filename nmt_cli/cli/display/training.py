@@ -203,7 +203,7 @@ def closing(report: "Report", note: str) -> list[str]:
     if report.published is None:
         # Only a run without validation or model publishes nothing.
         return [ended if note.startswith("finished") else note]
-    weights = published_weights(report.published)
+    weights = report.published.weights_in_words()
     if note.startswith(("saved", "stopped")):
         weights += ", which `nmt translate` uses"
         ended = note
@@ -227,15 +227,3 @@ def best_line(published: "Published") -> list[str]:
         at = f"published at the end, step {published.step:,}"
         return [*before, f"{at}: {shown}", published.comparison]
     return [*before, f"best validation at step {published.step:,}: {shown}"]
-
-
-def published_weights(published: "Published") -> str:
-    """The description of the weights in the model directory."""
-    steps = published.steps
-    if published.weights == "mean":
-        return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"
-    if published.weights == "ema":
-        return f"the moving average of the weights at step {published.step:,}"
-    if not published.step:
-        return "the weights that training began with"
-    return f"the weights of step {published.step:,}"

@@ -226,6 +226,7 @@ class ModelSelector:
                 published, bleu=validation.bleu, perplexity=validation.perplexity,
                 before=self._before_training(state, validation),
             )  # fmt: skip
+        metadata["published"] = published.weights_in_words()
         with self._checkpoints.write_failures.tolerate(MODEL, size):
             refresh_weights(self._out, chosen.weights, metadata)
             state.set_published(published.as_json(), validation.score if validation else None)

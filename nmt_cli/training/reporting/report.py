@@ -55,6 +55,17 @@ class Published:
     comparison: str = ""
     before: tuple[float | None, float] | None = None
 
+    def weights_in_words(self) -> str:
+        """What the weights in the model directory are."""
+        steps = self.steps
+        if self.weights == "mean":
+            return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"
+        if self.weights == "ema":
+            return f"the moving average of the weights at step {self.step:,}"
+        if not self.step:
+            return "the weights that training began with"
+        return f"the weights of step {self.step:,}"
+
     def as_json(self) -> dict[str, Any]:
         """Plain values, without `before` if it is None."""
         values = asdict(self)
