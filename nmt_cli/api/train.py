@@ -98,8 +98,7 @@ def train(
         max_hours: stop after this many hours.
         patience: stop after this many validations without improvement.
         seed: random seed for weights, dropout and the order of the data; 1 by default.
-        deterministic: whether results are the same with 1, 2, 4, ... processes, up to the number of
-            micro-batches of a step; slower.
+        deterministic: the same results with 1, 2, ... processes, up to a step's micro-batches.
         device: "cpu", "cuda" or "cuda:1"; by default the first GPU, or the CPU if there is none.
         settings: any other setting by its dotted key, such as {"train.batch_tokens": 4096}.
         config: a project file (nmt.toml), whose values the other arguments override. Without it,
