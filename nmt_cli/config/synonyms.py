@@ -108,6 +108,13 @@ OPTIONS = {
     "--task": ("--preset",),
     "--bpe-codes": ("--set data.subwords=bpe",),
     "--warmup": ("--set train.warmup_steps=N",),
+    "--warmup-updates": ("--set train.warmup_steps=N",),
+    "--warmup-steps": ("--set train.warmup_steps=N",),
+    "--save-interval": ("--set train.checkpoint_every=N",),
+    "--save-interval-updates": ("--set train.checkpoint_every=N",),
+    "--devices": ("--gpus",),
+    "--trainpref": ("--train",),
+    "--validpref": ("--valid",),
     "--dropout": ("--set model.dropout=X",),
 }
 
@@ -145,6 +152,19 @@ ADVICE = {
         )
         for name in ("--precision", "--int8", "--quantize")
     },
+    **{
+        ("train", name): (
+            "`train.batch_tokens` is the size of a step's batch, which is split into as many "
+            "micro-batches as `train.micro_batch_tokens` needs"
+        )
+        for name in ("--update-freq", "--accum-count", "--gradient-accumulation-steps")
+    },
+    **{
+        ("translate", name): "translations are plain text, with words in one piece"
+        for name in ("--remove-bpe", "--post-process")
+    },
+    ("average", "--inputs"): "the models are arguments: nmt average MODEL... --out DIR",
+    ("average", "--input"): "the models are arguments: nmt average MODEL... --out DIR",
     ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
     **{
         ("init", name): "the languages are named by --src-lang and --tgt-lang"

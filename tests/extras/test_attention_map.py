@@ -273,6 +273,8 @@ def test_attention_command(tmp_path: Path, monkeypatch, capsys) -> None:
     document = json.loads(capsys.readouterr().out)
     assert (document["source"], document["translation"]) == ("ab", "b")
     assert np.array(document["kinds"]["cross"]["weights"]).shape == (1, 2, 2 + 1, 3 + 1)
+    assert main([*base, "--json", "--out", "two.svg"]) == 2
+    assert "--json writes to stdout, and --out names a file" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "one.SVG"]
 
 

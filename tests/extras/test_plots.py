@@ -139,8 +139,11 @@ def test_plot_json_has_the_numbers_and_writes_no_file(
     settings = {"train.warmup_steps": 30, "train.max_steps": 200, "model.d_model": 16}
     options = [f"{key}={value}" for key, value in settings.items()]
     assert main(["plot", what, "--json", *(x for pair in options for x in ("--set", pair))]) == 0
-    assert list(tmp_path.iterdir()) == []
     numbers = json.loads(capsys.readouterr().out)
+    assert numbers["schema"] == 1
+    assert main(["plot", what, "--json", "--out", "a.svg"]) == 2
+    assert "--json writes to stdout, and --out names a file" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
     given = config(settings)
     if what == "schedule":
         rates = dict(map(tuple, numbers["learning_rates"]["inverse_sqrt"]))

@@ -85,6 +85,8 @@ def command(
     from nmt_cli.drawing.output import write_picture
 
     resolved = resolve_settings(flags, sets, config_file)
+    if as_json and out is not None:
+        raise UsageError("--json writes to stdout, and --out names a file", "leave out one of them")
     if not as_json:
         _check_output(out, resolved, config_file, force=force)
     console = make_console(quiet=quiet)

@@ -9,6 +9,9 @@ import typer
 
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForcePicture, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
+from nmt_cli.errors import UsageError
+
+SCHEMA = 1
 
 EXAMPLES = """
 nmt plot positions    write positions.svg
@@ -63,6 +66,8 @@ def command(
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
 
+    if as_json and out is not None:
+        raise UsageError("--json writes to stdout, and --out names a file", "leave out one of them")
     output = Path(f"{what}.svg") if out is None else out
     resolved = resolve_settings(flags, sets, config_file)
     if not as_json:
@@ -77,7 +82,7 @@ def command(
         config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
     drawn = plot(what, config, model)
     if as_json:
-        typer.echo(json.dumps(drawn.numbers))
+        typer.echo(json.dumps({"schema": SCHEMA, **drawn.numbers}))
         return
     write_picture(output, drawn.picture)
     make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")

@@ -29,7 +29,7 @@ OWN_DEFAULTS = {
     ("nmt init", "train.preset"): "chosen by the amount of text",
     ("nmt init", "languages.src"): "guessed from the names of the text files",
     ("nmt init", "languages.tgt"): "guessed from the names of the text files",
-    ("nmt train", "train.preset"): "that of the run in MODEL, else base",
+    ("nmt train", "train.preset"): "that of nmt.toml, of the run in MODEL, or base",
     ("nmt train", "train.init_from"): "random weights",
     ("nmt prepare", "data.subwords_from"): "learn a vocabulary",
     ("nmt score", "languages.tgt"): "that of nmt.toml",
