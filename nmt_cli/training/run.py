@@ -28,7 +28,7 @@ from nmt_cli.training.execution.prefetch import Prefetcher
 from nmt_cli.training.execution.product_kernels import ProductKernels
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.factory import make_optimizer
-from nmt_cli.training.parallel.deterministic import check_ranks, own_batches_note
+from nmt_cli.training.parallel.deterministic import check_ranks, own_batches_notes
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 from nmt_cli.training.reporting.report import Validation
@@ -71,8 +71,11 @@ class Run:
         self.load_or_initialise(latest)
         if train.deterministic:
             check_ranks(ranks.world_size, self.execution.shards)
-            if resumed is None and (note := self._own_batches_note()):
-                self.notes.append(note)
+            if resumed is None:
+                plan = self.execution
+                self.notes += own_batches_notes(
+                    train, plan.micro_batch_tokens, plan.shards, ranks.world_size
+                )
         if latest is not None:
             self._continue()
         self.saved_step = self.state.step
@@ -97,10 +100,6 @@ class Run:
         # The last epoch for whose batches kernels were made.
         self.kernels_epoch = -1
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
-
-    def _own_batches_note(self) -> str:
-        plan, ranks = self.execution, self.ranks.world_size
-        return own_batches_note(self.config.train, plan.micro_batch_tokens, plan.shards, ranks)
 
     def _latest_checkpoint(self) -> Checkpoint | None:
         """The checkpoint to continue from; None for a new run.

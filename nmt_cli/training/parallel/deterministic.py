@@ -90,19 +90,21 @@ def _listed(shards: int) -> str:
     return f"{', '.join(map(str, numbers[:-1]))} or {shards} ranks" if shards > 1 else "1 rank"
 
 
-def own_batches_note(config: TrainConfig, micro_batch_tokens: int, shards: int, ranks: int) -> str:
-    """A note if a new deterministic run has more micro-batches than with one rank, else "".
+def own_batches_notes(
+    config: TrainConfig, micro_batch_tokens: int, shards: int, ranks: int
+) -> list[str]:
+    """The note of a new deterministic run that has more micro-batches than with one rank.
 
     shards: micro-batches of a step; ranks: their number now.
     """
     alone = next_power_of_two(count_shards(config.batch_tokens, micro_batch_tokens, 1))
     if shards <= alone:
-        return ""
-    return (
+        return []
+    return [
         f"--deterministic: a step has {shards} micro-batches with {ranks} ranks, and {alone} with "
         "one rank, so runs with fewer ranks have other batches; to compare them, begin each with "
         f"`--set train.micro_batch_tokens={max(1, config.batch_tokens // ranks)}`"
-    )
+    ]
 
 
 def compute_deterministically(device: torch.device) -> None:

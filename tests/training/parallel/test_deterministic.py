@@ -15,7 +15,7 @@ from nmt_cli.training.parallel.deterministic import (
     check_ranks,
     compute_deterministically,
     next_power_of_two,
-    own_batches_note,
+    own_batches_notes,
     subtree_sum,
 )
 from nmt_cli.training.parallel.ranks import Ranks
@@ -87,9 +87,9 @@ def test_a_run_whose_batches_are_those_of_its_ranks_says_how_to_begin_others(
         return next_power_of_two(count_shards(batch_tokens, limit, world_size))
 
     shards = shards_of(micro_batch_tokens, ranks)
-    note = own_batches_note(settings, micro_batch_tokens, shards, ranks)
-    assert bool(note) == is_noted
-    if note:
+    notes = own_batches_notes(settings, micro_batch_tokens, shards, ranks)
+    assert bool(notes) == is_noted
+    for note in notes:
         limit = int(note.partition("micro_batch_tokens=")[2].rstrip("`"))
         # With the setting that is named, each number of ranks has the same batches.
         numbers = [1 << power for power in range(ranks.bit_length())]
