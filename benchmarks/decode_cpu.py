@@ -32,6 +32,8 @@ PEERS = {
     "transformers": "transformers",
 }  # fmt: skip
 ISA = {"ctranslate2-avx512": {"CT2_FORCE_CPU_ISA": "AVX512"}}
+# A turn takes at least so long: a small model translates the sentences in some milliseconds.
+SHORTEST_TURN = 1.0
 
 
 def prepare(folder: Path, options: argparse.Namespace) -> Json:
@@ -202,7 +204,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     say(title)
                     sentences = len(json.loads((folder / "sources.json").read_text()))
                     count = min(sentences, 64 if batch > 1 else options.singles)
-                    order = {"beam": beam, "batch": batch, "sentences": list(range(count))}
+                    order = {
+                        "beam": beam, "batch": batch, "sentences": list(range(count)),
+                        "seconds": 0.0 if options.tiny else SHORTEST_TURN,
+                    }  # fmt: skip
                     settings = {**model, **measured_with(options), "precision": precision, **order}
                     settings["sentences"] = count
                     if options.beside_load:

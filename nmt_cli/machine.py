@@ -4,6 +4,7 @@ Each feature that only Linux has is looked for before it is used, and has a fall
 """
 
 import contextlib
+import gc
 import math
 import os
 import signal
@@ -236,6 +237,22 @@ def outside_heap() -> Iterator[None]:
         yield
     finally:
         _set_allocator({MMAP_THRESHOLD: LARGEST_IN_HEAP})
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Within the block, do not search for cyclic garbage, nor later among the objects made here.
+
+    For imports: torch makes hundreds of thousands of objects that stay, and each search visits all.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
 
 
 def trim_heap() -> None:

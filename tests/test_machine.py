@@ -1,5 +1,6 @@
 """The cores that control groups grant, of both versions; memory that is freed is kept."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -134,3 +135,17 @@ def test_threads_share_one_heap_that_can_be_trimmed() -> None:
     """A thread and the main one use 40 MiB, one after the other."""
     assert 35 < grown("kept") < 60
     assert grown("kept", "trimmed") < 20
+
+
+def test_objects_made_without_garbage_collection_are_never_visited_again():
+    before = gc.get_freeze_count()
+    try:
+        with machine.without_garbage_collection():
+            assert not gc.isenabled()
+            made = [[] for _ in range(1_000)]
+        assert gc.isenabled()
+        assert gc.get_freeze_count() >= before + len(made)
+        visited = {id(item) for item in gc.get_objects()}
+        assert not visited & {id(item) for item in made}
+    finally:
+        gc.unfreeze()

@@ -49,12 +49,13 @@ def ours(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from nmt_cli.cli.environment import choose_threads
 
     choose_threads()
-    from nmt_cli.machine import keep_freed_memory
+    from nmt_cli.machine import keep_freed_memory, without_garbage_collection
 
     keep_freed_memory()
-    from lib.settings import make_config
-    from nmt_cli.data.corpus.corpus import Corpus
-    from nmt_cli.training.loop import train
+    with without_garbage_collection():
+        from lib.settings import make_config
+        from nmt_cli.data.corpus.corpus import Corpus
+        from nmt_cli.training.loop import train
 
     values = {
         **settings["config"],

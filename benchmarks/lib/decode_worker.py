@@ -3,8 +3,9 @@
     python -m lib.decode_worker KIND FOLDER SETTINGS
 
 The folder holds config.json, weights.safetensors, ct2/ and sources.json, and for a trained model
-names.json, the names of the ids in ct2/. It tells when it is ready,
-in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sentences`.
+names.json, the names of the ids in ct2/. It tells when it is ready, in a line of JSON, and then
+obeys lines of JSON on stdin: `beam`, `batch`, `sentences`, and `seconds`, for which it translates
+these sentences again and again, but at least once.
 """
 
 import json
@@ -33,11 +34,14 @@ def main(arguments: Sequence[str]) -> None:
         order = json.loads(line)
         chosen = [sources[number] for number in order["sentences"]]
         clock = Clock.now()
-        outputs = translate(chosen, order["beam"], order["batch"])
-        gone = clock.since()
+        outputs: Ids = []
+        turns, gone = 0, clock.since()
+        while not turns or gone.wall < order["seconds"]:
+            outputs = translate(chosen, order["beam"], order["batch"])
+            turns, gone = turns + 1, clock.since()
         tell(
             {
-                "tokens": sum(map(len, outputs)),
+                "tokens": sum(map(len, outputs)) * turns,
                 "cpu": gone.cpu,
                 "wall": gone.wall,
                 "megabytes": peak_memory_megabytes(),

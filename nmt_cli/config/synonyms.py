@@ -92,6 +92,7 @@ OPTIONS = {
     "--output-dir": _OUT,
     "--save-dir": _OUT,
     "--save": _OUT,
+    "--corpus": _OUT,
     "--source-lang": ("--src-lang",),
     "--target-lang": ("--tgt-lang",),
     "--max-tokens": _BATCH,

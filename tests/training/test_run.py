@@ -145,7 +145,7 @@ def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch
             asked.append((share, seed, workers))
             Pairs.__init__(self, corpus.train.src, corpus.train.tgt, corpus.train.origin)
 
-    monkeypatch.setattr("nmt_cli.training.execution.plan.SampledPairs", Sampled)
+    monkeypatch.setattr("nmt_cli.data.corpus.resegmentation.SampledPairs", Sampled)
     monkeypatch.setattr("nmt_cli.training.execution.plan.usable_cores", lambda: 6)
     config = with_values(config, {"train.subword_dropout": 0.1, "train.seed": 5})
     for count in (1, 2, 8):

@@ -168,16 +168,20 @@ def be_rank(
     quiet: bool,
 ) -> None:
     """Train as one rank, possibly the only one; the first rank shows and tracks the progress."""
-    from nmt_cli.cli.display.training import TrainDisplay
-    from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.loading import announce_training_kernels
-    from nmt_cli.cli.settings import model_option
-    from nmt_cli.config.automatic import max_steps
-    from nmt_cli.data.corpus.corpus import Corpus
-    from nmt_cli.training.loop import train
-    from nmt_cli.training.parallel.ranks import joined_ranks
-    from nmt_cli.training.reporting.events import Event, Validating
-    from nmt_cli.training.setup import complete
+    from nmt_cli.machine import without_garbage_collection
+
+    with without_garbage_collection():
+        from nmt_cli.cli.display.training import TrainDisplay
+        from nmt_cli.cli.environment import make_console
+        from nmt_cli.cli.loading import announce_training_kernels
+        from nmt_cli.cli.settings import model_option
+        from nmt_cli.config.automatic import max_steps
+        from nmt_cli.data.corpus.corpus import Corpus
+        from nmt_cli.extras.parsing.training_text import BRACKETS
+        from nmt_cli.training.loop import train
+        from nmt_cli.training.parallel.ranks import joined_ranks
+        from nmt_cli.training.reporting.events import Event, Validating
+        from nmt_cli.training.setup import complete
 
     prepare_process(config)
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
@@ -210,7 +214,9 @@ def be_rank(
                 display.report(report)
                 send(report)
         if not stop() and ranks.is_first:
-            console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
+            # The name that docs/parsing.md gives to the language of lines of brackets.
+            command = "parse" if config.languages.tgt == BRACKETS else "translate"
+            console.next(f'echo "..." | nmt {command}{model_option(config.paths.model)}')
 
 
 def _measure(config: "Config", corpus: "Corpus", ranks: "Ranks", console: "Console") -> None:

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,9 +15,10 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
-from nmt_cli.translation.quality.checker import Confidence
-from nmt_cli.translation.result import Translation
-from nmt_cli.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from nmt_cli.translation.result import Translation
+    from nmt_cli.translation.translator import Translator
 
 BATCH_TOKENS = 4_096
 # Lines decoded together, which is limited by the memory of their search.
@@ -68,6 +70,9 @@ def validate(
     )
     if not bleu or not sources:
         return validation
+    # Imported here, so that the first step does not wait for it.
+    from nmt_cli.translation.translator import Translator
+
     # A shortlist belongs to a finished model directory; BLEU is that of plain decoding.
     config = replace(config, search=replace(config.search, shortlist=0, markup="off"))
     translator = Translator(model, config, corpus.subwords, text=corpus.text)
@@ -115,18 +120,20 @@ def _losses(
     return Validation(total, nll, math.exp(min(nll, 700.0)))
 
 
-def _confidence(translations: Sequence[Translation]) -> str:
+def _confidence(translations: Sequence["Translation"]) -> str:
+    from nmt_cli.translation.quality.checker import Confidence
+
     scores = [translation.hypotheses[0].token_scores for translation in translations]
     return str(Confidence.measured(scores, UNUSUAL_SHARE) or "")
 
 
 def _translations(
-    translator: Translator,
+    translator: "Translator",
     sources: list[str],
     device: torch.device,
     stop: Callable[[], bool],
     on_progress: OnProgress,
-) -> list[Translation]:
+) -> list["Translation"]:
     translations: list[Translation] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):

@@ -11,7 +11,6 @@ from nmt_cli.config.train import TrainConfig
 from nmt_cli.data.corpus.batch_plan import BatchPlan, count_shards
 from nmt_cli.data.corpus.corpus import Corpus, Pairs
 from nmt_cli.data.corpus.packed_plan import PackedPlan
-from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import ConfigError
 from nmt_cli.machine import usable_cores
 from nmt_cli.model.attention import rectangle_backend
@@ -154,6 +153,9 @@ def plan_batches(
         pairs.src_lengths, pairs.tgt_lengths, train.batch_tokens, execution.shards, train.seed
     )
     if train.subword_dropout:
+        # Imported here, so that the first step of other runs does not wait for it.
+        from nmt_cli.data.corpus.resegmentation import SampledPairs
+
         pairs = sampled = SampledPairs(
             corpus, train.subword_dropout, train.seed, execution.subword_workers
         )

@@ -307,14 +307,15 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
 
 
 def quiet_launcher() -> None:
-    """Let torch's launcher log errors only, unless the user has set LOGLEVEL.
+    """Keep torch's launcher from logging, unless the user has set LOGLEVEL.
 
-    Its warnings name the signal that each process gets; the ranks report what they do about it.
+    Its warnings name the signal that each process gets, and its errors the process that failed;
+    the ranks report what they do about it, and LostRankError what happened to the others.
     """
     if "LOGLEVEL" not in os.environ:
         for name in [*logging.root.manager.loggerDict]:
             if name.startswith("torch.distributed.elastic."):
-                logging.getLogger(name).setLevel(logging.ERROR)
+                logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def kill_all(*_: object) -> NoReturn:

@@ -87,7 +87,7 @@ def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch
 
 def test_validation_without_bleu_decodes_nothing(setting, monkeypatch):
     config, corpus, model = setting
-    monkeypatch.setattr(validation, "Translator", None)
+    monkeypatch.setattr(validation, "_translations", None)
     none = with_values(config, {"train.validation_sentences": 0})
     assert validate(model, none, corpus, CPU, bleu=True).bleu is None
     assert validate(model, config, corpus, CPU, bleu=False).bleu is None
