@@ -53,8 +53,13 @@ def load_translator(
     return translator
 
 
-def require_models(models: Sequence[Path | str]) -> None:
-    """Check that these are model directories before anything is loaded."""
+def require_models(
+    models: Sequence[Path | str], otherwise: str = "name another one with --model"
+) -> None:
+    """Check that these are model directories before anything is loaded.
+
+    otherwise: how the command is given another model, for the hint.
+    """
     from nmt_cli.storage.model_check import require_model_directory
 
     for model in models:
@@ -63,7 +68,7 @@ def require_models(models: Sequence[Path | str]) -> None:
         except NoInputError as error:
             if error.hint.startswith("did you mean"):
                 raise
-            hints = [error.hint, "name another one with --model"]
+            hints = [error.hint, otherwise]
             hint = "; ".join(filter(None, hints))
             raise NoInputError(error.message, hint, missing=error.missing) from error
 

@@ -86,9 +86,10 @@ class Console:
 
     def _write(self, text: str) -> None:
         """Write above the bar, if one is on the screen."""
-        # A closed or full stderr must not decide how the command ends.
+        # A closed or full stderr must not decide how the command ends; stdout holds its result.
+        ignored = () if self.stream is sys.stdout else (OSError, ValueError)
         with (
-            contextlib.suppress(OSError, ValueError),
+            contextlib.suppress(*ignored),
             self._bar.aside() if self._bar is not None else contextlib.nullcontext(),
         ):
             self.stream.write(text)

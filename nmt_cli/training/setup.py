@@ -15,10 +15,11 @@ from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.preparation.options import options_for
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
-from nmt_cli.model_dir import SUBWORDS, save_model
+from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
+from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
 
@@ -233,18 +234,24 @@ def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:
 
 
 def _refuse_finished(out: Path) -> None:
-    """Raises CannotCreateError where `out` is a model without a run, which training would replace.
+    """Raises CannotCreateError where `out` is a model that training would replace.
 
-    A run has the folder of its checkpoints from the beginning, before it publishes weights.
+    That is one without a run, or of a run that has lost its checkpoints. A run has the folder of
+    its checkpoints from the beginning, and checkpoints before it publishes weights that it trained.
     """
-    kind = kind_of(out)
-    if kind is not DirectoryKind.RUN and WEIGHTS in manifest.read_manifest(out):
-        name = shlex.quote(str(out))
-        raise CannotCreateError(
-            f"`{out}` is {kind.value}, not a training run that can be resumed, and training would "
-            "replace it",
-            f"choose another --out; to begin with its weights, add --init-from {name}",
-        )
+    if WEIGHTS not in manifest.read_manifest(out):
+        return
+    kind, step = kind_of(out), read_metadata(out).get("step", "0")
+    if kind is not DirectoryKind.RUN:
+        what = f"is {kind.value}, not a training run that can be resumed,"
+    elif step != "0" and not Checkpoints(out / CHECKPOINTS, 1, 0).exist():
+        what = f"holds the model of step {step} of a training run whose checkpoints are gone,"
+    else:
+        return
+    raise CannotCreateError(
+        f"`{out}` {what} and training would replace it",
+        f"choose another --out; to begin with its weights, add --init-from {shlex.quote(str(out))}",
+    )
 
 
 def require_space(config: Config, out: Path) -> None:

@@ -92,7 +92,7 @@ def command(
         raise UsageError("--no-check cannot be combined with --check", "leave out one of them")
     console = make_console(quiet=quiet)
     model = model or Path(resolve_settings({}, sets, config_file).config.paths.model)
-    require_models([model])
+    require_models([model], "name another one: nmt export MODEL")
     if check is not None:
         require_text_file(str(check))
 

@@ -40,7 +40,7 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
 
     model = model or Path(resolve_settings({}, sets, config_file).config.paths.model)
-    require_models([model])
+    require_models([model], "name another one: nmt info MODEL")
 
     from nmt_cli.exchange.model_info import model_info
     from nmt_cli.model_dir import has_weights

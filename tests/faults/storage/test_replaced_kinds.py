@@ -155,9 +155,13 @@ def test_forced_prepare_names_the_model_in_its_place(folder: Path) -> None:
 @fault("I16")
 @pytest.mark.slow
 def test_training_keeps_a_model_that_is_no_run(folder: Path) -> None:
-    """Of an average, an import, and a trained model without its log and checkpoints."""
+    """Of an average, an import, and trained models without their checkpoints."""
     shutil.copytree("run", "shared", ignore=shutil.ignore_patterns("checkpoints", "log.jsonl"))
+    shutil.copytree("run", "lost", ignore=shutil.ignore_patterns("checkpoints"))
     before = contents(folder)
+    assert "of a training run whose checkpoints are gone" in refuse(
+        "train --out lost", before, folder
+    )
     for name in ("average", "import", "shared"):
         message = refuse(f"train --out {name}", before, folder)
         assert "not a training run that can be resumed" in message

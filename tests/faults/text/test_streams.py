@@ -91,6 +91,8 @@ def test_closed_stderr_pipe_changes_nothing(expected) -> None:
         ["score", "test.en", "test.en"],
         ["parse", "test.en", "--beam", "1"],
         ["config", "show"],
+        ["info"],
+        ["doctor"],
         ["--version"],
     ],
     ids=" ".join,
