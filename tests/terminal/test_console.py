@@ -1,8 +1,11 @@
 """What a person sees: plain words, no markup, no control characters, no bars in a log."""
 
+import errno
 import io
 import re
+import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given
@@ -425,3 +428,16 @@ def test_terminal_that_is_not_redrawn_is_wrapped_between_words(
         lines = stream.getvalue().splitlines()
         assert (max(map(len, lines)) <= 40) is is_wrapped
         assert {word for line in lines for word in line.split()} == {"export", *words.split()}
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_only_a_result_fails_on_a_full_disk(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    stream = Full()
+    monkeypatch.setattr(sys, name, stream)
+    fails = pytest.raises(OSError, match="No space") if name == "stdout" else nullcontext()
+    with fails:
+        Console(stream).table([("model", 1)])
