@@ -1,5 +1,6 @@
 """The pairs that `prepare` sets apart for validation and testing stay the same ones."""
 
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,17 @@ def test_held_out_pairs_stay_when_pairs_are_added_moved_or_dropped() -> None:
     assert len(fewer_test) == 60
     assert len(test & set(kept) - fewer_test) <= 2
     assert len(valid & set(kept) - fewer_valid) <= 2
+
+
+def test_pairs_that_differ_only_in_spaces_or_unicode_form_are_equal() -> None:
+    """To subwords they are, so none of them is set apart while its twin is trained on."""
+    marked = [(src, f"{tgt} \u00e9") for src, tgt in PAIRS]
+    twins = [
+        (src.replace(" ", "\u00a0 "), unicodedata.normalize("NFD", tgt))
+        for src, tgt in marked[:400]
+    ]
+    assert prepared([*marked, *twins]).dropped["same pair before"] == len(twins)
+    assert not set().union(*held_out()) & set(marked[:400])
 
 
 def test_the_size_of_one_set_hardly_changes_the_other() -> None:

@@ -1,6 +1,7 @@
 """Finds held-out sentences in the training text; sizes of the sets that are set apart from it."""
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,15 @@ LARGEST_SPLIT = 0.2
 
 
 def digest(sentence: str) -> bytes:
-    """Return an eight-byte hash of a cleaned sentence."""
+    """Return an eight-byte hash of a cleaned sentence.
+
+    Sentences that subwords see as equal have the same: those that differ only in spaces or in the
+    Unicode form of their characters (NFKC).
+
+    >>> digest("a  caf\u00e9") == digest("a\u00a0cafe\u0301") != digest("a cafe")
+    True
+    """
+    sentence = " ".join(unicodedata.normalize("NFKC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
 
 
