@@ -318,6 +318,11 @@ class TestFilesInOtherLanguages:
         command = err.split("swap the columns: ")[1].strip()
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
         assert main([*init, "pairs.swapped.tsv"]) == 0
+        # A byte order mark and line ends of Windows do not end up within the lines.
+        swapped = (folder / "pairs.swapped.tsv").read_bytes()
+        (folder / "pairs.tsv").write_bytes(b"\xef\xbb\xbf" + rows.replace("\n", "\r\n").encode())
+        subprocess.run(["sh", "-c", command], cwd=folder, check=True)
+        assert (folder / "pairs.swapped.tsv").read_bytes() == swapped
 
     def test_sides_of_unknown_languages_are_compared(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -20,18 +20,23 @@ from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
 
-SWAP = r"""awk -F'\t' -v OFS='\t' '{print $2, $1}'"""
+# Removes a byte order mark and the line ends of Windows, which would end up within the lines.
+PLAIN_LINES = r"""NR == 1 {sub(/^\357\273\277/, "")} {sub(/\r$/, "")}"""
 LINES_CHECKED = 2_000
 # The share of lines of a held-out file that look like the other side of the training text.
 MIN_WRONG_SHARE = 0.6
 
 
-def swap_command(table: str, program: str = SWAP) -> str:
-    """The command that writes a table with its columns swapped into a file that does not exist."""
+def swap_command(table: str, action: str = "{print $2, $1}") -> str:
+    """The command that writes a table with its columns swapped into a file that does not exist.
+
+    action: of awk, for each line.
+    """
     path = Path(table)
     counts = itertools.chain([""], map(str, itertools.count(2)))
     names = (f"{path.stem}.swapped{count}.tsv" for count in counts)
     free = next(name for name in map(path.with_name, names) if not name.exists())
+    program = rf"awk -F'\t' -v OFS='\t' '{PLAIN_LINES} {action}'"
     return f"{program} {shlex.quote(table)} > {shlex.quote(str(free))}"
 
 

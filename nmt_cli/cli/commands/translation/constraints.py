@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 LINES_CHECKED = 2_000
 # Swaps the columns, and gives each of several target forms a line of its own.
-SWAP = (
-    r"""awk -F'\t' '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i] "\t" $1}'"""
-)
+SWAP = '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i], $1}'
 
 
 def read_constraints(
