@@ -10,6 +10,7 @@ from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.text.sanitize import remove_invisible
 
 # Crawled corpora contain text that was escaped twice or three times, rarely more often.
 MAX_ESCAPES = 3
@@ -18,8 +19,6 @@ _NAMED = "|".join(sorted((name[:-1] for name in entities.html5 if name.endswith(
 _ENTITY = re.compile(rf"&(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|{_NAMED});")
 # Some tokenisers insert spaces into entities.
 _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
-# A soft hyphen, a word joiner, and a zero-width space except in scripts that separate words by it.
-_INVISIBLE = re.compile("[\u00ad\u2060]|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
 _SUBWORD_MARK = re.compile(r"(?<=\w)@@(?: |$)|(?<=\w) @-@ (?=\w)")
 _TAG_NAMES = (
@@ -179,10 +178,6 @@ def _remove_byte_order_marks(text: str) -> str:
     return text.replace("\ufeff", "")
 
 
-def _remove_invisible(text: str) -> str:
-    return _INVISIBLE.sub("", text)
-
-
 # Kind of noise, the sign of a line that may need the repair, and the repair.
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.MOJIBAKE, _MOJIBAKE_SIGN, undo_mojibake),
@@ -190,6 +185,6 @@ _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.WINDOWS, _WINDOWS_SIGN, undo_latin1),
     (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _remove_byte_order_marks),
     (kinds.ENTITY, re.compile("&"), unescape),
-    (kinds.INVISIBLE, _INVISIBLE_SIGN, _remove_invisible),
+    (kinds.INVISIBLE, _INVISIBLE_SIGN, remove_invisible),
     (kinds.SUBWORD_MARK, re.compile("@@|@-@"), _join_subwords),
 )

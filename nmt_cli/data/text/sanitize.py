@@ -8,6 +8,8 @@ _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 _REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
+# A zero-width space separates words in scripts that write no other spaces.
+_INVISIBLE = re.compile("[\u00ad\u2060]|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
 _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
               **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
@@ -32,6 +34,21 @@ def clean_line(text: str) -> str:
     if not _are_directions_closed(text):
         text = _DIRECTION_MARKS.sub("", text)
     return _UNWANTED.sub(_replace_character, text)
+
+
+def clean_source(text: str) -> str:
+    r"""`clean_line`, without the invisible characters that are removed from training text.
+
+    >>> clean_source("\ufeffBahn\u00adhof")
+    'Bahnhof'
+    """
+    text = clean_line(text)
+    return text if text.isprintable() else remove_invisible(text.replace("\ufeff", ""))
+
+
+def remove_invisible(text: str) -> str:
+    """Remove soft hyphens, word joiners, and zero-width spaces where they separate no words."""
+    return _INVISIBLE.sub("", text)
 
 
 def _are_directions_closed(text: str) -> bool:

@@ -9,7 +9,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.data.text.splitting import Piece, split_line
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source
@@ -62,7 +62,7 @@ def make_source_lines(
     """
     tags, texts = [], []
     for line in lines:
-        tag, text = subwords.split_tag(clean_line(line).strip())
+        tag, text = subwords.split_tag(clean_source(line).strip())
         tags.append([subwords.tags[tag]] if tag else [])
         texts.append(text.strip())
     # Without EOS.

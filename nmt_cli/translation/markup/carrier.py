@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.translation.markup.originals import Original, clipped
 
 # Elements that begin on a new line, and a hard break of Markdown: the words on both sides are
@@ -125,7 +125,7 @@ class _Builder:
         while index < end:
             piece = self.pieces[index]
             if isinstance(piece, Text):
-                self._add_text(clean_line(piece.text))
+                self._add_text(clean_source(piece.text))
             elif isinstance(piece, Placeholder) and (word := self._stand_in(piece)):
                 at = self.length
                 self._add(word)

@@ -16,7 +16,7 @@ from nmt_cli.data.markup.inline import (
 )
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
@@ -96,7 +96,7 @@ class MarkupTranslator:
         texts: list[MarkedText | None] = []
         for request in requests:
             # Marks are written as they are, and must not bring back what lines are cleaned of.
-            pieces = parse_line(clean_line(request.text), numbers=numbers)
+            pieces = parse_line(clean_source(request.text), numbers=numbers)
             texts.append(pieces if is_marked(pieces) else None)
         if not any(texts):
             return [searched.translation for searched in search.full(requests)]

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.data.cleaning.clean import Cleaning
+from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.subwords.segmenters import BOS, EOS, PAD, Kind
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.lines import read_lines
@@ -299,7 +300,8 @@ def test_too_long_grapheme_cluster_is_split(checks) -> None:
 
 INVISIBLE = {
     **nasty_lines.WAYS_TO_WRITE, **nasty_lines.CONTROLS,
-    "a mark within": "a\ufeffb", "a no-break space": "a\u00a0b", "narrow spaces": "a\u202f\u2009b",
+    "a mark within": "a\ufeffb", "Thai words": "\u0e04\u0e19\u200b\u0e44\u0e17\u0e22",
+    "a no-break space": "a\u00a0b", "narrow spaces": "a\u202f\u2009b",
 }  # fmt: skip
 
 
@@ -307,7 +309,9 @@ INVISIBLE = {
 @pytest.mark.parametrize("name", INVISIBLE)
 def test_source_is_cleaned_like_training_text(name: str) -> None:
     text = INVISIBLE[name]
-    (clean,) = Cleaning(False, "en", "de").clean("src", [text])
+    (cleaned,) = Cleaning(False, "en", "de").clean("src", [text])
+    # What `nmt prepare` repairs by default.
+    (clean,), _ = repair_sides([cleaned], [""], Repaired())
     for kind in ("bytes", "bpe"):
         subwords = learnt_subwords(kind)
         config = byte_config({"data.max_length": 2_000})
