@@ -137,7 +137,7 @@ def command(
     )
     _require_libraries()
     path = resolved.config.paths.model
-    require_models([path])
+    require_models([path], "name another one: nmt serve MODEL")
     tokens = _read_tokens(token_file)
 
     from nmt_cli.server.cross_origin import check_origins
