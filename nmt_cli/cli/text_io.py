@@ -41,10 +41,11 @@ def warn_of_invalid(console: "Console", *texts: "Lines") -> None:
             )
 
 
-def require_text_file(name: str, command: str = "translate") -> None:
-    """Raise NoInputError if a file cannot be read, with a hint if the name looks like text.
+def require_text_file(name: str, command: str | None = None) -> None:
+    """Raise NoInputError if a file cannot be read.
 
-    command: the command of nmt that reads the file, and could read the text from stdin.
+    command: the command of nmt that could read the text from stdin, which the hint names if the
+    name looks like a text.
     """
     from nmt_cli.storage.files import require_file
 
@@ -55,7 +56,7 @@ def require_text_file(name: str, command: str = "translate") -> None:
     except NoInputError as error:
         # A word without a dot or a slash is probably not a file name.
         is_text = any(character.isspace() for character in name) or not set(name) & set("./\\")
-        if not is_text or Path(name).exists():
+        if command is None or not is_text or Path(name).exists():
             raise
         raise NoInputError(
             f"there is no file `{name}`",

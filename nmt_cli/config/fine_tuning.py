@@ -1,12 +1,14 @@
 """The settings of a training that begins with the weights of a finished model (train.init_from)."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from nmt_cli.config.held_out_text import is_of_project
-from nmt_cli.config.schema import Config, ResolvedConfig, flatten, with_values
+from nmt_cli.config.schema import Config, ResolvedConfig, flatten, load, with_values
 from nmt_cli.config.values import shortened
 from nmt_cli.errors import ConfigError
 from nmt_cli.plurals import agreeing
+from nmt_cli.storage.model_check import CONFIG
 
 # The peak of the learning rate, as a share of that of the preset (docs/results.md).
 RATE_SHARE = 0.2
@@ -40,6 +42,13 @@ def fine_tuning_settings(resolved: ResolvedConfig, source: Config, name: str) ->
         values["train.learning_rate"] = _lower_rate(config, source)
     inherited = dict.fromkeys(values, f"model {name}")
     return ResolvedConfig(with_values(config, values), {**origins, **inherited})
+
+
+def overriding_preset(resolved: ResolvedConfig, model: Path) -> str | None:
+    """The preset of `model`, if the project file names another one, which training refuses."""
+    origin = resolved.origins["train.preset"]
+    own = load(model / CONFIG).train.preset
+    return own if is_of_project(origin) and own != resolved.config.train.preset else None
 
 
 def _require_same_model(

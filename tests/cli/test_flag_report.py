@@ -109,6 +109,12 @@ def test_run_fails_by_the_number_of_lines_and_the_first_of_them() -> None:
     assert caught.value.message == (
         "--fail-on: 2 lines with a flag; the first is line 1,234: number_mismatch"
     )
+    assert caught.value.hint == "--flag-file FILE lists them"
+    report = FlagReport(Console(io.StringIO()), ("copied",), io.BytesIO())
+    report.add(0, translation(("copied",)))
+    with pytest.raises(QualityGateError) as caught:
+        report.end()
+    assert caught.value.hint == "the file of --flag-file lists them"
 
 
 def test_unknown_flag_is_refused_with_the_nearest_one_or_all_of_them() -> None:

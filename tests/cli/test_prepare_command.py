@@ -451,6 +451,12 @@ def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
     assert (
         main(["train", "--init-from", "model", "--corpus", "new", "--out", "model-2", *steps]) == 0
     )
+    (folder / "nmt.toml").write_text('[train]\npreset = "small"\n', "utf-8")
+    assert main(["prepare", *more, "model", "--out", "again"]) == 0
+    assert capsys.readouterr().err.endswith(
+        "next: nmt train --init-from model --preset tiny --corpus again --out model-3\n"
+    )
+    (folder / "nmt.toml").unlink()
     assert main(["prepare", *more, "corpus", "--out", "from-corpus"]) == 0
     assert capsys.readouterr().err.endswith("next: nmt train --corpus from-corpus\n")
     assert main(["prepare", *more, "model", "--out", "other", "--vocab-size", "70"]) == 78

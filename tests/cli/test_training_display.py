@@ -286,6 +286,24 @@ def test_early_sample_shows_its_reference() -> None:
             ["best validation at step 90: perplexity 7.50", "model: the weights of step 90"],
         ),
         (
+            Published(
+                810, "mean", (450, 810), 96.3, 1.04, comparison="on 400 validation pairs: both"
+            ),
+            [
+                "best validation at step 810: BLEU 96.30, perplexity 1.04",
+                "on 400 validation pairs: both",
+                "model: the average of 2 checkpoints (steps 450 to 810)",
+            ],
+        ),
+        (
+            Published(900, "mean", (810, 900), 96.3, 1.04, "on 400: both", by_comparison=True),
+            [
+                "published at the end, step 900: BLEU 96.30, perplexity 1.04",
+                "on 400: both",
+                "model: the average of 2 checkpoints (steps 810 to 900)",
+            ],
+        ),
+        (
             Published(90, "ema", (90,)),
             ["model: the moving average of the weights at step 90"],
         ),

@@ -210,6 +210,7 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document report.docx", 2, "-o FILE"),
         ("--document page.html test.en", 2, "names a file"),
         ("--document page.xyz", 2, "--kind"),
+        ("--document .", 66, "is a directory"),
         ("--document report.docm", 2, "macros"),
         ("--document -", 2, "--kind"),
         ("--kind html", 2, "--document"),

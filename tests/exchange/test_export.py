@@ -72,6 +72,15 @@ def test_check_translates_tags_and_placeholders_like_words() -> None:
     assert record["check"]["equal_translations"] == 4
 
 
+def test_missing_lines_of_the_check_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The hint of `nmt translate`, which takes text on stdin, does not fit here."""
+    assert run("--check", "nofile") == 66
+    message = capsys.readouterr().err
+    assert "`nofile`" in message
+    assert "translate" not in message
+    assert left_behind() == set()
+
+
 def test_export_without_check_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--no-check") == 0
     assert json.loads(Path("out/export.json").read_bytes())["check"] is None

@@ -134,7 +134,7 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     if has_torch():
-        console.next(_train_command(config, flags["paths.corpus"], model))
+        console.next(_train_command(resolved, flags["paths.corpus"], model))
     else:
         console.note(
             f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
@@ -159,17 +159,21 @@ def _prepared(
         )  # fmt: skip
 
 
-def _train_command(config: "Config", corpus: object, model: Path | None) -> str:
+def _train_command(resolved: "ResolvedConfig", corpus: object, model: Path | None) -> str:
     """The command that trains on the corpus; corpus, model: None for those of the settings."""
+    from nmt_cli.config.fine_tuning import overriding_preset
     from nmt_cli.data.corpus.users import free_name
     from nmt_cli.storage.model_check import is_model_directory
 
-    source, out = config.data.subwords_from, Path(config.paths.model)
+    source, out = resolved.config.data.subwords_from, Path(resolved.config.paths.model)
     start = source if source and is_model_directory(Path(source)) else None
     if start is not None and out.exists():
         # Fine-tuning does not write into the model that it begins with.
         model = free_name(out)
-    options = [("--init-from", start), ("--corpus", corpus), ("--out", model)]
+    preset = None if start is None else overriding_preset(resolved, Path(start))
+    options = [
+        ("--init-from", start), ("--preset", preset), ("--corpus", corpus), ("--out", model),
+    ]  # fmt: skip
     given = [str(word) for option in options if option[1] is not None for word in option]
     return shlex.join(["nmt", "train", *given])
 

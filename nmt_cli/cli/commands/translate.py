@@ -228,7 +228,7 @@ def _check_files(
         resolved=resolved, config_file=config_file, force=force,
         models=[*(models or ()), *(then or ())],
     )  # fmt: skip
-    require_text_file(str(text))
+    require_text_file(str(text), "translate")
     if not doc.is_document:
         require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]

@@ -109,7 +109,9 @@ class FlagReport:
             raise QualityGateError(
                 f"--fail-on: {counted(self._failing, 'line')} with a flag; the first is "
                 f"{self._first_failing}",
-                "--flag-file FILE lists them",
+                "the file of --flag-file lists them"
+                if self._file
+                else "--flag-file FILE lists them",
             )
 
 

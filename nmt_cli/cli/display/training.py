@@ -223,7 +223,6 @@ def best_line(published: "Published") -> list[str]:
     if not published.step:
         return [f"no validation was better than the one before training: {shown}"]
     before = [f"before training: {scores(*published.before)}"] if published.before else []
-    if published.comparison:
-        at = f"published at the end, step {published.step:,}"
-        return [*before, f"{at}: {shown}", published.comparison]
-    return [*before, f"best validation at step {published.step:,}: {shown}"]
+    at = "published at the end, step" if published.by_comparison else "best validation at step"
+    compared = [published.comparison] if published.comparison else []
+    return [*before, f"{at} {published.step:,}: {shown}", *compared]

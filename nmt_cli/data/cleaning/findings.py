@@ -201,7 +201,7 @@ def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False
         )
     if is_list and not force:
         raise CannotCreateError(
-            f"`{path}` exists already", "name another file, or use --force to replace it"
+            f"`{path}` exists already", "use --force to replace it, or another --dropped"
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise CannotCreateError(

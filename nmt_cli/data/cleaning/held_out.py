@@ -154,7 +154,7 @@ class SplitSizes(NamedTuple):
                 f"{sets} of {counted(self.total, 'pair')} {are} too large for "
                 f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them "
                 f"({self.settings})",
-                f"{self.at_most(int(LARGEST_SPLIT * pairs))}, or more text",
+                self.at_most(int(LARGEST_SPLIT * pairs)),
             )
 
     @property
@@ -165,6 +165,10 @@ class SplitSizes(NamedTuple):
 
     def at_most(self, pairs: int) -> str:
         """The hint that no more than so many `pairs` can be set apart."""
+        if pairs < bool(self.valid) + bool(self.test):
+            return "use more text"
         if self.valid and self.test:
-            return f"use --valid-split and --test-split of {pairs} pairs together, or less"
-        return f"use --{'valid' if self.valid else 'test'}-split {pairs} or less"
+            options = f"--valid-split and --test-split of {pairs} pairs together"
+        else:
+            options = f"--{'valid' if self.valid else 'test'}-split {pairs}"
+        return f"use {options} or less, or more text"

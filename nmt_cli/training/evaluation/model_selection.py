@@ -130,7 +130,7 @@ class ModelSelector:
         ema: MovingAverage | None,
         poll: Callable[[], bool],
     ) -> None:
-        """Publish the last average if it translates more validation pairs better.
+        """Publish the last average if it translates more pairs better; record the comparison.
 
         At the end of a run, both are decoded on up to `FINAL_SENTENCES` pairs, because the first
         `train.validation_sentences` may favour weights from long before. Afterwards the model has
@@ -155,6 +155,11 @@ class ModelSelector:
             assert before.bleu is not None
             assert after.bleu is not None
             if after.bleu <= before.bleu:
+                kept = (
+                    f"on {sentences:,} validation pairs: BLEU {before.bleu:.2f}, "
+                    f"{after.bleu:.2f} with the last average of step {state.step:,}"
+                )
+                state.set_published({**published, "comparison": kept}, None)
                 return
             # The BLEU of the usual sentences, with which a continued run compares.
             validation = replace(
@@ -211,8 +216,8 @@ class ModelSelector:
     ) -> None:
         """Write these weights into the model directory; a failure is noted and tolerated.
 
-        validation: how good they are, None where nothing was measured; comparison: as in
-        `Published`.
+        validation: how good they are, None where nothing was measured; comparison: how they did on
+        more validation pairs, if that is why they are published.
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         metadata = {"step": str(state.step), "validation": score}
@@ -220,7 +225,9 @@ class ModelSelector:
             metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
         steps = chosen.steps or (state.step,)
-        published = Published(state.step, chosen.kind, steps, comparison=comparison)
+        published = Published(
+            state.step, chosen.kind, steps, comparison=comparison, by_comparison=bool(comparison)
+        )
         if validation is not None:
             published = replace(
                 published, bleu=validation.bleu, perplexity=validation.perplexity,

@@ -43,8 +43,9 @@ class Published:
 
     step: of the validation that selected them; weights: current, mean or ema, as in Validation;
     steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured;
-    comparison: how they did on more validation pairs, if that is why they were chosen; before: BLEU
-    and perplexity of the weights that training began with, if they are those of a model.
+    comparison: how they and others did on more validation pairs, at the end of a run;
+    by_comparison: whether that is why they were chosen; before: BLEU and perplexity of the weights
+    that training began with, if they are those of a model.
     """
 
     step: int
@@ -53,6 +54,7 @@ class Published:
     bleu: float | None = None
     perplexity: float | None = None
     comparison: str = ""
+    by_comparison: bool = False
     before: tuple[float | None, float] | None = None
 
     def weights_in_words(self) -> str:

@@ -103,6 +103,7 @@ class DocumentOptions(NamedTuple):
 
     def _kind(self, file: str) -> str:
         from nmt_cli.documents.kinds import kind_of
+        from nmt_cli.storage.files import require_file
 
         if self.document is not None and file != STDIN:
             raise UsageError(
@@ -115,7 +116,10 @@ class DocumentOptions(NamedTuple):
             )
         if self.document == STDIN and self.kind is None and not self.json_input:
             raise UsageError("--document -: the kind of stdin is not known", "add --kind")
-        return kind_of(self._file(file), JSON_LINES if self.json_input else self.kind)
+        name = self._file(file)
+        if Path(name).is_dir():
+            require_file(Path(name))
+        return kind_of(name, JSON_LINES if self.json_input else self.kind)
 
     def read(self, file: str, model: str) -> "Document":
         """The document; raises the errors of its kind, before a model is loaded.
