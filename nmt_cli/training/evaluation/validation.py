@@ -11,12 +11,14 @@ import torch
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import BatchPlan
 from nmt_cli.data.corpus.corpus import Corpus, Pairs
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
 
 if TYPE_CHECKING:
+    from nmt_cli.inference.engines import Engine
     from nmt_cli.translation.result import Translation
     from nmt_cli.translation.translator import Translator
 
@@ -75,7 +77,7 @@ def validate(
 
     # A shortlist belongs to a finished model directory; BLEU is that of plain decoding.
     config = replace(config, search=replace(config.search, shortlist=0, markup="off"))
-    translator = Translator(model, config, corpus.subwords, text=corpus.text)
+    translator = Translator(model, config, corpus.subwords, _engine, text=corpus.text)
     translations = _translations(translator, sources, device, stop, on_progress)
     outputs = [translation.text for translation in translations]
     measured = score(outputs, [references], ["bleu"])[0]
@@ -84,6 +86,15 @@ def validate(
         validation, bleu=measured.value, signature=measured.signature, samples=samples,
         confidence=_confidence(translations), sentences=len(sources),
     )  # fmt: skip
+
+
+def _engine(model: EncoderDecoder) -> "Engine":
+    """The engine that decodes: on a CPU that of `nmt translate`, with a copy of the weights."""
+    from nmt_cli.inference.engines import fastest_engine, reference_engine
+
+    if next(model.parameters()).device.type == "cpu":
+        return fastest_engine(model, cache_folder())
+    return reference_engine(model)
 
 
 def text_hash(text: tuple[list[str], list[str]] | None) -> str:

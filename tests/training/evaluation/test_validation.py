@@ -10,6 +10,9 @@ from corpora import reversal_corpus
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.inference import engines
+from nmt_cli.inference.engines import Engine
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.scoring import score
@@ -63,6 +66,29 @@ def test_validation_bleu_equals_that_of_the_translator(setting, monkeypatch):
     assert found.samples == tuple(zip(sources, references, outputs, strict=True))[:3]
     assert found.sentences == 7
     assert found.text == text_hash(corpus.valid_text) != text_hash((sources, references))
+
+
+def test_decoding_on_a_cpu_takes_the_engine_of_nmt_translate(setting, monkeypatch):
+    """It packs copies of the weights, so each validation has to pack them anew."""
+    config, corpus, _ = setting
+    model = initialise(Transformer(config.model), 1)
+    real = engines.fastest_engine
+    names: list[str] = []
+
+    def chosen(*given: object) -> Engine:
+        engine = real(*given)
+        names.append(engine.name)
+        return engine
+
+    monkeypatch.setattr(engines, "fastest_engine", chosen)
+    config = with_values(config, {"train.validation_sentences": 3})
+    before = validate(model, config, corpus, CPU, bleu=True)
+    for name, weight in initialise(Transformer(config.model), 2).state_dict().items():
+        model.state_dict()[name].copy_(weight)
+    after = validate(model, config, corpus, CPU, bleu=True)
+    anew = validate(model, config, corpus, CPU, bleu=True)
+    assert before.confidence != after.confidence == anew.confidence
+    assert names == [real(model, cache_folder()).name] * 3
 
 
 def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch):
