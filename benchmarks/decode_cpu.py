@@ -2,12 +2,15 @@
 
     python benchmarks/decode_cpu.py --out decode_cpu.json
     python benchmarks/decode_cpu.py --precision int8 --threads 2 --peers ctranslate2
-    python benchmarks/decode_cpu.py --model nmt-demo/model --test nmt-demo/test.en
+    python benchmarks/decode_cpu.py --model nmt-demo/model --test nmt-demo/test.en --patience 1
     python benchmarks/decode_cpu.py --beside-load --threads 2 --out decode_cpu-load.json
 
 Rates are output tokens a CPU second, with several threads a second of the wall; every translator is
 a process of its own, and they take turns. With --beside-load, rates are those of the wall, and the
 peer of a translator is itself without the load: a ratio of 0.5 is a fair share.
+
+nmt searches until no other hypothesis can win, CTranslate2 until as many as the beam size are
+finished. With --patience 1, both do the latter.
 """
 
 import argparse
@@ -86,7 +89,7 @@ def start_workers(folder: Path, precision: str, options: argparse.Namespace) -> 
     """Ours and those of the peers that have this precision."""
     settings = {
         "precision": precision, "threads": options.threads, "kernels": not options.no_kernels,
-        "cache": str(options.cache or folder / "cache"),
+        "cache": str(options.cache or folder / "cache"), "patience": options.patience,
     }  # fmt: skip
     kinds = ["ours", *options.peers]
     if precision != "float32" and "transformers" in kinds:
@@ -238,6 +241,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--beams", nargs="+", type=int, default=[4, 1])
     add("--rounds", type=int, default=3, help="turns of each")
     add("--singles", type=int, default=10, help="sentences of a turn, one at a time")
+    add("--patience", type=float, default=0.0, help="of nmt and CTranslate2; else their defaults")
     add("--cache", type=Path, metavar="DIR", help="compiled kernels; else compiled anew")
     add("--beside-load", action="store_true", help="alone and beside one busy process a core")
     add("--no-kernels", action="store_true", help="torch alone")

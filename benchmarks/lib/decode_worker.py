@@ -109,6 +109,7 @@ def ours(folder: Path, settings: Json) -> Translate:
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
         config = SearchConfig(
             beam=beam, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
+            max_length=MOST_STEPS, patience=settings["patience"],
             batch_tokens=beam * batch * max(map(len, sources)),
         )  # fmt: skip
         outputs = []
@@ -146,7 +147,7 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
         tokens = [[names["src"][number] for number in source[:end]] for source in sources]
         found = translator.translate_batch(
             tokens, beam_size=beam, max_batch_size=batch, length_penalty=ALPHA,
-            max_decoding_length=MOST_STEPS,
+            max_decoding_length=MOST_STEPS, patience=settings["patience"] or 1,
         )  # fmt: skip
         return [[numbers[name] for name in result.hypotheses[0]] + [EOS] for result in found]
 

@@ -3,6 +3,7 @@
 Each setting is also an option of `nmt translate`, which is made from its declaration here.
 """
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -74,6 +75,13 @@ class SearchConfig:
         0.0,
         100.0,
     )
+    patience: float = setting(
+        0.0,
+        "end the beam search of a line when this number times the beam size of hypotheses are "
+        "finished, as other toolkits do with 1; 0 = when no live hypothesis can be the best",
+        0.0,
+        1_024.0,
+    )
     min_length: int = setting(0, "minimum output length, in subwords", 0, 65_536)
     max_length: int = setting(0, "absolute maximum output length, in subwords; 0 = none", 0, 65_536)
     no_repeat_ngram: int = setting(
@@ -129,6 +137,11 @@ class SearchConfig:
         """Finished hypotheses of a source that are kept, to choose `n_best` from."""
         reranks = self.mbr != "off" or self.coverage_penalty > 0
         return self.rows if reranks else self.n_best
+
+    @property
+    def enough(self) -> int:
+        """Finished hypotheses that end the beam search of a source (patience); 0: no number."""
+        return max(self.finished, math.ceil(self.patience * self.beam)) if self.patience else 0
 
 
 class SearchConflictError(ConfigError):
@@ -215,6 +228,13 @@ def _conflicts(search: SearchConfig, names: _Names) -> Iterator[_Conflict]:
         sampling, hint = names.sampling()
         verb = agreeing(len(unused), "needs", "need")
         yield _Conflict(unused, f"{named} {verb} {sampling}", hint)
+    if search.patience and search.sample:
+        yield _Conflict(
+            ("patience", "sample"),
+            f"{names.name('patience')} ends a beam search, and {names.name('sample')} draws "
+            "translations at random",
+            f"leave out {names.advised('patience')}",
+        )
     if search.mbr != "off" and search.beam < MIN_MBR_HYPOTHESES:
         yield _Conflict(
             ("mbr", "beam"),

@@ -3,8 +3,10 @@
 At each step a strategy chooses among the continuations of every source: those that end enter the
 finished hypotheses of the source, and some of the others stay live. A source is done when no live
 hypothesis can enter its finished ones any more, which is certain since log-probabilities are never
-positive. The search asks at each step, or on a GPU only every few steps, which sources are done;
-until then a source that is done does not change.
+positive. With `search.patience` it is also done when this number times the beam size of hypotheses
+have ended, of those among the `beam` best candidates of their step (Kasai et al. 2022). The search
+asks at each step, or on a GPU only every few steps, which sources are done; until then a source
+that is done does not change.
 """
 
 import math
@@ -146,6 +148,8 @@ class BeamSearch:
         self.strategy = strategy
         self.ranker = HypothesisRanker(config)
         self.config = config
+        # Samples and hypotheses with constraints are not counted.
+        self._enough = config.enough if type(strategy) is BeamSelection else 0
         self.active: dict[int, IndexedSource] = {}
         self.arrays = arrays = decoder.arrays
         self.state = BeamState.empty(decoder, config.finished)
@@ -248,6 +252,7 @@ class BeamSearch:
         candidates = self.strategy.expand(step, edits, state.log_probs)
         ended = candidates.ids == self.decoder.symbols.eos_id
         finished = self._add_finished(state, candidates, ended)
+        ends = self._count_ends(state, candidates, ended)
         log_probs, order = self.strategy.select_live(candidates, ended)
         chosen, replaced = self.arrays.chosen, self.arrays.replaced
         ids, parents = chosen(candidates.ids, order), chosen(candidates.parents, order)
@@ -255,8 +260,23 @@ class BeamSearch:
         self.backpointers.write(state.lengths, ids, parents, token_scores)
         lengths = state.lengths + state.busy
         done = self._done(log_probs, lengths, finished)
+        if self._enough:
+            done = done | (ends >= self._enough)
         log_probs = replaced(log_probs, done[:, None], -math.inf)
-        return BeamState(log_probs, ids, parents, lengths, replaced(state.busy, done, 0), finished)
+        busy = replaced(state.busy, done, 0)
+        return BeamState(log_probs, ids, parents, lengths, busy, ends, finished)
+
+    def _count_ends(
+        self,
+        state: BeamState,
+        candidates: BeamCandidates,
+        ended: Bool[Array, "slots candidates"],
+    ) -> Int[Array, " slots"]:
+        """The hypotheses that have finished among the `beam` best candidates of each step."""
+        if not self._enough:
+            return state.ends
+        counted = ended & (candidates.log_probs > -math.inf)
+        return state.ends + counted[:, : self.decoder.beam].sum(1)
 
     def _edits(self, state: BeamState) -> Edits:
         """The changes of all logits processors at this step, and the ids that are forced."""

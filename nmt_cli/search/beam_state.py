@@ -14,7 +14,8 @@ class BeamState(NamedTuple):
 
     log_probs: of the live hypotheses, -inf where there is none; ids: the last id of each; parents:
     the beam index that each continues; lengths: the number of their ids; busy: 1 while a slot has
-    work to do, 0 when it is done or free, and then nothing of it changes.
+    work to do, 0 when it is done or free, and then nothing of it changes; ends: how many hypotheses
+    have finished, where a number of them ends the search.
     """
 
     log_probs: Float[Array, "slots beam"]
@@ -22,6 +23,7 @@ class BeamState(NamedTuple):
     parents: Int[Array, "slots beam"]
     lengths: Int[Array, " slots"]
     busy: Int[Array, " slots"]
+    ends: Int[Array, " slots"]
     finished: FinishedHypotheses
 
     @classmethod
@@ -32,6 +34,7 @@ class BeamState(NamedTuple):
             arrays.filled_floats(shape, -math.inf),
             arrays.filled(shape, decoder.symbols.start_id),
             arrays.filled(shape, 0),
+            arrays.filled(shape[:1], 0),
             arrays.filled(shape[:1], 0),
             arrays.filled(shape[:1], 0),
             FinishedHypotheses.empty(decoder.slots, finished, arrays),
@@ -48,6 +51,7 @@ class BeamState(NamedTuple):
         fill_rows = arrays_of(self.ids).fill_rows
         fill_rows(self.lengths, slots, 0)
         fill_rows(self.busy, slots, 1)
+        fill_rows(self.ends, slots, 0)
         fill_rows(self.log_probs, slots, -math.inf)
         fill_rows(self.log_probs[:, :hypotheses], slots, 0.0)
         fill_rows(self.ids, slots, start_id)

@@ -20,12 +20,14 @@ class PlainBeam(NamedTuple):
     """The rules of a plain beam search.
 
     candidates: of each slot at each step; finished: hypotheses that are kept of each slot;
+    enough: finished hypotheses that end the search of a source, 0: no number ends it;
     banned_ids: never produced unless they are forced; word_reward: as in `HypothesisRanker`;
     penalties: the length penalties of all lengths up to at least the one that it is given.
     """
 
     candidates: int
     finished: int
+    enough: int
     banned_ids: Sequence[int]
     word_reward: float
     penalties: Callable[[int], Float[Array, " lengths"]]
@@ -78,7 +80,7 @@ class FusedBeamSearch:
         name, alpha = config.length_penalty, config.alpha
         self._search = decoder.fused_search(
             PlainBeam(
-                candidates, config.finished, banned_ids, config.word_reward,
+                candidates, config.finished, config.enough, banned_ids, config.word_reward,
                 lambda longest: _penalties(name, alpha, -(-longest // LENGTHS) * LENGTHS),
             )
         )  # fmt: skip

@@ -29,6 +29,7 @@ class SearchOptions(TypedDict, total=False):
     length_penalty: Literal["gnmt", "power", "none"]
     word_reward: float
     coverage_penalty: float
+    patience: float
     min_length: int
     max_length: int
     no_repeat_ngram: int

@@ -165,6 +165,7 @@ def test_prefixes_begin_the_translations(nmt) -> None:
         ),
         ({}, ["--mbr", "chrf", "--beam", "2"], 2, "--mbr compares at least 3 hypotheses"),
         ({}, ["--mbr", "ter"], 2, "ter"),
+        ({}, ["--patience", "1", "--sample"], 2, "--patience ends a beam search, and --sample"),
         ({}, ["--n-best", "4"], 2, "--n-best 4 is more than search.beam=3"),
         ({}, ["--model", "model", "--model", "nothing"], 66, "nothing"),
     ],

@@ -31,6 +31,7 @@ SETTINGS: dict[str, list[list[str]]] = {
     "length_penalty": [["--set", "search.length_penalty=power"]],
     "word_reward": [["--set", "search.word_reward=0.4"]],
     "coverage_penalty": [["--set", "search.coverage_penalty=0.2", "--n-best", "2"]],
+    "patience": [["--patience", "1", "--n-best", "2"]],
     "min_length": [["--set", "search.min_length=5"]],
     "max_length": [["--set", "search.max_length=4"]],
     "no_repeat_ngram": [["--set", "search.no_repeat_ngram=2"]],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from exported import largest_difference, letter_lines, random_model
 
+from nmt_cli.exchange.formats.ctranslate2 import target as ctranslate2
 from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.exchange.model_card import data_hashes, model_card
 from nmt_cli.model_dir import load_model
@@ -99,6 +100,21 @@ def test_sampling_settings_are_exported(tmp_path: Path) -> None:
     TARGET.write(loaded, tmp_path, "float32")
     config = TARGET.open(tmp_path).model.generation_config
     assert (config.top_k, config.min_new_tokens) == (7, 2)
+
+
+@pytest.mark.parametrize(
+    ("patience", "early_stopping", "noted"),
+    [(0.0, "never", False), (1.0, True, False), (2.0, "never", True)],
+)
+def test_end_of_the_beam_search_is_exported(
+    patience: float, early_stopping: object, noted: bool
+) -> None:
+    loaded = random_model({"search.patience": patience, "search.length_penalty": "power"})
+    search = TARGET.search_options(loaded)
+    assert search.options["early_stopping"] == early_stopping
+    assert ("search.patience=2.0" in " ".join(search.notes)) == noted
+    of_ctranslate2 = ctranslate2.TARGET.search_options(loaded).options
+    assert of_ctranslate2["patience"] == (patience or loaded.config.search.beam)
 
 
 def test_model_card_names_languages_and_scores(tmp_path: Path) -> None:

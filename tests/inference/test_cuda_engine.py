@@ -50,6 +50,7 @@ def test_log_probabilities_equal_those_of_the_reference(
 
 CONFIGS = {
     "beam": SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=60),
+    "patience": SearchConfig(beam=3, n_best=2, max_extra_length=8, patience=1.0),
     "greedy": SearchConfig(beam=1, max_extra_length=8, batch_tokens=20),
     "shortest": SearchConfig(beam=2, min_length=5, max_extra_length=8, batch_tokens=40),
     "power": SearchConfig(beam=2, length_penalty="power", max_extra_length=2, word_reward=0.3),

@@ -22,10 +22,10 @@ from nmt_cli.search.ranking import HypothesisRanker
 
 
 def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[tuple[float, tuple]]:
-    """Beam search with lists: nothing kept but prefixes, no early stop."""
+    """Beam search with lists: nothing kept but prefixes, no early stop but that of `patience`."""
     limit = len(source) - 1 + config.max_extra_length
     count = 2 * config.beam if config.beam > 1 else 1
-    live, finished = [(0.0, ())], []
+    live, finished, ends = [(0.0, ())], [], 0
     for length in range(limit + 1):
         candidates = []
         for log_prob, prefix in live:
@@ -37,6 +37,9 @@ def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[t
         best = candidates[:count]
         finished += [(s / penalty(len(p), config), p) for s, p in best if p[-1] == EOS]
         live = [candidate for candidate in best if candidate[1][-1] != EOS][: config.beam]
+        ends += sum(prefix[-1] == EOS for _, prefix in best[: config.beam])
+        if config.patience and ends >= max(config.n_best, config.patience * config.beam):
+            break
     return sorted(finished, key=lambda hypothesis: -hypothesis[0])[: config.n_best]
 
 
@@ -89,13 +92,15 @@ def test_n_best_returns_fewer_hypotheses_where_there_are_no_more() -> None:
     n_best=st.integers(1, 6), alpha=st.sampled_from([0.0, 0.6, 1.0, 3.0]),
     end=st.sampled_from([-4.0, -1.0, 0.0, 2.0]), extra=st.integers(0, 9),
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=5), slots=st.integers(1, 4),
-    batch_tokens=st.integers(1, 60),
+    batch_tokens=st.integers(1, 60), patience=st.sampled_from([0.0, 0.5, 1.0, 1.5, 4.0]),
 )  # fmt: skip
 def test_beam_search_equals_a_naive_beam_search(
-    seed, vocabulary, beam, n_best, alpha, end, extra, lengths, slots, batch_tokens
+    seed, vocabulary, beam, n_best, alpha, end, extra, lengths, slots, batch_tokens, patience
 ) -> None:
     table = Table(vocabulary, seed, end)
-    config = SearchConfig(beam, alpha, extra, min(n_best, beam), batch_tokens)
+    config = SearchConfig(
+        beam, alpha, extra, min(n_best, beam), batch_tokens=batch_tokens, patience=patience
+    )
     sources = [(*[4 + n] * (length - 1), EOS) for n, length in enumerate(lengths)]
     hypotheses = run(TableDecoder(table, slots, beam), sources, config)
     for source, hypothesis in zip(sources, hypotheses, strict=True):

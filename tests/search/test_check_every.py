@@ -20,6 +20,7 @@ CONFIGS = {
     "no repeats": SearchConfig(
         beam=2, no_repeat_ngram=2, repetition_penalty=1.5, max_extra_length=9
     ),
+    "patience": SearchConfig(beam=3, n_best=2, patience=1.0, max_extra_length=6),
     "reward": SearchConfig(beam=2, word_reward=0.5, min_length=4, max_extra_length=6),
     "samples": SearchConfig(sample=True, n_best=3, max_extra_length=6),
 }

@@ -12,7 +12,7 @@ LAYOUT = {
     "": ("model", "then", "sets", "config_file"),
     "Search": (
         "search.beam", "search.n_best", "search.mbr", "search.coverage_penalty",
-        "search.shortlist", "search.sentences",
+        "search.patience", "search.shortlist", "search.sentences",
     ),
     "Markup": ("search.markup", "search.keep_numbers"),
     "Length": (

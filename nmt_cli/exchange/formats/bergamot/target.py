@@ -51,7 +51,7 @@ MOST_ALLOWED = 128 * (MOST + 1) + FREQUENT + OUTPUTS
 ALPHA = "_QuantMultA"
 # The names of the output layer's matrix: the columns that a shortlist selects have none.
 OUTPUT_NAMES = ("Wemb", "decoder_Wemb", "none")
-LEFT_OUT = ("sample", "min_length", "no_repeat_ngram")
+LEFT_OUT = ("sample", "patience", "min_length", "no_repeat_ngram")
 
 
 class Bergamot:

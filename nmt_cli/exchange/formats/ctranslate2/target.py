@@ -91,7 +91,7 @@ class CTranslate2:
         options: dict[str, object] = {
             "beam_size": search.beam,
             # By default it stops when `beam_size` translations have ended, which may be short ones.
-            "patience": search.beam,
+            "patience": search.patience or search.beam,
             "length_penalty": power_exponent(search),
             "no_repeat_ngram_size": search.no_repeat_ngram,
             # Its default is 1, which allows no empty translation.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.exchange.requirements import power_exponent
 from nmt_cli.model_dir import LoadedModel
 
@@ -57,9 +58,15 @@ def read_search(generation: Mapping[str, Any]) -> tuple[dict[str, object], list[
     if beam > 1 and generation.get("early_stopping") != "never":
         notes.append(
             "nmt ends a beam search when no better translation can follow; transformers ends it "
-            "earlier with this model's early_stopping, so that some translations may differ."
+            "earlier with this model's early_stopping, so that some translations may differ "
+            "(`nmt translate --patience 1` ends it earlier, too)."
         )
     return search, notes
+
+
+def settings_left_out(search: SearchConfig) -> tuple[str, ...]:
+    """Settings that `generate` does not have: its `early_stopping` is a patience of 1."""
+    return () if search.patience in (0, 1) else ("patience",)
 
 
 def generation_options(loaded: LoadedModel) -> dict[str, object]:
@@ -73,9 +80,9 @@ def generation_options(loaded: LoadedModel) -> dict[str, object]:
         options |= {"do_sample": True, "temperature": search.temperature,
                     "top_k": search.top_k, "top_p": search.top_p}  # fmt: skip
     elif search.beam > 1:
-        # `never` ends the search when no better translation can follow.
+        # `never` ends the search when no better translation can follow, True with patience 1.
         options |= {"num_beams": search.beam, "length_penalty": power_exponent(search),
-                    "early_stopping": "never"}  # fmt: skip
+                    "early_stopping": True if search.patience == 1 else "never"}  # fmt: skip
     if search.min_length:
         options["min_new_tokens"] = search.min_length
     if search.no_repeat_ngram:

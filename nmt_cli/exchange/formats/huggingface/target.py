@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.exchange.formats.huggingface.search_settings import generation_options
+from nmt_cli.exchange.formats.huggingface.search_settings import (
+    generation_options,
+    settings_left_out,
+)
 from nmt_cli.exchange.formats.huggingface.tokenizer_files import write_tokenizer
 from nmt_cli.exchange.formats.huggingface.translator import HuggingFaceTranslator
 from nmt_cli.exchange.formats.huggingface.weights import MODELS, POSITIONS, make_config, make_state
@@ -78,8 +81,8 @@ class HuggingFace:
 
     def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """The content of generation_config.json."""
-        options = generation_options(loaded)
-        return SearchAdvice(options, search_notes(loaded.config.search, self.title))
+        options, search = generation_options(loaded), loaded.config.search
+        return SearchAdvice(options, search_notes(search, self.title, settings_left_out(search)))
 
 
 TARGET = HuggingFace()

@@ -84,7 +84,7 @@ class Marian:
         }
         if model.unk_id not in model.banned_ids:
             options["allow-unk"] = True
-        left_out = ("sample", "min_length", "no_repeat_ngram")
+        left_out = ("sample", "patience", "min_length", "no_repeat_ngram")
         return SearchAdvice(options, search_notes(search, self.title, left_out))
 
 

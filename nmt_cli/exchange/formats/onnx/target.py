@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from nmt_cli.exchange.formats.huggingface.json_files import write_json
-from nmt_cli.exchange.formats.huggingface.search_settings import generation_options
+from nmt_cli.exchange.formats.huggingface.search_settings import (
+    generation_options,
+    settings_left_out,
+)
 from nmt_cli.exchange.formats.huggingface.tokenizer_files import write_tokenizer
 from nmt_cli.exchange.formats.onnx.layers import POSITION_ROWS
 from nmt_cli.exchange.formats.onnx.models import decoder_graph, encoder_graph
@@ -70,10 +73,9 @@ class Onnx:
 
     def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """The content of generation_config.json, for the `generate` of optimum."""
-        return SearchAdvice(
-            generation_options(loaded),
-            search_notes(loaded.config.search, "the `generate` of Hugging Face"),
-        )
+        search, title = loaded.config.search, "the `generate` of Hugging Face"
+        notes = search_notes(search, title, settings_left_out(search))
+        return SearchAdvice(generation_options(loaded), notes)
 
 
 TARGET = Onnx()

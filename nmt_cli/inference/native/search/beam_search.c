@@ -30,17 +30,18 @@ typedef struct {
 
 /* A search. candidates: that a slot chooses at a step; kept: finished hypotheses of a slot; penalties: of
    each length. past: (slots, steps, beam); prefixes: (slots, prefix_steps) ids that are forced, or -1.
+   enough: finished hypotheses that end the search of a slot, if not 0; ends: how many a slot has.
    done: how many slots are done after a call, the first of done_slots. The others are laid out by
    `nmt_lay_out_search`; limits: the most ids of a hypothesis of each slot. */
 typedef struct {
-    int64_t slots, beam, candidates, kept, words, start, eos, bans, steps, prefix_steps, done;
+    int64_t slots, beam, candidates, kept, words, start, eos, bans, steps, prefix_steps, enough, done;
     const int64_t *banned;
     const float *penalties;
     backpointer *past;
     int64_t *prefixes, *done_slots;
     float reward;
     float *log_probs;
-    int64_t *ids, *parents, *lengths, *limits;
+    int64_t *ids, *parents, *lengths, *limits, *ends;
     finished_hypothesis *finished;
     int64_t *rows, *row_of, *parent_rows, *forced, *edit_rows, *edit_ids, *top_ids, *block_ids;
     float *bias, *saved, *top_scores, *block_maxima;
@@ -60,6 +61,7 @@ static char *lay_out(beam_search *t, char *room) {
     for (int i = 0; i < 6; i++) *integers[i] = take(&room, sizeof(int64_t) * rows);
     t->lengths = take(&room, sizeof(int64_t) * t->slots);
     t->limits = take(&room, sizeof(int64_t) * t->slots);
+    t->ends = take(&room, sizeof(int64_t) * t->slots);
     t->edit_rows = take(&room, sizeof(int64_t) * edits);
     t->edit_ids = take(&room, sizeof(int64_t) * edits);
     t->top_ids = take(&room, sizeof(int64_t) * rows * most);
@@ -96,7 +98,7 @@ int64_t nmt_lay_out_search(beam_search *t, int64_t size, char *room) {
 int64_t nmt_begin_search(const beam_search *t, const int64_t *numbers, int64_t count) {
     for (int64_t n = 0; n < count; n++) {
         const int64_t slot = numbers[n], first = slot * t->beam;
-        t->lengths[slot] = 0;
+        t->lengths[slot] = t->ends[slot] = 0;
         t->limits[slot] = numbers[count + n];
         for (int64_t i = first; i < first + t->beam; i++) {
             t->log_probs[i] = i == first ? 0.0f : -INFINITY;
@@ -212,11 +214,12 @@ static void keep_live(const beam_search *t, int64_t slot, int64_t count) {
     }
 }
 
-/* Whether no live hypothesis can be better than the worst finished one. */
+/* Whether no live hypothesis can be better than the worst finished one, or enough have finished. */
 static int is_done(const beam_search *t, int64_t slot) {
     const int64_t longest = t->limits[slot] + 1, next = t->lengths[slot] + 1;
     float bound = t->log_probs[slot * t->beam] / t->penalties[longest];
     if (t->reward != 0) bound += reward_of(t, t->reward > 0 ? longest : next);
+    if (t->enough && t->ends[slot] >= t->enough) return 1;
     return t->finished[(slot + 1) * t->kept - 1].score >= bound;
 }
 
@@ -237,8 +240,11 @@ static int64_t run_step(beam_search *t, int64_t lanes, const model *m, const sta
     if (!run_decoder(t, lanes, m, s) || !find_words(t, k, lanes, m, s)) return 0;
     for (int64_t n = 0; n < s->busy; n++) {
         const int64_t slot = s->slots[n], count = find_candidates(t, slot, s->beam, k);
-        for (int64_t i = 0; i < count; i++)
-            if (t->best[i].id == t->eos) finish(t, slot, t->best + i);
+        for (int64_t i = 0; i < count; i++) {
+            if (t->best[i].id != t->eos) continue;
+            finish(t, slot, t->best + i);
+            t->ends[slot] += i < t->beam && t->best[i].log_prob > -INFINITY;
+        }
         keep_live(t, slot, count);
         t->lengths[slot]++;
         if (is_done(t, slot)) t->done_slots[t->done++] = slot;

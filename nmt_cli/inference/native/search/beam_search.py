@@ -23,10 +23,10 @@ class SearchStruct(ctypes.Structure):
 
     _fields_ = (
         *((name, _INTEGER) for name in ("slots", "beam", "candidates", "kept", "words", "start")),
-        *((name, _INTEGER) for name in ("eos", "bans", "steps", "prefix_steps", "done")),
+        *((name, _INTEGER) for name in ("eos", "bans", "steps", "prefix_steps", "enough", "done")),
         *((name, _POINTER) for name in ("banned", "penalties", "past", "prefixes", "done_slots")),
         ("reward", ctypes.c_float),
-        ("laid_out", _POINTER * 19),
+        ("laid_out", _POINTER * 20),
     )
 
 
@@ -71,8 +71,9 @@ class NativeBeamSearch:
         self._past = np.empty((slots, 0, decoder.beam, BACKPOINTER), np.int64)
         self._struct = struct = SearchStruct(
             slots, decoder.beam, rules.candidates, rules.finished, model.words, symbols.start_id,
-            symbols.eos_id, len(rules.banned_ids), banned=address(self._banned),
-            done_slots=address(self._done), reward=rules.word_reward,
+            symbols.eos_id, len(rules.banned_ids), enough=rules.enough,
+            banned=address(self._banned), done_slots=address(self._done),
+            reward=rules.word_reward,
         )  # fmt: skip
         self._arguments = (
             ctypes.byref(model.decoder_stack.model), ctypes.byref(state), ctypes.byref(struct),

@@ -85,6 +85,8 @@ SETTINGS = (
     {"beam": 40, "n_best": 40},
     {"beam": 3, "max_extra_length": 0},
     {"beam": 3, "max_length": 2, "n_best": 3},
+    {"beam": 4, "n_best": 2, "patience": 1.0},
+    {"beam": 5, "n_best": 3, "patience": 0.3, "word_reward": 0.4},
 )
 
 
