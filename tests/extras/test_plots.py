@@ -221,6 +221,15 @@ def test_plot_command_writes_svg(what: str, tmp_path: Path, monkeypatch, capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
 
 
+@pytest.mark.parametrize("what", ["schedule", "positions"])
+def test_missing_model_of_a_plot_is_named(tmp_path: Path, monkeypatch, capsys, what: str) -> None:
+    """Not its config.toml, which nobody asked for."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", what, "--model", "nomodel"]) == 66
+    assert capsys.readouterr().err.startswith("error: there is no model directory `nomodel`\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_schedule_plot_of_a_model_uses_its_training_settings(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").mkdir()

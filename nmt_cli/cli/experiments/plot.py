@@ -59,6 +59,7 @@ def command(
     writes the numbers to stdout instead. `nmt runs --out` draws the loss and BLEU of training runs.
     """
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.config.schema import load, with_values
@@ -68,6 +69,8 @@ def command(
 
     if as_json and out is not None:
         raise UsageError("--json writes to stdout, and --out names a file", "leave out one of them")
+    if model is not None and not (model / CONFIG).is_file():
+        require_models([model])
     output = Path(f"{what}.svg") if out is None else out
     resolved = resolve_settings(flags, sets, config_file)
     if not as_json:
