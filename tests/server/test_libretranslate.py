@@ -228,6 +228,37 @@ def test_json_without_its_content_type_is_taken(
     assert isinstance(answer.json["translatedText"], str)
 
 
+def in_parts(fields: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    """A body and its header, as `curl -F` and browsers send a form."""
+    parts = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    )
+    return f"{parts}--x--\r\n".encode(), {"content-type": "multipart/form-data; boundary=x"}
+
+
+def test_forms_are_taken_in_parts_and_with_letters_that_are_not_encoded(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    """As `curl -F`, `curl -d` and FormData send them."""
+    src, tgt = languages
+    fields = {"q": "ab\n\nc é", "source": src, "target": tgt, "format": "text"}
+    expected = server.ask("POST", "/translate", fields).json["translatedText"]
+    assert expected.count("\n") == 2
+    raw = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
+    encoded = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+    for body, header in ((raw, encoded), in_parts(fields)):
+        answer = server.ask("POST", "/translate", body, header)
+        assert (answer.status, answer.json.get("translatedText")) == (200, expected)
+    body, header = in_parts({"q": "Größe"})
+    assert server.ask("POST", "/detect", body, header).status == 200
+    wrong = [(b"q=\xff", encoded), (b"--x\r\n\r\n", header)]
+    wrong.append((body.replace("ß".encode(), b"\xff"), header))
+    for body, header in wrong:
+        answer = server.ask("POST", "/translate", body, header)
+        assert (answer.status, "not a form in UTF-8" in answer.json["error"]) == (400, True)
+
+
 def test_other_paths_answer(server: RunningServer) -> None:
     assert server.ask("GET", "/health").json == {"status": "ok"}
     assert server.ask("GET", "/frontend/settings").json["charLimit"] == 5_000

@@ -24,8 +24,8 @@ from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.markup.marked_text import raw_text
 from nmt_cli.documents.kinds import KINDS, kind_by_suffix
 from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.libretranslate.forms import form_fields, read_upload
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
-from nmt_cli.server.libretranslate.uploads import read_upload
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
@@ -36,7 +36,6 @@ from nmt_cli.translation.result import Translation
 
 AUTO = "auto"
 FORMATS = ("text", "html")
-MAX_FIELDS = 1_000
 # A text that is in the target language already with this certainty, in percent, is left as it is.
 CERTAIN = 90
 
@@ -184,10 +183,11 @@ class LibreTranslate:
     async def _fields(self, request: Request) -> Mapping[str, Any]:
         """The fields of a request, as JSON or as a form; raises RefusedError without a token."""
         body = await read_body(request, self._service.limits)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        content_type = request.headers.get("content-type", "")
+        kind = content_type.partition(";")[0].strip().lower()
         # curl sends JSON as a form unless it is told otherwise; no form begins with a brace.
         is_json = kind == "application/json" or body.lstrip()[:1] == b"{"
-        fields = parse_json(body) if is_json else _form(body)
+        fields = parse_json(body) if is_json else form_fields(body, content_type)
         self._require_key(fields, request)
         return fields
 
@@ -307,18 +307,6 @@ def _texts(value: object) -> list[str]:
     if not given:
         raise RefusedError(400, "q is empty")
     return given
-
-
-def _form(body: bytes) -> dict[str, Any]:
-    """The fields of a form; `q` may occur several times."""
-    try:
-        pairs = urllib.parse.parse_qs(
-            body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS,
-            errors="strict",
-        )  # fmt: skip
-    except ValueError:
-        raise RefusedError(400, "the body is not a form in UTF-8, and not JSON") from None
-    return {name: values if len(values) > 1 else values[0] for name, values in pairs.items()}
 
 
 def _ranked(translations: Sequence[Translation], rank: int) -> str:

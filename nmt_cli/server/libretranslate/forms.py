@@ -1,7 +1,9 @@
-"""Forms with a file, as browsers and `curl -F` send them (RFC 7578)."""
+"""Forms: encoded like addresses, or in parts as browsers and `curl -F` send them (RFC 7578)."""
 
 import logging
+import urllib.parse
 from dataclasses import dataclass, field
+from typing import Any
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -12,7 +14,8 @@ from nmt_cli.server.bodies import read_body
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.refusals import RefusedError
 
-MAX_PARTS = 20
+MAX_FIELDS = 1_000
+PARTS = "multipart/form-data"
 
 # It would write bytes of wrong forms to stderr, and the text of requests is never written.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
@@ -38,6 +41,15 @@ class _Part:
         """An option as text; raises UnicodeDecodeError if it is not in UTF-8."""
         return self.options.get(name, b"").decode("utf-8")
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text field, and not a file."""
+        return b"filename" not in self.options
+
+    def text(self) -> str:
+        """Its content; raises UnicodeDecodeError if it is not in UTF-8."""
+        return self.data.decode("utf-8")
+
 
 class _FormReader:
     """Collects the parts of a form from the events of the parser."""
@@ -48,8 +60,8 @@ class _FormReader:
         self._value = bytearray()
 
     def on_part_begin(self) -> None:
-        if len(self.parts) == MAX_PARTS:
-            raise FormParserError(f"more than {MAX_PARTS} parts")
+        if len(self.parts) == MAX_FIELDS:
+            raise FormParserError(f"more than {MAX_FIELDS:,} parts")
         self.parts.append(_Part())
 
     def on_header_field(self, data: bytes, start: int, end: int) -> None:
@@ -67,31 +79,57 @@ class _FormReader:
         self.parts[-1].data += data[start:end]
 
 
+def form_fields(body: bytes, content_type: str) -> dict[str, Any]:
+    """The texts of a form by their names, a list where a name occurs several times.
+
+    Files are left out. Raises RefusedError if the body is no form in UTF-8.
+    """
+    try:
+        if content_type.partition(";")[0].strip().lower() == PARTS:
+            found: dict[str, list[str]] = {}
+            for part in _parts(body, content_type):
+                if part.is_text:
+                    found.setdefault(part.option(b"name"), []).append(part.text())
+        else:
+            found = urllib.parse.parse_qs(
+                body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FIELDS,
+                errors="strict",
+            )  # fmt: skip
+    except (FormParserError, ValueError):
+        raise RefusedError(400, "the body is not a form in UTF-8, and not JSON") from None
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
 async def read_upload(request: Request, limits: Limits) -> Upload:
     """The form of a request; raises RefusedError if it is none, too large or without a file."""
     body = await read_body(request, limits)
-    kind, options = parse_options_header(request.headers.get("content-type", ""))
-    boundary = options.get(b"boundary")
-    if kind != b"multipart/form-data" or not boundary:
-        raise RefusedError(400, "the body is not a form with a file: no multipart/form-data")
-    reader = _FormReader()
-    callbacks = {name: getattr(reader, name) for name in dir(reader) if name.startswith("on_")}
     try:
-        parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
-        parser.write(body)
-        parser.finalize()
-        return _upload(reader.parts)
+        return _upload(_parts(body, request.headers.get("content-type", "")))
     except (FormParserError, UnicodeDecodeError) as error:
         reason = str(error) if isinstance(error, FormParserError) else "a text is not in UTF-8"
         raise RefusedError(400, f"the body is not a form with a file: {reason}") from None
+
+
+def _parts(body: bytes, content_type: str) -> list[_Part]:
+    """The parts of a form; raises FormParserError if the body has none."""
+    kind, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary")
+    if kind != PARTS.encode() or not boundary:
+        raise FormParserError(f"no {PARTS}")
+    reader = _FormReader()
+    callbacks = {name: getattr(reader, name) for name in dir(reader) if name.startswith("on_")}
+    parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
+    parser.write(body)
+    parser.finalize()
+    return reader.parts
 
 
 def _upload(parts: list[_Part]) -> Upload:
     """The fields and the file of a form; of several files called `file`, the last."""
     fields, name, data = {}, "", b""
     for part in parts:
-        if b"filename" not in part.options:
-            fields[part.option(b"name")] = part.data.decode("utf-8")
+        if part.is_text:
+            fields[part.option(b"name")] = part.text()
         elif part.option(b"name") == "file":
             name, data = part.option(b"filename"), bytes(part.data)
     if not name:
