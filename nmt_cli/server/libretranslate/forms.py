@@ -56,6 +56,7 @@ class _FormReader:
 
     def __init__(self) -> None:
         self.parts: list[_Part] = []
+        self.is_complete = False
         self._header = bytearray()
         self._value = bytearray()
 
@@ -77,6 +78,9 @@ class _FormReader:
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
         self.parts[-1].data += data[start:end]
+
+    def on_end(self) -> None:
+        self.is_complete = True
 
 
 def form_fields(body: bytes, content_type: str) -> dict[str, Any]:
@@ -121,6 +125,8 @@ def _parts(body: bytes, content_type: str) -> list[_Part]:
     parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
     parser.write(body)
     parser.finalize()
+    if not reader.is_complete:
+        raise FormParserError("its end is missing")
     return reader.parts
 
 
