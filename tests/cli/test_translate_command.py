@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -198,6 +199,9 @@ def test_binary_files_are_refused(nmt) -> None:
     assert "it is not text" in nmt("noise.en").err
     Path("wide.en").write_bytes("A line of plain text.\n".encode("utf-16-le") * 9)
     assert "UTF-16" in nmt("wide.en").err
+    with zipfile.ZipFile("table.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    assert "it is a zip archive, as spreadsheets" in nmt("table.xlsx").err
 
 
 _WITHOUT_TORCH = """

@@ -7,6 +7,7 @@ _CONTROLS = bytes({*range(32)} - {*b"\t\n\x0b\x0c\r\x08\x1b\x1a"})
 # A tenth of random bytes are such bytes. In a short text file a few of them prove nothing.
 MAX_CONTROL_SHARE, MIN_BYTES = 0.05, 512
 MAX_ZERO_SHARE, MIN_ZEROS = 0.25, 32
+ZIP = b"PK\x03\x04"
 COMPRESSED = {".gz": "gzip", ".xz": "xz", ".zst": "zstd", ".bz2": "bzip2"}
 
 
@@ -16,6 +17,8 @@ def why_no_text(head: bytes, name: str) -> str:
     >>> why_no_text(bytes(range(256)) * 2, "a.gz"), why_no_text(b"Caf\xe9\n" * 200, "a.gz")
     ('it is neither gzip, as its name says, nor text', '')
     """
+    if head.startswith(ZIP):
+        return "it is a zip archive, as spreadsheets (.xlsx, .ods) and word processor documents are"
     controls = sum(head.count(byte) for byte in _CONTROLS)
     zeros = head.count(0)
     is_binary = len(head) >= MIN_BYTES and controls > MAX_CONTROL_SHARE * len(head)

@@ -198,7 +198,8 @@ class Lines(Iterator[str]):
         if problem:
             raise DataError(
                 f"`{self.name}` cannot be read as text: {problem}",
-                "text must be UTF-8, plain or compressed (gz, xz, zst, bz2); see `file NAME`",
+                "text must be UTF-8, plain or compressed (gz, xz, zst, bz2): save a spreadsheet as "
+                "text with tabs; see `file NAME`",
             )
         self.has_utf8 = head.startswith(UTF8_BOM)
         head = head.removeprefix(UTF8_BOM)
