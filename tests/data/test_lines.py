@@ -2,12 +2,14 @@
 
 import gzip
 import lzma
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.text.encoding import conversion
 from nmt_cli.data.text.lines import read_lines, read_pairs
@@ -92,6 +94,29 @@ def test_columns_of_a_wider_table_are_recognised_by_their_languages(
         with pytest.raises(DataError) as caught:
             list(read_pairs((name,), keep_bad_rows=keep_bad_rows))
         assert hint.format(name) in caught.value.hint
+
+
+def test_a_column_of_licences_is_not_taken_for_one_of_sentences(tmp_path: Path) -> None:
+    """Of Tatoeba's tables, whose third column has as many letters, and words of some language."""
+    chooser = random.Random(1)
+    rows = [
+        "\t".join(
+            (
+                *(
+                    " ".join(chooser.sample(FUNCTION_WORDS[code].split(), 9))
+                    for code in ("en", "de")
+                ),
+                f"CC-BY 2.0 (France) Attribution: tatoeba.org #{index} (A) & #{index + 9} (B) na se "
+                "o do po za",
+            )
+        )
+        for index in range(300)
+    ]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(rows), "utf-8")
+    with pytest.raises(DataError) as caught:
+        list(read_pairs((str(path),)))
+    assert "the columns 1 and 2, which look like en and de: cut -f1,2" in caught.value.hint
 
 
 def test_a_row_without_tab_does_not_make_a_table_one_of_commas(tmp_path: Path) -> None:

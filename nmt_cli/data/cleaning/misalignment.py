@@ -18,6 +18,9 @@ SUSPICIOUS_RATIO = 0.7
 LARGEST_COST = 1.0
 OTHER_END_COST = 0.5
 OFFSETS = (0, *(sign * size for size in range(1, LARGEST_OFFSET + 1) for sign in (1, -1)))
+# Lines that far apart have nothing to do with each other. The cost of lines that belong together is
+# below this share of theirs.
+OFFSETS_OF_OTHERS, FITTING_RATIO = (31, 67, 101, 151, 211), 0.85
 LONGEST_RECORDED = (1 << 16) - 1
 ALIKE_ENDS = ("?？؟", "!！", ":：", ".。।")
 ENDS: Mapping[str, int] = {
@@ -85,6 +88,24 @@ def find_misalignment(src: Profile, tgt: Profile) -> int | None:
         longer = max(len(src), len(tgt))
         return _find_change(src_file, tgt_file, len(tgt) - len(src), 0, longer) + 1
     return None
+
+
+def belong_together(src: Profile, tgt: Profile, lines: int) -> bool:
+    """Whether the first `lines` of two files fit each other better than others of the same files.
+
+    Fewer than a window of lines are taken to fit.
+    """
+    src_file, tgt_file = _Features(src), _Features(tgt)
+    lines = min(lines, len(src), len(tgt))
+    if lines < WINDOW:
+        return True
+    cost = _cost(src_file, tgt_file, 0, 0, lines).mean()
+    others = []
+    for offset in OFFSETS_OF_OTHERS:
+        end = min(lines, len(tgt) - offset)
+        if end >= WINDOW:
+            others.append(_cost(src_file, tgt_file, offset, 0, end).mean())
+    return not others or bool(cost < FITTING_RATIO * np.median(others))
 
 
 class _Features:

@@ -357,13 +357,19 @@ class LinePairs(Iterator[tuple[str, str]]):
         )
         hint = "line n of one file must be the translation of line n of the other"
         if self.src.size and self.tgt.size:
-            from nmt_cli.data.cleaning.misalignment import Profile, find_misalignment
+            from nmt_cli.data.cleaning.misalignment import (
+                Profile,
+                belong_together,
+                find_misalignment,
+            )
 
             profiles = [Profile.of(read_lines(path)) for path in self.paths]
             line = find_misalignment(profiles[0], profiles[1])
             shorter = min((self.src, self.tgt), key=lambda lines: lines.count)
             at_end = min(LINES_AT_END, shorter.count // LINES_AT_END)
-            if line is not None and line > shorter.count - at_end:
+            if line is not None and not belong_together(*profiles, line):
+                hint += "; they do not seem to belong together"
+            elif line is not None and line > shorter.count - at_end:
                 hint += f"; they seem to fit until `{shorter.name}` ends: is it cut off?"
             elif line is not None:
                 hint += f"; they seem to diverge near line {line:,}"

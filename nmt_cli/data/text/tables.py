@@ -1,5 +1,6 @@
 """Recognises header rows of tables, and the columns with sentences in tables with more than two."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -9,6 +10,8 @@ from nmt_cli.data.text.shell_commands import copy_command
 
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
+# In sentences, the ten commonest words are a quarter of all.
+COMMONEST, MOST_REPEATED = 10, 0.6
 _HEADINGS = {
     "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *OWN_NAMES,
 }  # fmt: skip
@@ -39,7 +42,10 @@ def _sentence_columns(
     width = max(map(len, rows), default=0)
     columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
     letters = [sum(map(str.isalpha, "".join(column))) for column in columns]
-    best = sorted(range(width), key=lambda index: -letters[index])[:MOST_COLUMNS]
+    others = [index for index in range(width) if not _repeats_itself(columns[index])]
+    best = sorted(others if len(others) > 1 else range(width), key=lambda index: -letters[index])[
+        :MOST_COLUMNS
+    ]
     for pair in sorted(
         combinations(sorted(best), 2), key=lambda pair: -sum(letters[i] for i in pair)
     ):
@@ -47,6 +53,17 @@ def _sentence_columns(
         if languages is not None:
             return (pair[0] + 1, pair[1] + 1), languages
     return None
+
+
+def _repeats_itself(column: Sequence[str]) -> bool:
+    """Whether a few words make up a column, such as one of licences, names or dates.
+
+    >>> _repeats_itself(["CC BY 2.0 (An)", "CC BY 2.0 (Bo)"]), _repeats_itself(["a b", "c d"])
+    (True, False)
+    """
+    words = Counter(word for cell in column for word in cell.split())
+    commonest = sum(count for _, count in words.most_common(COMMONEST) if count > 1)
+    return commonest > MOST_REPEATED * words.total()
 
 
 def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:

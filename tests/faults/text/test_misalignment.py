@@ -104,6 +104,20 @@ def test_a_file_that_is_cut_off_is_said_to_end(tmp_path: Path, longer: str) -> N
     assert caught.value.hint.endswith(f"; they seem to fit until `{shorter}` ends: is it cut off?")
 
 
+@fault("P1")
+def test_files_of_other_texts_are_said_not_to_belong_together(
+    tmp_path: Path, checks: Checks
+) -> None:
+    """No line of them is where they begin to differ."""
+    for seed in range(5):
+        src, _ = made_up_text(1_000, seed)
+        _, tgt = made_up_text(900, seed + 100)
+        with pytest.raises(DataError) as caught:
+            list(read_pairs(written(tmp_path, src, tgt)))
+        assert caught.value.hint.endswith("; they do not seem to belong together")
+        checks()
+
+
 @fault("P2")
 def test_shift_with_equal_line_counts_is_noted_with_location(tmp_path: Path) -> None:
     src, tgt = made_up_text(2_000, 3)
