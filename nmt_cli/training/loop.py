@@ -164,17 +164,17 @@ def _steps(
         monitor.end_step(result, position, seconds)
         run.state.keep_unreported(asdict(meter))
         for note in (*messages_for(run, result, position), *run.write_failures.take_notes()):
-            yield _note(run, note)
+            yield _warning(run, note)
         if problem := detect_divergence(run, result):
             taken = run.state.step
             note = _recover(run, problem, position)
             if run.state.step < taken:
                 _truncate_log(run)
                 run.state.mark_steps_reported()
-                yield _note(run, note)
+                yield _warning(run, note)
                 meter = Meter()
                 continue
-            yield _note(run, note)
+            yield _warning(run, note)
         # A skipped step changes no weights: earlier checkpoints are kept instead.
         if run.is_due(every.checkpoint) and run.state.skipped < 2:
             run.save()
@@ -241,6 +241,10 @@ def _closing(run: Run, note: str, validation: Validation | None = None) -> Repor
 def _note(run: Run, note: str = "", validation: Validation | None = None) -> Report:
     """A report between two intervals."""
     return _report(run, Meter(), validation, note)
+
+
+def _warning(run: Run, note: str) -> Report:
+    return replace(_note(run, note), is_warning=True)
 
 
 def _report(

@@ -68,6 +68,16 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
     return stream.getvalue().splitlines()
 
 
+def test_warnings_of_a_run_are_shown_with_quiet() -> None:
+    stream = io.StringIO()
+    console = Console(stream, quiet=True)
+    with console.progress("training", 1, "step") as progress:
+        display = TrainDisplay(console, progress)
+        display.report(replace(REPORT, note="continues after step 7"))
+        display.report(replace(REPORT, note="step 8 was skipped: NaN", is_warning=True))
+    assert stream.getvalue() == "warning: step 8 was skipped: NaN\n"
+
+
 @pytest.mark.parametrize(("steps", "is_warned"), [(3_999, True), (4_000, False)])
 def test_run_that_ends_within_its_warm_up_is_warned_of(steps: int, is_warned: bool) -> None:
     warned = [line for line in shown(outline=replace(OUTLINE, steps=steps)) if "warning" in line]

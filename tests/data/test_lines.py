@@ -106,8 +106,8 @@ def test_a_column_of_licences_is_not_taken_for_one_of_sentences(tmp_path: Path) 
                     " ".join(chooser.sample(FUNCTION_WORDS[code].split(), 9))
                     for code in ("en", "de")
                 ),
-                f"CC-BY 2.0 (France) Attribution: tatoeba.org #{index} (A) & #{index + 9} (B) na se "
-                "o do po za",
+                f"CC-BY 2.0 (France) Attribution: tatoeba.org #{index} (A) & #{index + 9} (B) na "
+                "se o do po za",
             )
         )
         for index in range(300)

@@ -84,6 +84,7 @@ def command(
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:
+    from nmt_cli.cli.display.training import short_perplexity
     from nmt_cli.terminal.progress import duration
 
     def shown(value: float | None, form: str) -> str:
@@ -91,7 +92,8 @@ def _row(summary: "RunSummary") -> tuple[str, ...]:
 
     return (
         summary.run, summary.preset, f"{summary.step:,}", shown(summary.best_step, ","),
-        shown(summary.bleu, ".2f"), shown(summary.perplexity, ".2f"),
+        shown(summary.bleu, ".2f"),
+        "" if summary.perplexity is None else short_perplexity(summary.perplexity),
         shown(summary.tokens_per_second, ",.0f"),
         "" if summary.hours is None else duration(3_600 * summary.hours),
         shown(summary.flops, ".1e"), summary.state,

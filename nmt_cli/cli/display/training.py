@@ -38,6 +38,8 @@ LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
 MOST_SHOWN, FEWEST_SHOWN = 240, 20
+# From here on, a perplexity is shown with an exponent.
+LARGE = 1e6
 SAMPLE_INDENT = len("  reference  ") + 1
 
 
@@ -159,7 +161,9 @@ class TrainDisplay:
             self._console.note(validation_line(report, report.validation, self._rates(report)))
             for source, reference, output in report.validation.samples[:1]:
                 self._console.note(pair_lines(source, output, reference, self._console.columns))
-        if report.note:
+        if report.is_warning:
+            self._console.warning(report.note)
+        elif report.note:
             for line in closing(report, report.note):
                 self._console.note(line)
 
@@ -180,9 +184,18 @@ def validation_line(report: "Report", validation: "Validation", rates: str) -> s
     mean = " (moving average)" if validation.weights == "ema" else mean
     return (
         f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
-        f"validation perplexity {validation.perplexity:.2f}{bleu}{mean}"
+        f"validation perplexity {short_perplexity(validation.perplexity)}{bleu}{mean}"
         f"{' *best' if validation.best else ''}{rates}"
     )
+
+
+def short_perplexity(perplexity: float) -> str:
+    """A perplexity, which of a model that diverged can have a hundred digits.
+
+    >>> short_perplexity(12.345), short_perplexity(1e125)
+    ('12.35', '1.00e+125')
+    """
+    return f"{perplexity:.2f}" if perplexity < LARGE else f"{perplexity:.2e}"
 
 
 def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
@@ -212,7 +225,9 @@ def closing(report: "Report", note: str) -> list[str]:
 
 def scores(bleu: float | None, perplexity: float) -> str:
     """BLEU, where it was measured, and perplexity."""
-    return f"{'' if bleu is None else f'BLEU {bleu:.2f}, '}perplexity {perplexity:.2f}"
+    return (
+        f"{'' if bleu is None else f'BLEU {bleu:.2f}, '}perplexity {short_perplexity(perplexity)}"
+    )
 
 
 def best_line(published: "Published") -> list[str]:

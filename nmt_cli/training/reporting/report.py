@@ -93,8 +93,8 @@ class Report:
     eta_seconds: to the end, None if no step was taken since the last report;
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
-    devices: what this step ran on; note: something that happened; published: in the last report,
-    that of a stopped run too, what the model directory holds.
+    devices: what this step ran on; note: something that happened, is_warning: and may be wrong;
+    published: in the last report, that of a stopped run too, what the model directory holds.
     """
 
     step: int
@@ -113,6 +113,7 @@ class Report:
     devices: str = ""
     validation: Validation | None = None
     note: str = ""
+    is_warning: bool = False
     elapsed_seconds: float = 0.0
     published: Published | None = None
 
@@ -127,7 +128,7 @@ class Report:
         record = {
             key: value
             for key, value in asdict(self).items()
-            if value not in (None, "") and key not in absent
+            if value not in (None, "") and key not in {*absent, "is_warning"}
         }
         if self.published is not None:
             record["published"] = self.published.as_json()

@@ -106,6 +106,8 @@ def test_ten_nan_steps_roll_back_to_the_checkpoint_before(setting, tmp_path, mon
     reports = run(setting, out, train_log_every=1, train_max_steps=30)
     assert taken == [(n, 1.0) for n in range(1, 22)] + [(n, 0.5) for n in range(11, 31)]
     (note,) = [report.note for report in reports if "back to" in report.note]
+    # They are shown with --quiet, too.
+    assert sum(report.is_warning for report in reports) == 10 + 1
     assert "back to step 10, with 0.5 of the learning rate" in note
     steps = [record["step"] for record in logged(out)]
     assert steps == sorted(steps)
