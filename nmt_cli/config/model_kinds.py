@@ -32,7 +32,7 @@ def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> Non
     wrong = [
         f"model.{name}"
         for name in model
-        if model[name] != defaults[name] and not _applies(name, kind)
+        if model[name] != defaults[name] and not applies(name, kind)
     ]
     if kind in BASELINES and compile_setting == "on":
         wrong.append("train.compile=on")
@@ -45,7 +45,8 @@ def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> Non
     CHECKS[kind](model)
 
 
-def _applies(name: str, kind: str) -> bool:
+def applies(name: str, kind: str) -> bool:
+    """Whether a setting of models, such as `heads`, applies to this kind."""
     if kind in BASELINES:
         return name in SHARED | BASELINES[kind]
     return name != "kernel_width"

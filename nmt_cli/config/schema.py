@@ -119,7 +119,8 @@ class DataConfig:
     )
     drop_duplicates: bool = setting(True, "drop duplicate pairs, except the first of each")
     drop_wrong_language: bool = setting(
-        False, "drop pairs in the wrong language, even if data.clean is not strict"
+        False,
+        "drop pairs with a side in the language of the other, even if data.clean is not strict",
     )
     sample_lines: int = setting(5_000_000, "maximum lines to learn subwords from", 1, 2**40)
     seed: int = setting(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from nmt_cli.config.model_kinds import applies
 from nmt_cli.config.schema import Config
 from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
 from nmt_cli.exchange.target import Reason
@@ -11,7 +12,8 @@ from nmt_cli.model.shapes import stack_depths
 from nmt_cli.model_dir import StoredModel, read_model
 from nmt_cli.storage.manifest import read_manifest
 
-# Settings that describe an architecture, in the order in which they are shown.
+# Settings that describe an architecture, in the order in which they are shown; those that do not
+# apply to a kind of model are None.
 SHAPE = (
     "d_model", "d_ff", "heads", "positions", "norm_order", "norm", "activation", "tie_embeddings",
 )  # fmt: skip
@@ -32,7 +34,10 @@ def model_info(directory: Path) -> dict[str, object]:
         "model": str(directory),
         **architecture(config),
         "parameters": sum(weight.size for weight in loaded.weights.values()),
-        **{name: getattr(config.model, name) for name in SHAPE},
+        **{
+            name: getattr(config.model, name) if applies(name, config.model.kind) else None
+            for name in SHAPE
+        },
         "subwords": subwords.kind,
         "joint_vocabulary": subwords.joint,
         "src_vocab_size": subwords.src_size,

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.errors import ConfigError
 from nmt_cli.model_dir import save_model
 from nmt_cli.translation.translator import Translator
@@ -262,6 +264,19 @@ class TestScoring:
         (line,) = result.lines
         assert f"log-probability {log_prob:.4f} ({tokens} tokens, 4 lines)" in line
         assert line.startswith("perplexity ")
+
+    def test_files_in_each_others_language_are_warned_of(self, nmt) -> None:
+        """By their names, or by the commonest words of their first lines."""
+        config = byte_config({"languages.src": "en", "languages.tgt": "de"})
+        save_model(Path("en-de"), byte_model(config).state_dict(), config, byte_subwords(), {})
+        texts = {code: f"{FUNCTION_WORDS[code]}\n" * 12 for code in ("en", "de")}
+        for code, text in texts.items():
+            Path(f"a.{code}").write_text("7\n", "utf-8")
+            Path(f"text-{code}").write_text(text, "utf-8")
+        score = partial(nmt, "score", "--model", "en-de", "--pairs")
+        for first, second in (("a.de", "a.en"), ("text-de", "text-en")):
+            assert f"--pairs {second} {first}" in score(first, second).err
+            assert "seems to be in" not in score(second, first).err
 
     def test_each_line(self, nmt) -> None:
         result = nmt("score", "--pairs", "text", "target", "--each")

@@ -354,6 +354,24 @@ class TestFilesInOtherLanguages:
         assert main(["init", "--train", "train.en", "train.de"]) == 0
         assert "the training target `train.de` looks like en, not de" in capsys.readouterr().err
 
+    def test_lines_in_a_third_language_are_warned_of(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Every fifth line of the target; nothing is said of languages that are not known."""
+        french = "Le chien de la voisine est dans le jardin et il ne dort pas"
+        write_sides(folder, "train")
+        for code in ("de", "gsw"):
+            lines = [french if n % 5 == 1 else f"{GERMAN} {n}." for n in range(150)]
+            (folder / f"mixed.{code}").write_text("\n".join(lines) + "\n")
+        assert main(["init", "--train", "train.en", "mixed.de"]) == 0
+        assert (
+            "30 of the first 150 lines of the training target `mixed.de` look like fr (lines 2, 7, "
+            "12, ...)"
+        ) in " ".join(capsys.readouterr().err.split())
+        for target in ("train.de", "mixed.gsw"):
+            assert main(["init", "--force", "--train", "train.en", target]) == 0
+            assert "look like" not in capsys.readouterr().err
+
     def test_one_language_on_both_sides_is_refused(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -10,14 +10,17 @@ from exported import random_model
 from marian_recipe import DATA
 
 from nmt_cli.cli import main
-from nmt_cli.config.schema import with_values
+from nmt_cli.config.schema import SettingsLayer, resolve, with_values
 from nmt_cli.config.search import LONGEST_SHORTLIST
 from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.targets import MODULES
 from nmt_cli.model.encoder_decoder import parameter_count
+from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import load_model, save_model
 from nmt_cli.storage.files import locked
+
+TINY_RNN = {"model.d_model": 8, "model.layers": 1}
 
 
 def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
@@ -55,6 +58,23 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
         for name in MODULES
         if name not in ("marian", "bergamot")
     }
+
+
+def test_info_of_older_models_leaves_out_settings_of_the_transformer(tmp_path, capsys) -> None:
+    config = resolve([SettingsLayer("test", {**TINY_RNN, "model.kind": "rnn"})]).config
+    subwords = random_model({}).subwords
+    sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
+    config = with_values(config, sizes)
+    weights = make_model(config.model).state_dict()
+    save_model(tmp_path / "model", weights, config, subwords, {})
+    assert main(["info", str(tmp_path / "model"), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert info["d_model"] == 8
+    assert info["heads"] is info["d_ff"] is info["norm_order"] is None
+    assert main(["info", str(tmp_path / "model")]) == 0
+    shown = capsys.readouterr().out
+    assert "d_model" in shown
+    assert "heads" not in shown
 
 
 def test_info_names_the_reasons_against_an_export(

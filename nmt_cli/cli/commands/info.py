@@ -103,7 +103,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _first_rows(info)
     yield "parameters", f"{info['parameters']:,}"
     for name in ("d_model", "d_ff", "heads", "positions", "norm_order", "norm", "activation"):
-        yield name, str(info[name])
+        if info[name] is not None:
+            yield name, str(info[name])
     shared = "shared" if info["joint_vocabulary"] else "separate"
     yield "subwords", f"{info['subwords']}, {shared}"
     yield "vocabulary", f"{info['src_vocab_size']:,} source, {info['tgt_vocab_size']:,} target"

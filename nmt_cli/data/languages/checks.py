@@ -15,7 +15,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
-from nmt_cli.data.languages.words import other_language
+from nmt_cli.data.languages.words import other_language, third_language
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
@@ -23,6 +23,8 @@ from nmt_cli.errors import DataError, NmtError, UsageError
 # Removes a byte order mark and the line ends of Windows, which would end up within the lines.
 PLAIN_LINES = r"""NR == 1 {sub(/^\357\273\277/, "")} {sub(/\r$/, "")}"""
 LINES_CHECKED = 2_000
+# So many lines in a third language are warned of, and so many are named.
+FEWEST_OF_THIRD, EXAMPLES = 4, 3
 # The share of lines of a held-out file that look like the other side of the training text.
 MIN_WRONG_SHARE = 0.6
 
@@ -116,6 +118,8 @@ def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str =
                 )
                 if other is not None
             ]
+            if others == (None, None):
+                warnings += _third_languages(text, (src_lines, tgt_lines), (src, tgt))
     turned = [text for text, _ in swapped]
     # Held-out files are compared with the training text as it will be once its files are in order.
     odds = _odds(
@@ -145,6 +149,22 @@ def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str =
         hint = " ".join(text.remedy for text, _ in swapped)
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
+
+
+def _third_languages(
+    text: TextFiles, sides: Sequence[Sequence[str]], known: Sequence[str]
+) -> Iterator[str]:
+    """Warnings about lines in a language beside those of the text."""
+    for index, lines in enumerate(sides):
+        language, indices = third_language(lines, known) or ("", [])
+        if len(indices) >= FEWEST_OF_THIRD:
+            side = ("source", "target")[index]
+            examples = ", ".join(f"{line + 1:,}" for line in indices[:EXAMPLES])
+            yield (
+                f"{len(indices):,} of the first {len(lines):,} lines of the {text.role} {side} "
+                f"{_file_of(text, index)} look like {language} (lines {examples}, ...): no line is "
+                "dropped for a third language"
+            )
 
 
 def _file_of(text: TextFiles, index: int) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # The commonest function words of each language; they are a fifth to a half of any text.
 FUNCTION_WORDS = {
@@ -55,6 +55,10 @@ FUNCTION_WORDS = {
     "vi": "và là của có không trong được cho một các người đã tôi với này những để khi ở đó",
 }  # fmt: skip
 _WORDS = {code: frozenset(text.split()) for code, text in FUNCTION_WORDS.items()}
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _code, _of_code in _WORDS.items():
+    for _word in _of_code:
+        _LANGUAGES_OF.setdefault(_word, []).append(_code)
 _SCRIPTS = {
     "Cyrillic": "[\u0400-\u04ff]", "Greek": "[\u0370-\u03ff]", "Hebrew": "[\u0590-\u05ff]",
     "Arabic": "[\u0600-\u06ff]", "Devanagari": "[\u0900-\u097f]", "Thai": "[\u0e00-\u0e7f]",
@@ -84,6 +88,8 @@ MIN_SHARE = 0.12
 # Another language must fit this many times better than the stated one to be reported.
 MIN_SHARE_RATIO = 3.0
 MIN_SHARE_OF_SCRIPT = 0.9
+# A line is in another language if it has so many of its words, of which these are a share.
+MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE = 4, 0.3
 
 
 def base_code(code: str) -> str:
@@ -123,6 +129,32 @@ def other_language(lines: Iterable[str], stated: str) -> str | None:
         return None
     best, share, own = _best_language(text, stated)
     return best if best and best != stated and share > MIN_SHARE_RATIO * own else None
+
+
+def third_language(lines: Iterable[str], known: Sequence[str]) -> tuple[str, list[int]] | None:
+    """A language beside those of a text that some lines are clearly in, and the indices of these.
+
+    known: the codes of the languages of the text. Returns None if there is none, or if a language
+    of the text is not known to this module: it may be similar to one that is.
+
+    >>> third_language(["Le chien de la voisine est dans le jardin."] * 3, ("en", "de"))
+    ('fr', [0, 1, 2])
+    >>> third_language(["The dog of the neighbour is in the garden."], ("en", "de")) is None
+    True
+    """
+    codes = [base_code(code) for code in known]
+    if not _WORDS.keys() >= set(codes):
+        return None
+    found: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        tokens = _TOKEN.findall(line.lower())
+        counts = Counter(code for token in tokens for code in _LANGUAGES_OF.get(token, ()))
+        own = max(counts[code] for code in codes)
+        best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+        enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(tokens))
+        if most >= enough and most > MIN_SHARE_RATIO * own:
+            found.setdefault(best, []).append(index)
+    return max(found.items(), key=lambda item: len(item[1]), default=None)
 
 
 def differing_languages(

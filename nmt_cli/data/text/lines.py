@@ -363,11 +363,11 @@ class LinePairs(Iterator[tuple[str, str]]):
                 find_misalignment,
             )
 
-            profiles = [Profile.of(read_lines(path)) for path in self.paths]
-            line = find_misalignment(profiles[0], profiles[1])
+            src, tgt = (Profile.of(read_lines(path)) for path in self.paths)
+            line = find_misalignment(src, tgt)
             shorter = min((self.src, self.tgt), key=lambda lines: lines.count)
             at_end = min(LINES_AT_END, shorter.count // LINES_AT_END)
-            if line is not None and not belong_together(*profiles, line):
+            if line is not None and not belong_together(src, tgt, line):
                 hint += "; they do not seem to belong together"
             elif line is not None and line > shorter.count - at_end:
                 hint += f"; they seem to fit until `{shorter.name}` ends: is it cut off?"

@@ -1,7 +1,9 @@
 """`nmt score --pairs` and `--n-best-list`: the probability of given translations."""
 
+import shlex
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -14,7 +16,7 @@ from nmt_cli.plurals import counted
 from nmt_cli.translation.json_lines import SCHEMA, as_one_line
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.config.schema import LanguagesConfig, ResolvedConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.search.ranking import HypothesisRanker
     from nmt_cli.terminal.console import Console
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 BETWEEN = " ||| "
+LINES_LOOKED_AT = 1_000
 LIST_HINT = (
     "each line is `N ||| translation`, where N is the index of the source line, from 0; further "
     "fields after ||| are kept"
@@ -93,6 +96,8 @@ def score_pairs(
     from nmt_cli.translation.scoring import perplexity
 
     translator = _load(resolved, console)
+    if warning := _swapped(files, translator.config.languages):
+        console.warning(warning)
     reading = read_pairs(files, strict=resolved.config.data.strict)
     log_prob, tokens, count = 0.0, 0, 0
     with console.progress("scoring", unit="line") as progress:
@@ -184,6 +189,29 @@ def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
                     f"only 0 to {sources - 1}"
                 )
             yield ScoredCandidate(int(number), rest[0].strip(), line)
+
+
+def _swapped(files: tuple[str, str], languages: "LanguagesConfig") -> str:
+    """A warning if the two files are in each other's language, by their names or first lines."""
+    from nmt_cli.data.languages.names import are_swapped
+    from nmt_cli.data.languages.words import other_language
+    from nmt_cli.data.text.lines import read_lines
+
+    src, tgt = languages.src, languages.tgt
+    found = []
+    if not are_swapped(files, src, tgt):
+        for name, stated in zip(files, (src, tgt), strict=True):
+            if not Path(name).is_file():
+                return ""
+            with read_lines(name) as lines:
+                found.append(other_language(islice(lines, LINES_LOOKED_AT), stated))
+        if found != [tgt, src]:
+            return ""
+    swapped = shlex.join(["--pairs", files[1], files[0]])
+    return (
+        f"`{files[0]}` seems to be in {tgt} and `{files[1]}` in {src}, but the model translates "
+        f"from {src} to {tgt}: {swapped}"
+    )
 
 
 def _load(resolved: "ResolvedConfig", console: "Console") -> "Translator":
