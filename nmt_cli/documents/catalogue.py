@@ -21,6 +21,7 @@ FUZZY = "fuzzy"
 # Longer lines are wrapped, as the tools of gettext do.
 WIDTH = 78
 MAX_PLURALS = 10
+FIRST_FIELDS = ("msgctxt", "msgid")
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*\"")
@@ -125,6 +126,8 @@ class CatalogueDocument:
     def _targets(self, first: int) -> Iterator[tuple[int, int]]:
         """The first and last line of each `msgstr` of the entry that begins at line `first`."""
         begin: int | None = None
+        # Entries need no empty line between them: the next one begins with one of these fields.
+        has_target = False
         for index in range(first, len(self._lines) + 1):
             line = self._lines[index].strip() if index < len(self._lines) else ""
             field = _FIELD.match(line)
@@ -132,10 +135,10 @@ class CatalogueDocument:
             if begin is not None and not is_more:
                 yield begin, index
                 begin = None
-            if not is_more and not field:
+            if not is_more and (not field or (has_target and field[1] in FIRST_FIELDS)):
                 return
             if field and field[1].startswith("msgstr"):
-                begin = index
+                begin, has_target = index, True
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()

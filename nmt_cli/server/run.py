@@ -13,6 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from nmt_cli.errors import UnavailableError
+from nmt_cli.machine import existing_signals
 from nmt_cli.server.connections import TimedConnection
 from nmt_cli.server.limits import Limits
 
@@ -53,16 +54,25 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self._on_stop = on_stop
         self._refuse_rest = refuse_rest
+        # The signal that ended it, if one did.
+        self.received = 0
         # What uvicorn says of malformed requests may quote them.
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM and Ctrl-C; a second one ends the process at once."""
+        """Stop at SIGTERM, Ctrl-C and SIGHUP, unless `nohup` ignores it; a second one ends at once.
+
+        What nmt's own handlers raise would be swallowed in the answer to a request.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = (signal.SIGTERM, signal.SIGINT)
+        numbers = [
+            number
+            for number in existing_signals("SIGTERM", "SIGINT", "SIGHUP")
+            if number.name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN
+        ]
         before = {number: signal.signal(number, self._handle) for number in numbers}
         try:
             yield
@@ -72,6 +82,7 @@ class HttpServer(uvicorn.Server):
 
     def _handle(self, number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
+        self.received = number
         self.stop()
 
     def stop(self) -> None:

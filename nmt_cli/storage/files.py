@@ -312,9 +312,19 @@ def make_directory(path: Path) -> Path:
         raise CannotCreateError(
             f"`{path}` cannot be created: {error.strerror}", OTHER_FOLDER_HINT
         ) from error
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise CannotCreateError(f"`{path}` may not be written by this user", OTHER_FOLDER_HINT)
+    if problem := _why_closed(path):
+        raise CannotCreateError(f"`{path}` {problem}", OTHER_FOLDER_HINT)
     return path
+
+
+def _why_closed(folder: Path) -> str:
+    """Why no file can be created in a folder, to follow its name; "" if one can."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    with contextlib.suppress(OSError, AttributeError):
+        if os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return "is on a file system that is read-only"
+    return "may not be written by this user"
 
 
 def require_creatable(path: Path) -> None:
@@ -325,10 +335,9 @@ def require_creatable(path: Path) -> None:
             f"`{path}` cannot be created: `{existing}` is not a directory",
             "choose another place with --out",
         )
-    if not os.access(existing, os.W_OK | os.X_OK):
+    if problem := _why_closed(existing):
         raise CannotCreateError(
-            f"`{path}` cannot be created: `{existing}` may not be written by this user",
-            "choose another place",
+            f"`{path}` cannot be created: `{existing}` {problem}", "choose another place"
         )
 
 

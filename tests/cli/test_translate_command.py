@@ -184,6 +184,13 @@ def test_an_output_file_is_written_only_when_complete(nmt, model: Path) -> None:
     assert nmt("test.en", "-o", "nowhere/out.de").code == 73
 
 
+def test_hint_names_the_option_of_the_file_that_cannot_be_written(nmt) -> None:
+    for option in ("--flag-file", "--output"):
+        result = nmt("test.en", option, "nowhere/file")
+        assert (result.code, result.out) == (73, b"")
+        assert result.err.rstrip().endswith(f"or choose another with {option}")
+
+
 def test_output_dash_is_stdout(nmt, model: Path) -> None:
     result = nmt("test.en", "-o", "-")
     assert (result.code, result.lines) == (0, expected(model, LINES))

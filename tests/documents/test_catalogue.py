@@ -22,6 +22,17 @@ def test_only_entries_without_a_translation_are_translated() -> None:
     assert entries(changed(text, "po", fuzzy=True))[2].msgstr == "D"
 
 
+def test_entries_need_no_empty_lines_between_them() -> None:
+    text = (
+        'msgid "a"\nmsgstr ""\nmsgctxt "x"\nmsgid "b"\nmsgstr ""\n'
+        'msgid "c"\nmsgid_plural "d"\nmsgstr[0] ""\nmsgstr[1] ""\n#: e.c\nmsgid "f"\nmsgstr ""\n'
+    )
+    first, second, third, fourth = entries(changed(text, "po"))
+    assert (first.msgstr, second.msgstr, second.msgctxt, fourth.msgstr) == ("A", "B", "x", "F")
+    assert third.msgstr_plural == {0: "C", 1: "D"}
+    assert {each.flags[0] for each in (first, second, third, fourth)} == {"fuzzy"}
+
+
 def test_odd_line_ends_are_refused() -> None:
     """polib ends a line there: entries would not be where it says that they are."""
     for text in ('# a\u2028b\nmsgid "x"\nmsgstr ""\n', 'msgid "a\u2028b"\nmsgstr ""\n'):

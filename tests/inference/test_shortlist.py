@@ -13,6 +13,7 @@ import torch
 from corpora import tiny_config, write_pairs
 
 from nmt_cli.cli import main
+from nmt_cli.config.schema import dump
 from nmt_cli.config.search import LONGEST_SHORTLIST, SearchConfig
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.lexical import lexicon as lexicons
@@ -24,10 +25,11 @@ from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import ConfigError, DataError, NoInputError, TryAgainError
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.model_dir import load_subwords, save_model
+from nmt_cli.model_dir import load_config, load_subwords, save_model
 from nmt_cli.search.decoder import Source
 from nmt_cli.storage.files import locked
 from nmt_cli.storage.manifest import add_to_manifest, check_manifest
+from nmt_cli.storage.model_check import CONFIG
 from nmt_cli.training.learn_shortlist import learn_shortlist
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.lines.inputs import with_shortlist
@@ -394,6 +396,19 @@ def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
     assert (code, err) == (0, "")
     assert out.splitlines() == expected
     assert nmt("translate", "--shortlist", "101", "lines")[0] in (2, 78)
+    assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
+
+
+def test_shortlist_of_a_model_is_learnt_from_its_own_corpus(
+    nmt, model: Path, corpus: Corpus
+) -> None:
+    """A fine-tuned model was trained on another corpus than the project names."""
+    Path("nmt.toml").write_text('[paths]\ncorpus = "general"\n', "utf-8")
+    recorded = load_config(model)
+    changed = replace(recorded, paths=replace(recorded.paths, corpus=str(corpus.path)))
+    add_to_manifest(model, CONFIG, dump(changed).encode())
+    code, _, err = nmt("shortlist")
+    assert (code, f"pairs of `{corpus.path}`" in err) == (0, True)
     assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
 
 

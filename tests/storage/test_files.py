@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from crashes import crash_at
@@ -300,3 +301,15 @@ def test_make_directory_refuses_a_file(tmp_path: Path) -> None:
     assert files.make_directory(tmp_path / "a" / "b").is_dir()
     with pytest.raises(CannotCreateError):
         files.make_directory(tmp_path / "x")
+
+
+def test_read_only_file_system_is_named_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as missing rights, which root for one cannot lack."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for flag, words in ((os.ST_RDONLY, "read-only"), (0, "may not be written by this user")):
+        status = SimpleNamespace(f_flag=flag)
+        monkeypatch.setattr(os, "statvfs", lambda _, status=status: status)
+        with pytest.raises(CannotCreateError, match=words):
+            files.require_creatable(tmp_path / "new")

@@ -1,5 +1,6 @@
 """`nmt serve`: translates over HTTP until it is stopped."""
 
+import contextlib
 import ipaddress
 import socket
 import sys
@@ -22,8 +23,10 @@ from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, SearchSets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
+from nmt_cli.cli.signals import EndedBySignalError
 from nmt_cli.errors import DataError, NoInputError, UnavailableError
 from nmt_cli.installation import install_command
+from nmt_cli.machine import existing_signals
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -164,7 +167,10 @@ def command(
     service = Service(translator, search, limits)
     log = _write_log if access_log else None
     server = Server(service, tokens, log, cors_origin or (), public_url or "")
-    HttpServer(server.app(), service.drain, server.refuse_rest).answer(listener)
+    http = HttpServer(server.app(), service.drain, server.refuse_rest)
+    http.answer(listener)
+    if http.received in existing_signals("SIGHUP"):
+        raise EndedBySignalError(http.received)
 
 
 def _require_libraries() -> None:
@@ -219,4 +225,6 @@ def _announce(console: "Console", listener: socket.socket, *, has_token: bool) -
 
 
 def _write_log(method: str, path: str, status: int, seconds: float) -> None:
-    sys.stderr.write(f"{method} {path} {status} {1_000 * seconds:.1f} ms\n")
+    # Requests are answered even if nobody reads the log, or the disk that it is written to is full.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{method} {path} {status} {1_000 * seconds:.1f} ms\n")

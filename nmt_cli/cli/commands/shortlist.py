@@ -31,17 +31,34 @@ def command(
     from nmt_cli.api.training_setup import require_corpus
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
+    from nmt_cli.config.held_out_text import is_of_project
 
-    paths = resolve_settings(flags, sets, config_file).config.paths
+    resolved = resolve_settings(flags, sets, config_file)
+    paths = resolved.config.paths
     console = make_console(quiet=quiet)
-    require_corpus(Path(paths.corpus))
+    corpus, origin = Path(paths.corpus), resolved.origins["paths.corpus"]
+    if origin == "default" or is_of_project(origin):
+        corpus = _training_corpus(Path(paths.model)) or corpus
+    require_corpus(corpus)
 
     from nmt_cli.training.learn_shortlist import learn_shortlist
 
     with console.stages() as progress:
-        learnt = learn_shortlist(Path(paths.corpus), Path(paths.model), progress=progress)
+        learnt = learn_shortlist(corpus, Path(paths.model), progress=progress)
     pairs = counted(learnt.pairs, "pair")
     if learnt.pairs < learnt.of_pairs:
         pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
-    console.note(f"learnt from {pairs}")
+    console.note(f"learnt from {pairs} of `{corpus}`")
     console.next(f"nmt translate --shortlist 50{model_option(paths.model)}")
+
+
+def _training_corpus(model: Path) -> Path | None:
+    """The corpus that a model was trained on, if it exists; it may not be that of the project."""
+    from nmt_cli.model_dir import load_config
+    from nmt_cli.storage.model_check import CONFIG, CORPUS
+
+    if not (model / CONFIG).is_file():
+        return None
+    recorded = load_config(model).paths.corpus
+    found = (folder / recorded for folder in (Path(), model.parent))
+    return next((corpus for corpus in found if (corpus / CORPUS).is_file()), None)

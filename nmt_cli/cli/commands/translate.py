@@ -233,8 +233,8 @@ def _check_files(
         require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
-    for output in written:
-        require_output(output)
+    for output, option in zip(written, ("--output", "--flag-file"), strict=True):
+        require_output(output, option)
     if None not in written and len({output.resolve() for output in written if output}) == 1:
         raise UsageError("--output and --flag-file name the same file", "name two files")
     return chosen

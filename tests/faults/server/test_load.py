@@ -153,11 +153,12 @@ def test_request_that_breaks_the_search_does_so_for_itself(
         assert in_threads(20, ask) == [200, 500] * 10
 
 
-def started(folder: Path) -> tuple["subprocess.Popen[str]", int]:
+def started(folder: Path, *options: str) -> tuple["subprocess.Popen[str]", int]:
     """A server in a process of its own, and its port."""
     model = save_byte_model(folder / "model")
     process = subprocess.Popen(
-        [sys.executable, "-m", "nmt_cli", "serve", str(model), "--port", "0", "--device", "cpu"],
+        [sys.executable, "-m", "nmt_cli", "serve", str(model), "--port", "0", "--device", "cpu",
+         *options],
         stderr=subprocess.PIPE, text=True, cwd=folder,
     )  # fmt: skip
     assert process.stderr is not None
@@ -167,8 +168,28 @@ def started(folder: Path) -> tuple["subprocess.Popen[str]", int]:
     raise AssertionError(f"it has ended: {process.wait()}")
 
 
+@fault("I1")
+def test_requests_are_answered_when_nobody_reads_the_log(tmp_path: Path) -> None:
+    process, port = started(tmp_path, "--access-log")
+    try:
+        assert process.stderr is not None
+        process.stderr.close()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        with contextlib.closing(connection):
+            for _ in range(3):
+                connection.request("GET", "/healthz")
+                response = connection.getresponse()
+                assert (response.status, bool(response.read())) == (200, True)
+    finally:
+        process.kill()
+        process.wait()
+
+
 @fault("H7")
-def test_stopped_server_finishes_what_it_has_accepted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 129)])
+def test_stopped_server_finishes_what_it_has_accepted(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     process, port = started(tmp_path)
     sent: list[int] = []
     answers: dict[int, tuple[int, bytes]] = {}
@@ -193,10 +214,10 @@ def test_stopped_server_finishes_what_it_has_accepted(tmp_path: Path) -> None:
         # Connections are accepted in a moment; translating all takes longer.
         time.sleep(0.05)
         done = len(answers)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         for thread in threads:
             thread.join()
-        assert process.wait(30) == 0
+        assert process.wait(30) == code
         assert done < len(accepted), "all were answered before the signal"
         assert set(accepted) <= answers.keys()
         assert all(answer[0] == 200 and answer[1].endswith(b"]}\n") for answer in answers.values())
