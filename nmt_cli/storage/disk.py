@@ -25,6 +25,16 @@ RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
+def why_closed(folder: Path) -> str:
+    """Why no file can be created in a folder, to follow its name; "" if one can."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    with contextlib.suppress(OSError, AttributeError):
+        if os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return "is on a file system that is read-only"
+    return "may not be written by this user"
+
+
 class Disk:
     """Single system calls first, then operations made of them; all raise OSError.
 

@@ -29,7 +29,7 @@ from nmt_cli.errors import (
     WriteError,
 )
 from nmt_cli.storage.disk import TEMPORARY_PREFIX as TEMPORARY_PREFIX
-from nmt_cli.storage.disk import Disk
+from nmt_cli.storage.disk import Disk, why_closed
 
 LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
@@ -312,19 +312,9 @@ def make_directory(path: Path) -> Path:
         raise CannotCreateError(
             f"`{path}` cannot be created: {error.strerror}", OTHER_FOLDER_HINT
         ) from error
-    if problem := _why_closed(path):
+    if problem := why_closed(path):
         raise CannotCreateError(f"`{path}` {problem}", OTHER_FOLDER_HINT)
     return path
-
-
-def _why_closed(folder: Path) -> str:
-    """Why no file can be created in a folder, to follow its name; "" if one can."""
-    if os.access(folder, os.W_OK | os.X_OK):
-        return ""
-    with contextlib.suppress(OSError, AttributeError):
-        if os.statvfs(folder).f_flag & os.ST_RDONLY:
-            return "is on a file system that is read-only"
-    return "may not be written by this user"
 
 
 def require_creatable(path: Path) -> None:
@@ -335,7 +325,7 @@ def require_creatable(path: Path) -> None:
             f"`{path}` cannot be created: `{existing}` is not a directory",
             "choose another place with --out",
         )
-    if problem := _why_closed(existing):
+    if problem := why_closed(existing):
         raise CannotCreateError(
             f"`{path}` cannot be created: `{existing}` {problem}", "choose another place"
         )

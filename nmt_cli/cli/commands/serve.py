@@ -29,6 +29,8 @@ from nmt_cli.installation import install_command
 from nmt_cli.machine import existing_signals
 
 if TYPE_CHECKING:
+    from nmt_cli.server.app import Server
+    from nmt_cli.server.service import Service
     from nmt_cli.terminal.console import Console
 
 EXAMPLES = """
@@ -161,12 +163,18 @@ def command(
     limits = Limits(requests=max_queue, characters=max_chars, seconds=deadline)
 
     from nmt_cli.server.app import Server
-    from nmt_cli.server.run import HttpServer
     from nmt_cli.server.service import Service
 
     service = Service(translator, search, limits)
     log = _write_log if access_log else None
     server = Server(service, tokens, log, cors_origin or (), public_url or "")
+    _answer(server, service, listener)
+
+
+def _answer(server: "Server", service: "Service", listener: socket.socket) -> None:
+    """Answer requests until a signal comes; raises EndedBySignalError at SIGHUP."""
+    from nmt_cli.server.run import HttpServer
+
     http = HttpServer(server.app(), service.drain, server.refuse_rest)
     http.answer(listener)
     if http.received in existing_signals("SIGHUP"):
