@@ -117,6 +117,11 @@ OPTIONS = {
     "--trainpref": ("--train",),
     "--validpref": ("--valid",),
     "--dropout": ("--set model.dropout=X",),
+    "--no-repeat-ngram-size": ("--no-repeat-ngram",),
+    "--block-ngram-repeat": ("--no-repeat-ngram",),
+    "--unnormalized": ("--length-penalty none",),
+    "--early-stopping": ("--patience",),
+    "--word-penalty": ("--word-reward",),
 }
 
 # Options of other toolkits, by command, that nmt lacks: what to do instead.
@@ -218,7 +223,7 @@ def meant_option(name: str, known: Iterable[str]) -> str:
     >>> meant_option("--gpu", ["--device"]), meant_option("--frce", ["--force"])
     ('--device cuda', '--force')
     """
-    known = list(known)
+    known, name = list(known), name.replace("_", "-")
     options = (option for option in OPTIONS.get(name, ()) if option.split()[0] in known)
     return next(options, "") or nearest(name, known)
 
