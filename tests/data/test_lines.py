@@ -175,3 +175,15 @@ def test_hint_at_many_lines_in_another_encoding_spares_the_others(tmp_path):
             require_utf8([str(path)])
         assert hint in caught.value.hint
         assert ("in another encoding" in caught.value.message) is (hint[:5] == "iconv")
+
+
+def test_documented_command_removes_the_quotation_marks_of_a_spreadsheet(tmp_path: Path) -> None:
+    """Of both columns, with a byte order mark and the line ends of Windows, too."""
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+    [command] = [line.strip() for line in page.splitlines() if "pairs.unquoted.tsv" in line]
+    rows = '"""Hi,"" she said."\t"""Hallo"", sagte sie."\r\n"Größe" x\ta "b"\r\n'
+    for table in (rows, rows.replace("\r", ""), f"\ufeff{rows}"):
+        (tmp_path / "pairs.tsv").write_bytes(table.encode())
+        subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+        unquoted = (tmp_path / "pairs.unquoted.tsv").read_bytes().decode()
+        assert unquoted == '"Hi," she said.\t"Hallo", sagte sie.\n"Größe" x\ta "b"\n'
