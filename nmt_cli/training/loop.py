@@ -130,6 +130,8 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.stopped:
         run.save()
         if run.ranks.is_first:
+            # If the step was saved before its validation, the time of this counts, too.
+            run.update_state()
             yield _closing(run, saved(run))
 
 

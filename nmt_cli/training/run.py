@@ -255,10 +255,10 @@ class Run:
         validation = results[0] if results else None
         self.state.mark_validated(asdict(validation) if validation else {}, complete=complete)
         if self.ranks.is_first:
-            self._update_state()
+            self.update_state()
         return validation
 
-    def _update_state(self) -> None:
+    def update_state(self) -> None:
         """Update the state in the checkpoint of this step."""
         # Before the state, which then counts the lines of the log as reported.
         self.log.sync()
@@ -306,7 +306,7 @@ class Run:
         self.write_failures.require_none(but=STATE)
         self.state.mark_finished(self.end_reason())
         if self.ranks.is_first:
-            self._update_state()
+            self.update_state()
         self.write_failures.require_none()
         return self.state.finished
 

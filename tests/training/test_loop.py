@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
 from nmt_cli.storage.manifest import check_manifest
+from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import learning_rate
@@ -323,6 +325,26 @@ def test_precision_and_determinism_are_checked_before_the_first_step(
     cpu = torch.device("cpu")
     expected = [("check_precision", "float32", cpu), ("use_fast_float32", cpu)]
     assert asked == expected + [("compute_deterministically", cpu)] * deterministic
+
+
+def test_time_of_a_validation_counts_if_the_run_is_stopped_after_it(setting, tmp_path, monkeypatch):
+    """The checkpoint of its step is older; --max-hours would be measured without that time."""
+    seconds, select = 0.5, ModelSelector.select
+    validated: list[int] = []
+
+    def slow(selector: ModelSelector, state: TrainState, *arguments: object) -> Validation:
+        time.sleep(seconds)
+        validation = select(selector, state, *arguments)
+        validated.append(state.step)
+        return validation
+
+    monkeypatch.setattr(ModelSelector, "select", slow)
+    config = with_values(setting[0], {"train.validate_every": 3, "train.checkpoint_every": 3})
+    out = tmp_path / "model"
+    *_, last = train(config, setting[1], out, stop=lambda: bool(validated))
+    *_, checkpoint = Checkpoints(out / "checkpoints", 5, 1).all()
+    assert [checkpoint.step] == validated == [3]
+    assert last.elapsed_seconds - checkpoint.state().elapsed < seconds / 2
 
 
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
