@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nmt_cli.errors import UnavailableError
@@ -80,6 +80,16 @@ def install_command(extra: str) -> str:
     """
     package, record = _installed()
     return command_for(record, extra, package, _installer(sys.prefix))
+
+
+def provided_extras() -> Sequence[str]:
+    """The extras of the package that is installed; those of the clone if none is."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    for name in (PACKAGE, RUNTIME):
+        with contextlib.suppress(PackageNotFoundError):
+            return metadata(name).get_all("Provides-Extra") or ()
+    return ()
 
 
 def _installed() -> tuple[str, str | None]:

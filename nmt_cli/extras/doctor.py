@@ -15,7 +15,13 @@ from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.errors import NmtError
-from nmt_cli.installation import has_torch, install_command, is_runtime, without_torch
+from nmt_cli.installation import (
+    has_torch,
+    install_command,
+    is_runtime,
+    provided_extras,
+    without_torch,
+)
 from nmt_cli.machine import (
     address_space_limit,
     affine_cores,
@@ -124,12 +130,15 @@ def _zstd() -> Check:
 
 
 def _extras() -> Check:
+    # The package without torch has fewer.
+    provided = provided_extras()
+    extras = {name: modules for name, modules in EXTRAS.items() if name in provided}
     missing = [
         extra
-        for extra, modules in EXTRAS.items()
+        for extra, modules in extras.items()
         if any(importlib.util.find_spec(module) is None for module in modules)
     ]
-    found = ", ".join(extra for extra in EXTRAS if extra not in missing) or "none"
+    found = ", ".join(extra for extra in extras if extra not in missing) or "none"
     if missing:
         found += f"; not installed: {', '.join(missing)}, such as {install_command(missing[0])}"
     return Check("extras", "ok", found)

@@ -136,6 +136,9 @@ def test_target_vocabulary_has_its_own_size():
     with pytest.raises(DataError, match="the target: a vocabulary of 60 is larger") as caught:
         learn_subwords(replace(data, tgt_vocab_size="auto"), WORDS, Counter({"ziel": 20}))
     assert caught.value.hint.startswith("use --set data.tgt_vocab_size=")
+    size = int(caught.value.hint.partition("=")[2].partition(",")[0])
+    fitting = learn_subwords(replace(data, tgt_vocab_size=size), WORDS, Counter({"ziel": 20}))
+    assert fitting.tgt_size == size
 
 
 def test_bpe_from_word_counts_equals_bpe_from_sentences():

@@ -77,6 +77,16 @@ def test_missing_torch_is_a_warning_unless_the_package_needs_none(
     assert found("torch").status == status
 
 
+def test_doctor_names_only_extras_that_the_package_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmt_cli.extras.doctor.provided_extras", lambda: ("png", "zstd"))
+    monkeypatch.setattr(
+        "nmt_cli.extras.doctor.EXTRAS", dict.fromkeys(("png", "onnx"), ("nothing",))
+    )
+    check = found("extras").found
+    assert check.startswith("none; not installed: png, such as ")
+    assert "onnx" not in check
+
+
 def test_doctor_names_the_engine_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

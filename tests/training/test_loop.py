@@ -14,7 +14,7 @@ from corpora import reversal_corpus
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, load, with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
-from nmt_cli.errors import CannotCreateError, ConfigError
+from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
@@ -325,6 +325,19 @@ def test_precision_and_determinism_are_checked_before_the_first_step(
     cpu = torch.device("cpu")
     expected = [("check_precision", "float32", cpu), ("use_fast_float32", cpu)]
     assert asked == expected + [("compute_deterministically", cpu)] * deterministic
+
+
+def test_best_step_is_averaged_even_if_no_checkpoint_was_due_there(setting, tmp_path):
+    """The last step is validated, whatever its number."""
+    out = tmp_path / "model"
+    run(setting, out, train_max_steps=7, train_checkpoint_every=5, train_validate_every=7)
+    assert [path.name for path in average([out], tmp_path / "best", best=1)] == ["step-000000007"]
+    out = tmp_path / "between"
+    intervals = {"train_checkpoint_every": 5, "train_validate_every": 3, "train_keep_best": 1}
+    run(setting, out, train_max_steps=8, train_learning_rate=0.0, **intervals)
+    with pytest.raises(NoInputError, match="only 1 of the 3 best") as caught:
+        average([out], tmp_path / "three", best=3)
+    assert caught.value.hint.startswith("there is a checkpoint every 5 steps, a validation every 3")
 
 
 def test_time_of_a_validation_counts_if_the_run_is_stopped_after_it(setting, tmp_path, monkeypatch):

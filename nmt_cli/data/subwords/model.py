@@ -285,10 +285,15 @@ def learn_subwords(
     source = learn_segmenter(data, source_words)
     try:
         target = learn_segmenter(replace(data, vocab_size=size), target_words)
-    except DataError as error:
+    except VocabularySizeError as error:
+        # The largest size that a text supports has entries that occur only once.
         suitable = vocabulary_size(sum(target_words.values()))
-        hint = f"use --set data.tgt_vocab_size={suitable}, or add text"
+        is_too_large = isinstance(size, int) and error.limit < size
+        nearest = min(suitable, error.limit) if is_too_large else error.limit
+        hint = f"use --set data.tgt_vocab_size={nearest}, or add text"
         raise DataError(f"the target: {error.message}", hint) from error
+    except DataError as error:
+        raise DataError(f"the target: {error.message}", error.hint) from error
     return Subwords(source, target)
 
 

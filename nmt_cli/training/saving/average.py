@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, flatten
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import vocabulary_digest
@@ -118,14 +119,25 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
         raise _nothing_to_average(path, checkpoints)
     if best is None:
         return [checkpoint.directory for checkpoint in members[-(last or train.keep_last) :]]
-    ranked = members[-1].state().best_steps(best)
-    chosen = [checkpoint.directory for checkpoint in members if checkpoint.step in ranked]
+    # A step that was validated is of the run itself, even if its checkpoint is not of the interval.
+    kept = checkpoints.all()
+    ranked = kept[-1].state().best_steps(best)
+    chosen = [checkpoint.directory for checkpoint in kept if checkpoint.step in ranked]
     if len(chosen) < len(ranked) or not chosen:
-        raise NoInputError(
-            f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there",
+        by_last = f"average the last with --last {min(len(members), train.keep_last)}"
+        hint = (
             f"training keeps train.keep_best={train.keep_best} of them and the last "
-            f"{train.keep_last}: average those with --last {min(len(members), train.keep_last)}, "
-            "or train with --set train.keep_best=N",
+            f"{train.keep_last}: {by_last}, or train with --set train.keep_best=N"
+        )
+        intervals = Intervals.of(train)
+        if intervals.validate % intervals.checkpoint:
+            hint = (
+                f"there is a checkpoint every {intervals.checkpoint:,} steps, a validation every "
+                f"{intervals.validate:,}: {by_last}, or train with a multiple as "
+                "train.validate_every"
+            )
+        raise NoInputError(
+            f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there", hint
         )
     return chosen
 
