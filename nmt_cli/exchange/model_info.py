@@ -29,7 +29,6 @@ def model_info(directory: Path) -> dict[str, object]:
     has_shortlist = SHORTLIST in read_manifest(directory)
     if has_shortlist:
         Shortlist.load(directory, subwords)
-    score, _, signature = loaded.metadata.get("validation", "").partition(" ")
     return {
         "model": str(directory),
         **architecture(config),
@@ -48,10 +47,19 @@ def model_info(directory: Path) -> dict[str, object]:
         "published": loaded.metadata.get("published"),
         "init_from": config.train.init_from or None,
         "imported_from": loaded.metadata.get("imported_from"),
-        "validation": {"bleu": float(score), "signature": signature} if signature else None,
+        "validation": _validation(loaded),
         "weights": {name: list(weight.shape) for name, weight in loaded.weights.items()},
         "export": _exports(loaded),
     }
+
+
+def _validation(stored: StoredModel) -> dict[str, object] | None:
+    """BLEU of the validation that selected the weights, and of how many sentences at most."""
+    score, _, signature = stored.metadata.get("validation", "").partition(" ")
+    if not signature:
+        return None
+    sentences = stored.config.train.validation_sentences
+    return {"bleu": float(score), "sentences": sentences, "signature": signature}
 
 
 def architecture(config: Config) -> dict[str, object]:

@@ -144,6 +144,7 @@ class ModelSelector:
         if not averages or _is_published(averages[-1], state):
             return
         last, sentences = averages[-1], min(len(text[0]), FINAL_SENTENCES)
+        where = f"on {sentences:,} validation pairs, not only the first {sample:,}"
         passes = ComparisonPasses.of(sentences, sample)
         try:
             arrays = read_model(self._out).weights
@@ -155,10 +156,8 @@ class ModelSelector:
             assert before.bleu is not None
             assert after.bleu is not None
             if after.bleu <= before.bleu:
-                kept = (
-                    f"on {sentences:,} validation pairs: BLEU {before.bleu:.2f}, "
-                    f"{after.bleu:.2f} with the last average of step {state.step:,}"
-                )
+                of_last = f"{after.bleu:.2f} with the last average of step {state.step:,}"
+                kept = f"{where}: BLEU {before.bleu:.2f}, {of_last}"
                 state.set_published({**published, "comparison": kept}, None)
                 return
             # The BLEU of the usual sentences, with which a continued run compares.
@@ -170,10 +169,8 @@ class ModelSelector:
         finally:
             copy_weights(self._model, own.weights)
             place_training_weights(optimizer)
-        comparison = (
-            f"on {sentences:,} validation pairs: BLEU {after.bleu:.2f}, "
-            f"{before.bleu:.2f} with the weights of step {published['step']:,}"
-        )
+        of_published = f"{before.bleu:.2f} with the weights of step {published['step']:,}"
+        comparison = f"{where}: BLEU {after.bleu:.2f}, {of_published}"
         self.publish(state, last, validation, comparison)
 
     def _is_better(self, validation: Validation, state: TrainState) -> bool:

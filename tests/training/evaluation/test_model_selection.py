@@ -122,16 +122,17 @@ def published_model(monkeypatch: pytest.MonkeyPatch, judge: Validations) -> None
     monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.read_model", lambda _: stored)
 
 
+WHERE = "on 1,014 validation pairs, not only the first 500"
 BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 
 
 @pytest.mark.usefixtures("published_model")
 def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
-    comparison = "on 1,014 validation pairs: BLEU 17.54, 16.06 with the weights of step 225"
+    comparison = f"{WHERE}: BLEU 17.54, 16.06 with the weights of step 225"
     assert Comparisons(BLEU_OF_BOTH).compare() == [("mean", 18.3, comparison)]
     kept = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.05})
     assert kept.compare() == []
-    comparison = "on 1,014 validation pairs: BLEU 16.06, 16.05 with the last average of step 525"
+    comparison = f"{WHERE}: BLEU 16.06, 16.05 with the last average of step 525"
     assert kept.state.published["comparison"] == comparison
     assert kept.state.published["step"] == 225
 
