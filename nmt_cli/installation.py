@@ -83,7 +83,7 @@ def install_command(extra: str) -> str:
 
 
 def provided_extras() -> Sequence[str]:
-    """The extras of the package that is installed; those of the clone if none is."""
+    """The extras of the package that is installed; none if nmt runs without being installed."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     for name in (PACKAGE, RUNTIME):

@@ -132,7 +132,7 @@ def _zstd() -> Check:
 def _extras() -> Check:
     # The package without torch has fewer.
     provided = provided_extras()
-    extras = {name: modules for name, modules in EXTRAS.items() if name in provided}
+    extras = {name: modules for name, modules in EXTRAS.items() if name in provided or not provided}
     missing = [
         extra
         for extra, modules in extras.items()
