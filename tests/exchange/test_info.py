@@ -15,7 +15,7 @@ from nmt_cli.config.search import LONGEST_SHORTLIST
 from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.targets import MODULES
-from nmt_cli.model.encoder_decoder import parameter_count
+from nmt_cli.model.encoder_decoder import initialise, parameter_count
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import load_model, save_model
 from nmt_cli.storage.files import locked
@@ -65,7 +65,7 @@ def test_info_of_older_models_leaves_out_settings_of_the_transformer(tmp_path, c
     subwords = random_model({}).subwords
     sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
     config = with_values(config, sizes)
-    weights = make_model(config.model).state_dict()
+    weights = initialise(make_model(config.model), 1).state_dict()
     save_model(tmp_path / "model", weights, config, subwords, {})
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
     info = json.loads(capsys.readouterr().out)

@@ -24,6 +24,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data.subwords.model import learn_subwords
 from nmt_cli.errors import NmtError
+from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import save_model
 from nmt_cli.storage.manifest import add_to_manifest
@@ -254,6 +255,6 @@ def make_piece_model(path: Path, kind: str = "unigram") -> Path:
     subwords = learn_subwords(resolve([SettingsLayer("test", values)]).config.data, words, words)
     sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
     config = byte_config({**values, **sizes})
-    weights = make_model(config.model).state_dict()
+    weights = initialise(make_model(config.model), 1).state_dict()
     save_model(path, weights, config, subwords, {})
     return path
