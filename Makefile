@@ -9,7 +9,7 @@ WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init 
   extras/test_demo_grammar faults/text/test_misalignment scoring/test_scoring storage/test_files \
   storage/test_manifest terminal/test_console test_errors test_machine))
 
-.PHONY: install demo test test-all test-peers test-without-torch wheel runtime-wheel dist check fix docs
+.PHONY: install demo test test-all test-gpu test-peers test-without-torch wheel runtime-wheel dist check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -22,7 +22,10 @@ test:  ## run the tests and checks that each commit needs; at most 8 minutes on 
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 test-all:  ## run the tests marked `slow` too: sweeps, fuzzers, learning, recipes
-	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not peers"
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not peers and not gpu"
+
+test-gpu:  ## compare training and translating on a GPU with the CPU; CI has none
+	TRITON_INTERPRET=0 $(PYTHON) -m pytest -m gpu tests/gpu
 
 test-peers:  ## compare with other toolkits; needs pip install -e '.[peers]', CI does not run it
 	$(PYTHON) -m pytest -m peers tests/peers

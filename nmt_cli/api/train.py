@@ -146,10 +146,10 @@ def _only_rank(device: str | None) -> Ranks:
     if device is None:
         count_devices(None)  # Raises UnavailableError for GPUs that torch cannot use.
         device = "cuda:0" if torch.cuda.is_available() else "cpu"
-    chosen = find_device(device)
-    if chosen.type == "cuda":
-        torch.cuda.set_device(chosen)
-    return Ranks(device=chosen)
+    ranks = Ranks(device=find_device(device))
+    if ranks.device.type == "cuda":
+        torch.cuda.set_device(ranks.device)
+    return ranks
 
 
 def _train(

@@ -63,8 +63,10 @@ def native_attention(
     query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU, and
     not copied if they are float32 or bf16 and the numbers of a token are contiguous.
     Returns (tokens, heads, d_v) in the dtype of `query`. It has a first derivative only.
-    Raises RuntimeError where `attention_kernels` gives none.
+    Raises RuntimeError where `attention_kernels` gives none, and for streams on a GPU.
     """
+    if not query.is_cpu:
+        raise RuntimeError(f"kernels of the CPU cannot read what is on {query.device}")
     kernels = attention_kernels(cache_folder())
     if kernels is None:
         raise RuntimeError("there are no kernels for this CPU")

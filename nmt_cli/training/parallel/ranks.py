@@ -53,6 +53,12 @@ class Ranks:
     device: torch.device = torch.device("cpu")
     heartbeat: Heartbeat | None = None
 
+    def __post_init__(self) -> None:
+        """Give a GPU without a number that of the current one: other threads have another one."""
+        if self.device.type == "cuda" and self.device.index is None:
+            numbered = torch.device("cuda", torch.cuda.current_device())
+            object.__setattr__(self, "device", numbered)
+
     @property
     def is_first(self) -> bool:
         """Whether this is the rank that reports, validates and saves."""
