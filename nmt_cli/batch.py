@@ -72,7 +72,7 @@ class Segments:
         positions = np.zeros(max(used, size), np.int64)
         np.subtract(np.arange(used), offsets[:-1].repeat(sizes), out=positions[:used])
         longest = int(sizes.max()) if len(sizes) else 0
-        if size and used < len(sizes) * longest:
+        if size and not width and used < len(sizes) * longest:
             longest += -longest % WIDTH_STEP
         longest = max(longest, width)
         tiles = tile_table(sizes, len(positions), TILE, other)
