@@ -80,6 +80,12 @@ def test_filler_belongs_to_no_sentence(lengths: list[int], filler: int) -> None:
 def test_unequal_sentences_of_a_filled_stream_have_few_widths() -> None:
     widths = {Segments.from_lengths([length, 1], 64).max_length for length in range(2, 21)}
     assert widths == {4, 8, 12, 16, 20}
+
+
+def test_a_given_width_is_that_of_all_batches() -> None:
+    """Also of those with the longest sentence: a graph is compiled for one width."""
+    widths = {Segments.from_lengths([length, 1], 64, 9).max_length for length in range(2, 10)}
+    assert widths == {9}
     assert Segments.from_lengths([5, 5], 64).max_length == 5
     assert Segments.from_lengths([5, 1]).max_length == 5
 

@@ -12,7 +12,7 @@ from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends import native
 from nmt_cli.model.backends.dispatch import attend
-from nmt_cli.model.backends.native import attention_kernels
+from nmt_cli.model.backends.native import attention_kernels, native_attention
 
 # Shorter, as long as and longer than a block of 64 queries, of vectors of 8 and 16 floats.
 LENGTHS = [3, 64, 1, 130, 17]
@@ -159,3 +159,11 @@ def test_without_a_cache_or_a_compiler_there_are_no_kernels(tmp_path: Path, monk
     made, segments = streams([2], [2], (4, 4))
     with pytest.raises(RuntimeError, match="no kernels for this CPU"):
         attend(*made, *segments, causal=True, backend="native")
+
+
+def test_streams_on_a_gpu_are_refused() -> None:
+    """Their addresses mean nothing to the CPU: reading them would end the process."""
+    stream = torch.empty(4, 1, 8, device="meta")
+    segments = Segments.from_lengths([4])
+    with pytest.raises(RuntimeError, match="cannot read what is on meta"):
+        native_attention(stream, stream, stream, segments, segments, causal=False)

@@ -68,8 +68,8 @@ def compile_hidden(
     separate_graphs: bool = False,
 ) -> None:
     """Have `model.hidden` compiled at the first batch of `shape` in training."""
-    # torch keeps the graphs of an earlier run in this process, and takes a run with other settings of
-    # autocast or determinism for the same function, to be compiled again.
+    # torch keeps the graphs of an earlier run of this process, and would take a run with another
+    # precision for the same function that has to be compiled again.
     torch.compiler.reset()
     compiled = CompiledHidden(model, shape, backend, separate_graphs=separate_graphs)
     model.hidden = compiled  # type: ignore[method-assign]

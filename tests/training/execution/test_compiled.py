@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nmt_cli.batch import Shape, batch_streams
-from nmt_cli.training.execution.compiled import CompiledHidden, has_shape
+from nmt_cli.training.execution.compiled import CompiledHidden, compile_hidden, has_shape
 
 
 @pytest.mark.slow
@@ -43,3 +43,12 @@ def test_a_graph_that_breaks_is_an_error(
     CompiledHidden(model, Shape(8, 8, 2), separate_graphs=separate_graphs)
     assert len(given) == 1 + separate_graphs
     assert all(options["fullgraph"] is True and options["dynamic"] is False for options in given)
+
+
+def test_graphs_of_an_earlier_run_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch would take a run with other settings of autocast for the same function."""
+    calls: list[str] = []
+    monkeypatch.setattr(torch.compiler, "reset", lambda: calls.append("reset"))
+    monkeypatch.setattr(torch, "compile", lambda work, **_: calls.append("compile") or work)
+    compile_hidden(SimpleNamespace(encode=None, decode=None), Shape(8, 8, 2))
+    assert calls == ["reset", "compile"]

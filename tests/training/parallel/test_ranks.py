@@ -149,3 +149,11 @@ def test_torch_logs_little_unless_the_user_says_otherwise(
             quiet_launcher()
             assert logger.isEnabledFor(logging.WARNING) == (value is not None)
             assert logger.isEnabledFor(logging.ERROR) == (value is not None)
+
+
+def test_the_device_of_ranks_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.cuda.set_device needs one, and the current GPU is a property of each thread."""
+    monkeypatch.setattr("torch.cuda.current_device", lambda: 3)
+    assert Ranks(device=torch.device("cuda")).device == torch.device("cuda", 3)
+    assert Ranks(device=torch.device("cuda:1")).device == torch.device("cuda", 1)
+    assert Ranks().device == torch.device("cpu")
