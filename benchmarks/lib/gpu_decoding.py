@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -19,7 +20,9 @@ from lib.sentences import LONGEST_SOURCE, make_sources
 from lib.settings import make_config
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.inference.cuda import decoder as cuda_decoder
 from nmt_cli.inference.cuda.decoder import CudaDecoder
+from nmt_cli.inference.cuda.kernel_choice import find_step_kernels
 from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.engines import reference_engine
@@ -170,10 +173,18 @@ def _equal(found: Ids, expected: Ids) -> float:
 
 
 def bulk(run: Decoding, facts: Json, beam: int) -> None:
-    """Tokens a second of many sentences, by how many are translated at a time."""
+    """Tokens a second of many sentences, by how many are translated at a time.
+
+    "step kernels": whether Triton's kernels are used; "torch's kernels": the rate without them.
+    """
     fast = make_cuda_model(run.model(run.dtype))
     for slots in run.sizes.slots:
         facts[f"{slots} at once"] = attempt(lambda slots=slots: _rate(run, fast, slots, beam))
+    widths = fast.d_k, fast.d_v
+    facts["step kernels"] = find_step_kernels(run.device, run.dtype, beam, widths) is not None
+    with mock.patch.object(cuda_decoder, "find_step_kernels", return_value=None):
+        most = run.sizes.slots[-1]
+        facts["torch's kernels"] = attempt(lambda: _rate(run, fast, most, beam))
 
 
 def _rate(run: Decoding, fast: PackedModel, slots: int, beam: int) -> Json:

@@ -27,8 +27,9 @@ PYTHONS = [
         marks=pytest.mark.skipif(not OTHER, reason="NMT_SM_90_PYTHON is not set"),
     ),
 ]  # fmt: skip
-# A program of 4 warps runs on a multiprocessor 4 times at once with up to this many registers.
-MAX_REGISTERS = 128
+# A program of 4 warps runs on a multiprocessor 4 times at once with up to this many registers; one
+# of the 2 warps of `attend_slot` 6 times.
+MAX_REGISTERS = {"attend_slot": 168}
 
 
 def facts(python: str, script: str, *arguments: str) -> dict[str, Any]:
@@ -48,13 +49,16 @@ def test_sm_90_kernels_have_no_spills_and_load_16_bytes_at_a_time(
 ) -> None:
     found = facts(python, "sm_90_kernels.py")
     record(**{key: found[key] for key in ("torch", "triton", "kernels")})
-    assert len(found["kernels"]) == 8
+    assert len(found["kernels"]) == 11
     for name, counts in found["kernels"].items():
         assert (counts["stack"], counts["spills"]) == (0, 0), name
-        assert counts["registers"] <= MAX_REGISTERS, name
+        assert counts["registers"] <= MAX_REGISTERS.get(name.partition(",")[0], 128), name
         assert counts["wide loads"] >= 4, name
-        assert counts["wide stores"] >= 2, name
-        assert bool(counts["products"]) is ("tile" in name), name
+        # A program stores the few numbers of a row, or 16 bytes for each thread that has any.
+        assert counts["wide stores"] >= {"attend_slot": 1, "reduce_row": 0}.get(
+            name.partition(",")[0], 2
+        ), name
+        assert bool(counts["products"]) is ("tile" in name or "slot" in name), name
 
 
 @pytest.mark.parametrize("python", PYTHONS)

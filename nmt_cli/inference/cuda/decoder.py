@@ -8,6 +8,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nmt_cli.batch import Segments, moved
 from nmt_cli.inference.cuda.graphs import Graphs
+from nmt_cli.inference.cuda.kernel_choice import find_step_kernels
 from nmt_cli.inference.cuda.kv_cache import KVCache, attend_cached, bucket
 from nmt_cli.inference.cuda.step import cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
@@ -39,6 +40,7 @@ class CudaDecoder:
         self.arrays = TorchArrays(self.device)
         self.check_every = CHECK_FEW if slots <= FEW_SLOTS else CHECK_MANY
         self._model = model
+        self._kernels = find_step_kernels(self.device, model.dtype, beam, (model.d_k, model.d_v))
         self._cache = KVCache(model, slots, beam)
         self._lengths = torch.zeros(slots, dtype=torch.int64, device=self.device)
         self._busy = torch.zeros_like(self._lengths)
@@ -140,9 +142,10 @@ class CudaDecoder:
         """One step of all rows, over the present buckets."""
         model, cache, lengths = self._model, self._cache, self._lengths
         steps, source = self._steps, self._source
-        mask = cache.update_ancestors(
-            parents.view(self.slots, -1) - self._first_rows, lengths, steps
-        )
+        kernels = self._kernels
+        cache.update_ancestors(parents.view(self.slots, -1) - self._first_rows, lengths, steps)
+        # The kernels read the ancestors themselves.
+        mask = cache.own_mask(steps) if kernels is None else cache.ancestors
         src_mask = cache.source_mask[:, :, :, :source]
         positions = lengths[:, None].expand(-1, self.beam).flatten()
 
@@ -150,10 +153,15 @@ class CudaDecoder:
             query, *new = model.inputs.split(joined, "tgt", positions, steps)
             for cached, tensor in zip(cache.own[layer], new, strict=True):
                 cached[self._all_slots, :, lengths] = self._by_slot(tensor)
-            return attend_cached(self._by_slot(query), cache.own[layer], steps, mask)
+            query = self._by_slot(query)
+            if kernels is not None:
+                return kernels.attend_own(query, cache.own[layer], cache.ancestors, lengths)
+            return attend_cached(query, cache.own[layer], steps, mask)
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
             query = self._by_slot(model.inputs.by_head(query))
+            if kernels is not None:
+                return kernels.attend_source(query, cache.cross[layer], cache.source_lengths)
             return attend_cached(query, cache.cross[layer], source, src_mask)
 
         with sdpa_kernel(KERNELS):
@@ -163,7 +171,7 @@ class CudaDecoder:
             by_slot.masked_fill_(self._forbidden[:, None], -torch.inf)
         lengths += self._busy
         free = (self._busy == 0)[:, None].expand(-1, self.beam).flatten()
-        return cuda_step(logits, model.head.words, free)
+        return cuda_step(logits, model.head.words, free, kernels)
 
     def _by_slot(self, rows: Tensor) -> Tensor:
         """(rows, heads, width) -> (slots, heads, beam, width)"""

@@ -27,7 +27,8 @@ class KVCache:
 
     own: each (slots, heads, capacity, beam, width); the key that row i of a slot computed at step t
     stays at (t, i). cross: each (slots, heads, source capacity, width). source_mask: (slots, 1, 1,
-    source capacity), 0 where a source has a token, else -inf. ancestors: (slots, beam, capacity),
+    source capacity), 0 where a source has a token, else -inf; source_lengths: (slots,), how many
+    tokens that are, for a free slot one. ancestors: (slots, beam, capacity),
     the row that each hypothesis was in at each step, or -1.
     """
 
@@ -42,6 +43,7 @@ class KVCache:
         ]
         self.cross = [[zeros(slots, heads, 0, width) for width in widths] for _ in range(layers)]
         self.source_mask = zeros(slots, 1, 1, 0)
+        self.source_lengths = torch.ones(slots, dtype=torch.int64, device=model.device)
         self.ancestors = torch.zeros(slots, beam, 0, dtype=torch.int16, device=model.device)
         # How often the tensors were reallocated.
         self.reallocations = 0
@@ -81,6 +83,7 @@ class KVCache:
         mask.masked_fill_(~segments.inside, -torch.inf)
         self.source_mask.index_fill_(0, slots, -torch.inf)
         self.source_mask[:, 0, 0, : segments.max_length][slots] = mask
+        self.source_lengths[slots] = segments.lengths
         for layer, new in zip(self.cross, self._model.encode(ids, segments), strict=True):
             for tensor, stream in zip(layer, new, strict=True):
                 tensor.index_fill_(0, slots, 0)
@@ -88,11 +91,11 @@ class KVCache:
                 padded = segments.to_rectangle(stream).transpose(1, 2)
                 tensor[:, :, : segments.max_length][slots] = padded
 
-    def update_ancestors(self, parents: Tensor, lengths: Tensor, steps: int) -> Tensor:
-        """(slots, 1, beam, steps * beam): 0 where a row attends to a key, else -inf.
+    def update_ancestors(self, parents: Tensor, lengths: Tensor, steps: int) -> None:
+        """Rows take over the ancestors of their parents, and are their own at `lengths[slot]`.
 
-        Rows take over the ancestors of their parents and become their own at step `lengths[slot]`.
-        parents: (slots, beam), the row within its slot that each row continues.
+        parents: (slots, beam), the row within its slot that each row continues. steps: as many as
+        are computed.
         """
         table = self.ancestors[:, :, :steps]
         own = torch.arange(self._beam, device=parents.device, dtype=table.dtype)
@@ -100,9 +103,14 @@ class KVCache:
         here = lengths[:, None, None].expand(-1, self._beam, 1)
         moved.scatter_(2, here, own[:, None].expand(len(here), -1, 1))
         table.copy_(moved)
+
+    def own_mask(self, steps: int) -> Tensor:
+        """(slots, 1, beam, steps * beam): 0 where a row attends to a key, else -inf."""
+        table = self.ancestors[:, :, :steps]
+        own = torch.arange(self._beam, device=table.device, dtype=table.dtype)
         # (slots, beam, steps, beam)
-        visible = moved[..., None] == own
-        mask = torch.zeros(visible.shape, dtype=self._model.dtype, device=parents.device)
+        visible = table[..., None] == own
+        mask = torch.zeros(visible.shape, dtype=self._model.dtype, device=table.device)
         return mask.masked_fill_(~visible, -torch.inf).flatten(2)[:, None]
 
 

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmt_cli.inference.cuda.kernel_choice import StepKernels
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK, BlockTopK
 from nmt_cli.inference.packed.weights import Affine
@@ -36,13 +37,18 @@ class WideHead:
         return logits
 
 
-def cuda_step(logits: Tensor, words: int, free: Tensor) -> LogitsStep:
+def cuda_step(
+    logits: Tensor, words: int, free: Tensor, kernels: StepKernels | None = None
+) -> LogitsStep:
     """The step over the logits of all rows: (rows, whole blocks), of which `words` are words.
 
-    free: (rows,), True for rows of free slots.
+    free: (rows,), True for rows of free slots. kernels: None where torch computes.
     """
-    maxima = logits.view(len(logits), -1, BLOCK).amax(2)
-    totals = logits.logsumexp(1, keepdim=True)
+    if kernels is None:
+        maxima = logits.view(len(logits), -1, BLOCK).amax(2)
+        totals = logits.logsumexp(1, keepdim=True)
+    else:
+        maxima, totals = kernels.reduce_rows(logits, BLOCK)
     # Subtracting inf makes all log-probabilities of free rows -inf.
     totals = totals.masked_fill(free[:, None], torch.inf)
     return LogitsStep(logits, totals, words, BlockTopK(maxima, top_k_by_keys))
