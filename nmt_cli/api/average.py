@@ -1,6 +1,7 @@
 """average(): averages checkpoints into one model, as `nmt average` does."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,8 @@ def average(
         members = write_average(paths, directory, last=last, best=best, force=force)
     option = f"best={best}" if best else f"last={last}"
     note = missing_members_note(option, paths, members, last, best)
-    return AveragedModel(directory, tuple(members), (note,) if note else ())
+    notes = (note, last_checkpoint_note(paths, members, best))
+    return AveragedModel(directory, tuple(members), tuple(filter(None, notes)))
 
 
 def _paths(models: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -113,3 +115,20 @@ def missing_members_note(
 
 def _only(count: int) -> str:
     return f"{agreeing(count, 'is', 'are')} only {counted(count, 'checkpoint')} to average"
+
+
+def last_checkpoint_note(models: Sequence[Path], members: Sequence[Path], best: int | None) -> str:
+    """A message if the last checkpoint of a run was left out, as it is of no interval, else ""."""
+    from nmt_cli.training.saving.average import last_checkpoint
+
+    if best or len(models) != 1 or list(members) == list(models):
+        return ""
+    newest = last_checkpoint(models[0])
+    if newest is None or newest in members:
+        return ""
+    command = shlex.join(["average", *map(str, (*members, newest))])
+    return (
+        f"`{newest}` is not averaged: training ended there, between two of the checkpoints that it "
+        "saves every `train.checkpoint_every` steps. To average it too, name the checkpoints: "
+        f"`nmt {command} --force`"
+    )

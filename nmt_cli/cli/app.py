@@ -53,7 +53,7 @@ EXPERIMENTS = {"attention", "bench", "parse", "plot"}
 MODULES = {"import": "import_model"}
 
 EXAMPLES = """
-nmt demo    train and test a small model in 1.5 to 3 minutes
+nmt demo    train and test a small model in 1 to 3 minutes
 nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train
 """
 

@@ -181,7 +181,7 @@ class ModelConfig:
     tie_embeddings: Literal["all", "target", "none"] = setting(
         "all",
         "share embeddings (section 3.4): all = source, target and output; "
-        "target = target and output",
+        "target = target and output; none = each has its own",
     )
     scale_embeddings: bool = setting(True, "multiply embeddings by sqrt(d_model)")
     src_vocab_size: int | Auto = setting(

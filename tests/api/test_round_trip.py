@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from api_calls import TINY, digests, write_texts
+from corpora import reversal_corpus
 from runs import assert_same
 
 from nmt_cli import AveragedModel, Translator, average, prepare, score, train
 from nmt_cli.cli import main
 from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, UsageError
 from nmt_cli.model_dir import load_model
+from nmt_cli.training.loop import train as run_training
 
 SETS = [f"--set={key}={json.dumps(value).strip(chr(34))}" for key, value in TINY.items()]
 
@@ -149,3 +151,22 @@ def test_average_refuses_other_models(folders, tmp_path, monkeypatch):
     train("corpus", tmp_path / "wider", max_steps=1, settings=wider)
     with pytest.raises(ConfigError, match=r"model\.d_ff"):
         average(["model", tmp_path / "wider"], tmp_path / "mean")
+
+
+def test_average_says_that_it_leaves_out_the_last_checkpoint(tmp_path, capsys):
+    """Training ended between two intervals; `nmt average` names the command with it."""
+    config, corpus = reversal_corpus(tmp_path, train_max_steps=7, train_checkpoint_every=3)
+    out = tmp_path / "model"
+    for _ in run_training(config, corpus, out):
+        pass
+    newest = out / "checkpoints" / "step-000000007"
+    averaged = average(out, tmp_path / "mean")
+    assert [path.name for path in averaged.members] == ["step-000000003", "step-000000006"]
+    assert len(averaged.notes) == 1
+    assert averaged.notes[0].startswith(f"`{newest}` is not averaged: training ended there")
+    named = [*averaged.members, newest]
+    assert averaged.notes[0].endswith(f"nmt average {' '.join(map(str, named))} --force`")
+    assert average(named, tmp_path / "all").notes == ()
+    assert average(out, tmp_path / "best", best=1).notes == ()
+    assert main(["average", str(out), "--out", str(tmp_path / "by-command")]) == 0
+    assert "step-000000007` is not averaged" in " ".join(capsys.readouterr().err.split())

@@ -372,3 +372,13 @@ def test_runs_suggests_the_folder_with_a_similar_name(tmp_path, monkeypatch, cap
         assert main(["runs", typed]) == 66
         error = f"error: there is no folder `{typed}`\n\nhint: {hint}\n"
         assert capsys.readouterr().err == error
+
+
+def test_runs_are_found_however_deep_they_are(tmp_path) -> None:
+    """Table 3's are five folders deep; a link that leads back is followed once."""
+    deep = tmp_path / "runs" / "table3" / "rows" / "base" / "training" / "model"
+    for folder in (deep, tmp_path / "model", deep / "checkpoints" / "step-1"):
+        folder.mkdir(parents=True)
+        (folder / "log.jsonl").touch()
+    (deep / "back").symlink_to(tmp_path)
+    assert records.find_runs([tmp_path]) == [tmp_path / "model", deep]

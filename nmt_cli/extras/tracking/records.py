@@ -16,7 +16,7 @@ from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
 
-# Folders are searched so many levels deep.
+# Folders that are only guesses are searched so many levels deep.
 LEVELS = 4
 NOT_TRACKED = frozenset({"schema", "step", "eta_seconds"})
 
@@ -71,7 +71,7 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
     runs: dict[Path, None] = {}
     for folder in folders:
         if not folder.is_dir():
-            similar = similar_model(folder, lambda path: any(_runs_in(path)))
+            similar = similar_model(folder, lambda path: any(_runs_in(path, LEVELS)))
             hint = f"did you mean `{similar}`?" if similar else "name folders with training runs"
             raise NoInputError(f"there is no folder `{folder}`", hint)
         runs.update(dict.fromkeys(_runs_in(folder)))
@@ -81,12 +81,16 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
     return sorted(runs)
 
 
-def _runs_in(folder: Path) -> Iterator[Path]:
-    """The directories with a log: `folder` itself and what is below it."""
-    level = [folder]
-    for _ in range(LEVELS):
+def _runs_in(folder: Path, levels: int | None = None) -> Iterator[Path]:
+    """The directories with a log: `folder` itself and what is below it, `levels` in all."""
+    level, seen = [folder], set[Path]()
+    while level and levels != 0:
         yield from (path for path in level if (path / LOG).is_file())
-        level = [child for path in level for child in _folders(path)]
+        # Links may lead back.
+        seen.update(path.resolve() for path in level)
+        below = (child for path in level for child in _folders(path))
+        level = [child for child in below if child.resolve() not in seen]
+        levels = None if levels is None else levels - 1
 
 
 def _folders(folder: Path) -> list[Path]:

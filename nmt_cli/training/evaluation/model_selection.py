@@ -156,8 +156,7 @@ class ModelSelector:
             assert before.bleu is not None
             assert after.bleu is not None
             if after.bleu <= before.bleu:
-                of_last = f"{after.bleu:.2f} with the last average of step {state.step:,}"
-                kept = f"{where}: BLEU {before.bleu:.2f}, {of_last}"
+                kept = f"{where}: BLEU {before.bleu:.2f}, {after.bleu:.2f} with {_average_of(last)}"
                 state.set_published({**published, "comparison": kept}, None)
                 return
             # The BLEU of the usual sentences, with which a continued run compares.
@@ -264,3 +263,12 @@ def early_stopping_reason(patience: int, stale: int) -> str:
     if not patience or stale < patience:
         return ""
     return f"{counted(stale, 'validation')} without a better one"
+
+
+def _average_of(candidate: WeightsCandidate) -> str:
+    """What the last average is of, for a message."""
+    if candidate.kind != "mean":
+        return "the moving average"
+    first, last = candidate.steps[0], candidate.steps[-1]
+    count = len(candidate.steps)
+    return f"the average of the last {count} checkpoints (steps {first:,} to {last:,})"

@@ -99,6 +99,12 @@ def _is_checkpoint(path: Path) -> bool:
     return (path / WEIGHTS).is_file()
 
 
+def last_checkpoint(model: Path) -> Path | None:
+    """The newest checkpoint in a model directory, or None."""
+    kept = Checkpoints(model / CHECKPOINTS, 1, 1).all()
+    return kept[-1].directory if kept else None
+
+
 def _model_of(path: Path) -> Path:
     """The model directory that a checkpoint belongs to; a model directory is its own."""
     return path.resolve().parent.parent if _is_checkpoint(path) else path

@@ -275,6 +275,15 @@ def within(nodes: Sequence[Node], begin: int, end: int, after: int, text: str) -
     return result
 
 
+def replaced_spaces(nodes: Sequence[Node]) -> Iterator[int]:
+    """The spaces of the plain text in whose place something else stands, such as a line break."""
+    for node in nodes:
+        if isinstance(node, Pair):
+            yield from replaced_spaces(node.children)
+        elif node.replaces_space:
+            yield node.at
+
+
 def words_apart(pieces: Sequence[MarkedPiece]) -> str:
     """The words without tags; a space is between those that only a line break separates.
 

@@ -26,6 +26,7 @@ from nmt_cli.translation.markup.carrier import (
     Node,
     Pair,
     StandIn,
+    replaced_spaces,
     within,
     words_apart,
 )
@@ -113,7 +114,7 @@ class Projector:
 
     def _project(self, job: Job, attention: dict[IdPair, Matrix]) -> Projected:
         placed = [self._segment(job.carrier, segment, attention) for segment in job.segments]
-        pieces = self._joined(job.segments, placed)
+        pieces = self._joined(job.carrier, job.segments, placed)
         sentences = self._sentences(job, placed)
         moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
         if moved:
@@ -180,11 +181,14 @@ class Projector:
         )
         return token_matrix(weights, of_src, of_tgt, counts)
 
-    def _joined(self, segments: Sequence[Segment], placed: Sequence[MarkedText]) -> MarkedText:
+    def _joined(
+        self, carrier: Carrier, segments: Sequence[Segment], placed: Sequence[MarkedText]
+    ) -> MarkedText:
+        replaced = set(replaced_spaces(carrier.nodes))
         result: list[MarkedPiece] = []
         for index, (segment, pieces) in enumerate(zip(segments, placed, strict=True)):
             result += pieces
-            if index + 1 < len(segments):
+            if index + 1 < len(segments) and segment.end not in replaced:
                 result.append(Text(self._glue(segment.piece)))
         return merged(result)
 

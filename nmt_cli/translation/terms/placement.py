@@ -24,6 +24,7 @@ from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.translation.terms.alone import TermsAlone
+from nmt_cli.translation.terms.compounds import Compounds
 from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms
 from nmt_cli.translation.terms.spans import TermSpans
@@ -79,6 +80,33 @@ class TermPlacer:
         plain: those that a search without terms found; search: finds those with them, where the
         draft does not settle the translation.
         """
+        left = self._without_compounds(plain)
+        rest = {left[source]: each for source, each in plain.items() if left[source].constraints}
+        placed = self._place(rest, search, config)
+        return {
+            source: placed[left[source]] if left[source] in placed else list(each)
+            for source, each in plain.items()
+        }
+
+    def _without_compounds(
+        self, plain: Mapping[Source, Sequence[Hypothesis]]
+    ) -> dict[Source, Source]:
+        """Each source without the terms that its best translation has in compounds."""
+        best = {source: each[0] for source, each in plain.items() if each}
+        result = {source: source for source in plain}
+        if self._spaced:
+            compounds = Compounds(self._force, self._alone, self._spellings, self._subwords.eos_id)
+            words = {source: self._words(each.ids[:-1]) for source, each in best.items()}
+            result |= compounds.leave(best, words)
+        return result
+
+    def _place(
+        self,
+        plain: Mapping[Source, Sequence[Hypothesis]],
+        search: TermSearch,
+        config: SearchConfig,
+    ) -> dict[Source, list[Hypothesis]]:
+        """As `place`, of terms that are in no compound."""
         drafts = {
             source: draft
             for source, draft in self._drafts(

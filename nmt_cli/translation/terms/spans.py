@@ -7,7 +7,7 @@ it: an article depends on its noun, but it translates an article.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nmt_cli.inference.forced_pairs import ForcedPair, Pair
@@ -28,6 +28,9 @@ DOUBTFUL = 0.4
 # A word that translates another word of the source depends on it at least so much, relative to how
 # much it depends on the term.
 OTHER_WORD = 0.05
+# A word that translates a part of a term depends on the term this much, relative to the word that
+# depends on it most.
+PART = 0.1
 
 
 class TermSpan(NamedTuple):
@@ -97,6 +100,7 @@ class TermSpans:
             source: filled[source]
             for source, of_source in weights.items()
             if any(len(of_place.candidates()) > 1 for of_place in of_source)
+            or any(len(place.positions) > 1 for place in places_of(source))
         }
         others = self._other_weights(doubtful, wholes, words)
         return {
@@ -170,7 +174,8 @@ def _spans(
     spans: list[TermSpan] = []
     for place, of_place in zip(places_of(source), weights, strict=True):
         rest = [of_id for position, of_id in others.items() if position not in place.positions]
-        span = span_of(place.term, words, of_place, claims(of_place, rest))
+        own = parts(of_place, [others[position] for position in place.positions if others])
+        span = span_of(place.term, words, of_place, claims(of_place, rest), own)
         if not any(span.begin < other.end and other.begin < span.end for other in spans):
             spans.append(span)
     return sorted(spans)
@@ -216,16 +221,29 @@ def claims(weights: TermWeights, others: Sequence[Sequence[float]]) -> dict[int,
     return result
 
 
+def parts(weights: TermWeights, own: Sequence[Sequence[float]]) -> set[int]:
+    """The words that translate parts of a term, as `kleine` and `Hund` do for `small dog`.
+
+    own: how much each word depends on each id of the term. Alone, a part may be translated by
+    another form of the word, so that the word is no likely translation of the term.
+    """
+    least = max(FORGOTTEN, PART * max(weights.in_sentence))
+    words = (max(range(len(of_id)), key=of_id.__getitem__) for of_id in own)
+    return {word for word in words if weights.in_sentence[word] > least}
+
+
 def span_of(
     term: int,
     words: Sequence[Sequence[int]],
     weights: TermWeights,
     claimed: Mapping[int, float] | None = None,
+    own: Collection[int] = (),
 ) -> TermSpan:
     """The words of a translation that translate a term.
 
     claimed: words that translate other words of the source, and how much; they stay. Where all that
-    fit are claimed, the one that is least so is replaced: `'s` changes the ending of its noun.
+    fit are claimed, the one that is least so is replaced: `'s` changes the ending of its noun. own:
+    words that translate parts of the term.
     """
     claimed = claimed or {}
     candidates = weights.candidates()
@@ -235,10 +253,16 @@ def span_of(
     if max(weights.as_first[index] for index in candidates) < FORGOTTEN:
         return TermSpan(words[first][0], words[first][0], term)
     threshold = NEIGHBOUR * weights.as_first[first]
-    while first and first - 1 not in claimed and weights.as_first[first - 1] > threshold:
+    while (
+        first
+        and first - 1 not in claimed
+        and (first - 1 in own or weights.as_first[first - 1] > threshold)
+    ):
         first -= 1
     while (
-        last + 1 < len(words) and last + 1 not in claimed and weights.as_next[last + 1] > threshold
+        last + 1 < len(words)
+        and last + 1 not in claimed
+        and (last + 1 in own or weights.as_next[last + 1] > threshold)
     ):
         last += 1
     return TermSpan(words[first][0], words[last][-1] + 1, term)

@@ -132,7 +132,8 @@ def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
     assert Comparisons(BLEU_OF_BOTH).compare() == [("mean", 18.3, comparison)]
     kept = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.05})
     assert kept.compare() == []
-    comparison = f"{WHERE}: BLEU 16.06, 16.05 with the last average of step 525"
+    average = "the average of the last 2 checkpoints (steps 500 to 525)"
+    comparison = f"{WHERE}: BLEU 16.06, 16.05 with {average}"
     assert kept.state.published["comparison"] == comparison
     assert kept.state.published["step"] == 225
 

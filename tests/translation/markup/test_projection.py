@@ -142,6 +142,8 @@ def test_tag_that_stands_alone_belongs_to_one_sentence() -> None:
     for line, expected in (
         ("The dog sleeps. | She <br/>is in.", "Der Hund schläft. Sie <br/>ist in."),
         ("The dog<br/> sleeps. | She is in.", "Der Hund<br/> schläft. Sie ist in."),
+        ("The dog sleeps.<br/>| She is in.", "Der Hund schläft.<br/>Sie ist in."),
+        ("<b>The dog sleeps.<br/>| She is</b> in.", "<b>Der Hund schläft.<br/>Sie ist</b> in."),
     ):
         result = project(line, "Der Hund schläft. | Sie ist in.", LINKS)
         assert raw_text(result.pieces) == expected

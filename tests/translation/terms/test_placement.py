@@ -15,7 +15,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.alone import ReplacedWord, TermsAlone, WordScores
 from nmt_cli.translation.terms.forced_together import ForcedTogether
 from nmt_cli.translation.terms.placement import TermPlacer
-from nmt_cli.translation.terms.spans import TermSpan, TermSpans, claims, span_of, weights_of
+from nmt_cli.translation.terms.spans import TermSpan, TermSpans, claims, parts, span_of, weights_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
@@ -222,6 +222,21 @@ def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
         ([0.8, 0.9, 0.9, 0.1], TermSpan(0, 3, 0)),
     ):
         assert span_of(0, words, weights_of(words, torch.tensor(weights), equal(3))) == expected
+
+
+def test_words_that_translate_parts_of_a_term_are_replaced_together() -> None:
+    """`small dog`: alone it is `kleiner Hund`, so that `kleine` is no likely translation of it."""
+    words = [(0,), (1,), (2,), (3,)]
+    scores = WordScores([-9.0, -9.0, -1.0, -9.0], [-9.0] * 4)
+    weights = weights_of(words, torch.tensor([0.1, 0.5, 0.9, 0.0]), scores)
+    of_small, of_dog = [0.0, 0.4, 0.1, 0.0], [0.1, 0.1, 0.9, 0.0]
+    assert span_of(0, words, weights) == TermSpan(2, 3, 0)
+    own = parts(weights, [of_small, of_dog])
+    assert own == {1, 2}
+    assert span_of(0, words, weights, {}, own) == TermSpan(1, 3, 0)
+    # Not where the word translates another word, or hardly depends on the term.
+    assert span_of(0, words, weights, {1: 1.0}, own) == TermSpan(2, 3, 0)
+    assert parts(weights, [[0.2, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.1]]) == {0}
 
 
 def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
