@@ -43,7 +43,7 @@ def ours(setup: Setup, facts: Json, preset: str) -> None:
         facts["graphs_compiled_before"] = graphs
         facts["graphs_compiled_in_windows"] = compiled_graphs() - graphs
         _rates(setup, facts, preset, windows)
-        facts["idle_share"] = idle_share(setup, run, log_every)
+        facts |= gpu_use(setup, run, log_every)
     facts["peak_memory_bytes"] = _peak_memory(setup)
 
 
@@ -145,21 +145,48 @@ def _rates(setup: Setup, facts: Json, preset: str, windows: list[Json]) -> None:
     facts["windows"] = windows
 
 
-def idle_share(setup: Setup, run: Training, steps: int) -> float | None:
-    """The share of some more steps in which the GPU had nothing to do; None on a CPU."""
+def gpu_use(setup: Setup, run: Training, steps: int) -> Json:
+    """The share of some more steps in which the GPU had nothing to do, and the longest pauses.
+
+    idle_share: None on a CPU. pauses: between which kernels, how often, and microseconds in all.
+    """
     if setup.device.type != "cuda":
         run.advance(steps)
-        return None
+        return {"idle_share": None}
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         run.advance(steps)
-    spans = [
-        (event.time_range.start, event.time_range.end)
+    kernels = [
+        (event.time_range.start, event.time_range.end, event.name[:80])
         for event in profiler.events()
         if str(event.device_type).endswith("CUDA")
     ]
-    return idle(spans)
+    return {
+        "idle_share": idle([(start, end) for start, end, _ in kernels]),
+        "pauses": pauses(kernels)[:20],
+    }
+
+
+def pauses(kernels: list[tuple[float, float, str]]) -> list[Json]:
+    """The pauses between kernels, summed up by the names before and after, the longest first.
+
+    kernels: start, end and name of each.
+
+    >>> pauses([(0, 4, "a"), (1, 2, "b"), (6, 7, "c"), (9, 10, "a"), (15, 16, "c")])[0]
+    {'before': 'a', 'after': 'c', 'count': 2, 'microseconds': 7.0}
+    """
+    found: dict[tuple[str, str], Json] = {}
+    reached, last = None, ""
+    for start, end, name in sorted(kernels):
+        if reached is not None and start > reached:
+            empty = {"before": last, "after": name, "count": 0, "microseconds": 0.0}
+            pause = found.setdefault((last, name), empty)
+            pause["count"] += 1
+            pause["microseconds"] += start - reached
+        if reached is None or end > reached:
+            reached, last = end, name
+    return sorted(found.values(), key=lambda pause: -pause["microseconds"])
 
 
 def idle(spans: list[tuple[float, float]]) -> float:
