@@ -98,6 +98,10 @@ class TryAgainError(NmtError):
     exit_code = 75
 
 
+class ModelChangedError(TryAgainError):
+    """A model directory has been replaced since it was loaded."""
+
+
 class ConfigError(NmtError):
     """A setting, a preset or a model directory is invalid, or differs from that of the run."""
 

@@ -26,7 +26,7 @@ import safetensors
 from nmt_cli.config.schema import MAX_BYTES, Config, dump, parse_layer, resolve
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import ConfigError, DataError, NoInputError, TryAgainError
+from nmt_cli.errors import ConfigError, DataError, ModelChangedError, NoInputError
 from nmt_cli.model_weights import (
     LazyWeights,
     ReplacedError,
@@ -83,10 +83,15 @@ class StoredModel:
         return replace(self, weights={})
 
     def again(self) -> "StoredModel":
-        """The same model, read again; raises TryAgainError if it has other weights now."""
+        """The same model, read again; raises ModelChangedError if it has other weights now."""
+        if not self.directory.is_dir():
+            raise ModelChangedError(
+                f"`{self.directory}` was there when it was loaded, and is not any more",
+                "put it back, or load another model",
+            )
         stored = read_model(self.directory)
         if stored.digest != self.digest:
-            raise TryAgainError(
+            raise ModelChangedError(
                 f"`{self.directory}` has other weights now than when it was loaded: "
                 "`nmt train` has published better ones",
                 "run the command again (in Python: load the model again)",

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.markup.marked_text import raw_text
 from nmt_cli.documents.document import Document, kept_or_translated
-from nmt_cli.errors import NmtError
+from nmt_cli.errors import ModelChangedError, NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
 from nmt_cli.server.refusals import RefusedError
@@ -39,7 +39,8 @@ class ClientLeftError(Exception):
 class Service:
     """The translator of a server and the requests in work.
 
-    search: the settings that requests may change; draining: no request is accepted any more.
+    search: the settings that requests may change; draining: no request is accepted any more;
+    model_changed: what some requests need cannot be read any more.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Service:
         self.metrics = Metrics(self.worker)
         self.metrics.waiting.set_function(lambda: self._count)
         self.draining = False
+        self.model_changed = False
         self._count = 0
         self._finished: deque[float] = deque(maxlen=RATE_REQUESTS)
         self._ready = self.worker.submit(lambda each: each.translate(WARM_UP, search=search))
@@ -70,7 +72,7 @@ class Service:
     def is_ready(self) -> bool:
         """Whether requests are accepted."""
         warmed_up = self._ready.done() and self._ready.exception() is None
-        return warmed_up and self.is_alive and not self.draining
+        return warmed_up and self.is_alive and not self.draining and not self.model_changed
 
     def close(self, seconds: float) -> None:
         """End the worker; waits for its last step for so many seconds at most."""
@@ -95,6 +97,12 @@ class Service:
             return 1
         rate = (len(self._finished) - 1) / max(1e-3, time.monotonic() - self._finished[0])
         return min(60, max(1, math.ceil(self._count / 2 / rate)))
+
+    def _enter(self) -> None:
+        """Count a request; the time in which there was none says nothing about the rate."""
+        if not self._count:
+            self._finished.clear()
+        self._count += 1
 
     async def translate(self, asked: TranslateRequest, request: Request) -> list[Translation]:
         """The translations of the lines of a request."""
@@ -147,7 +155,7 @@ class Service:
         when the client leaves; then the work is dropped.
         """
         self.require_room()
-        self._count += 1
+        self._enter()
         work = awaitable(self.worker.submit(function))
         gone = asyncio.ensure_future(_has_left(request))
         try:
@@ -161,6 +169,12 @@ class Service:
             if gone.done():
                 raise ClientLeftError
             raise RefusedError(503, f"not translated within {self.limits.seconds:g} s")
+        except ModelChangedError:
+            self.model_changed = True
+            raise RefusedError(
+                503, "the model directory was replaced after the server had started",
+                "restart the server, so that it loads the new model",
+            ) from None  # fmt: skip
         except NmtError as error:
             raise RefusedError(400, error.message, error.hint) from None
         finally:

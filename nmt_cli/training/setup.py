@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import Config, dump, flatten, load, with_values
+from nmt_cli.config.schema import Config, PathsConfig, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.preparation.options import options_for
@@ -147,7 +147,12 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
-            _way_back({key: earlier[key] for key in differing}, _other_preset(earlier, now)),
+            _other_corpus(earlier, now)
+            or _way_back(
+                {key: earlier[key] for key in differing},
+                _other_preset(earlier, now),
+                str(now["paths.corpus"]),
+            ),
         )
     return False
 
@@ -185,11 +190,22 @@ def _other_start(config: Config, *, was_random: bool) -> str:
     return f"it began with {began} that `{source}` has now"
 
 
-def _way_back(earlier: Mapping[str, object], preset: str) -> str:
+def _other_corpus(earlier: Mapping[str, object], now: Mapping[str, object]) -> str:
+    """The hint for a run that began with another corpus, which is still there; else ""."""
+    began = str(earlier["paths.corpus"])
+    if began == now["paths.corpus"] or not Path(began).is_dir():
+        return ""
+    return (
+        f"it began with the corpus `{began}`: to resume it, add `--corpus {shlex.quote(began)}`; "
+        "for a new run, use another --out"
+    )
+
+
+def _way_back(earlier: Mapping[str, object], preset: str, corpus: str) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
 
-    preset: that of the run if another one is used now, else "". Settings of the corpus are restored
-    with `nmt prepare`, not with `nmt train`.
+    preset: that of the run if another one is used now, else "". Settings of the corpus, the
+    directory `corpus`, are restored with `nmt prepare`, not with `nmt train`.
     """
     if "train.init_sha256" in earlier:
         return "leave out --init-from to resume the run, or use another --out for a new one"
@@ -203,6 +219,8 @@ def _way_back(earlier: Mapping[str, object], preset: str) -> str:
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
     words = options_for({key: earlier[key] for key in of_corpus if not key.startswith("model.")})
+    if corpus != PathsConfig().corpus:
+        words += ["--out", shlex.quote(corpus)]
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
     return (
         f"to resume it, {others}prepare the corpus as it was: "

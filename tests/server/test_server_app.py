@@ -3,16 +3,22 @@
 import base64
 import gzip
 import json
+import shutil
+import time
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
+from byte_models import byte_config, byte_model, byte_subwords
 from servers import RunningServer, byte_translator, running_server
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.model_dir import save_model
 from nmt_cli.server.limits import Limits
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
+from nmt_cli.translation.translator import Translator
 
 LINES = ("abc de", "", "a <b>bold</b> {name} word", "fgh abc fgh " * 8)
 
@@ -116,6 +122,44 @@ def test_health_and_readiness(server: RunningServer) -> None:
         assert server.ask("GET", "/healthz").status == 200
     finally:
         server.service.draining = False
+
+
+def test_a_model_that_was_replaced_is_the_fault_of_the_server(tmp_path) -> None:
+    """What needs the model again is refused, and the server is ready no more; lines still work."""
+    config = byte_config()
+    save_model(tmp_path / "m", byte_model(config).state_dict(), config, byte_subwords(), {})
+    translator = Translator.load(tmp_path / "m")
+    with running_server(translator) as server:
+        assert server.translate("abc").status == 200
+        for change in ("replaced", "gone"):
+            server.service.model_changed = False
+            shutil.rmtree(tmp_path / "m")
+            if change == "replaced":
+                weights = byte_model(config, 5).state_dict()
+                save_model(tmp_path / "m", weights, config, byte_subwords(), {})
+            assert server.ask("GET", "/readyz").status == 200
+            # As before the first request that needs the model in torch.
+            translator._model._reference = None
+            vars(translator._model).pop("forcer", None)
+            answer = server.translate("abc", alignment=True)
+            assert answer.status == 503
+            assert str(tmp_path) not in answer.body.decode()
+            assert answer.json["hint"] == "restart the server, so that it loads the new model"
+            assert server.ask("GET", "/readyz").status == 503
+            assert server.ask("GET", "/healthz").status == 200
+            assert server.translate("abc").status == 200
+
+
+def test_the_time_without_requests_says_nothing_about_the_rate(server, monkeypatch) -> None:
+    service = server.service
+    now = time.monotonic()
+    monkeypatch.setattr(service, "_finished", deque([now - 50.0, now - 40.0], maxlen=9))
+    monkeypatch.setattr(service, "_count", 6)
+    assert 40 <= service._seconds_until_free() <= 60
+    monkeypatch.setattr(service, "_count", 0)
+    service._enter()
+    assert service._count == 1
+    assert service._seconds_until_free() == 1
 
 
 def test_metrics_count_and_hold_no_text(server: RunningServer) -> None:

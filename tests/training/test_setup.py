@@ -112,3 +112,22 @@ def test_another_corpus_is_refused_with_the_command_to_prepare_it(
     assert f"`{command}`" in caught.value.hint
     assert "--out" in caught.value.hint
     assert ("use the other settings again" in caught.value.hint) == others
+
+
+def test_the_corpus_that_a_run_began_with_is_named(setting, tmp_path):
+    """Preparing another directory anew would replace what has nothing to do with the run."""
+    config, corpus = setting
+    began = tmp_path / "my corpus"
+    began.mkdir()
+    config = with_values(complete(config, corpus), {"paths.corpus": str(began)})
+    out = tmp_path / "model"
+    prepare_directory(config, corpus, out)
+    changed = {"paths.corpus": "other", "data.vocab_size": 500}
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(with_values(config, changed), corpus, out)
+    assert caught.value.hint.startswith(f"it began with the corpus `{began}`: to resume it, add ")
+    assert f"`--corpus '{began}'`" in caught.value.hint
+    began.rmdir()
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(with_values(config, changed), corpus, out)
+    assert "--out other`" in caught.value.hint

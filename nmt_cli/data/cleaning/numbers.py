@@ -6,6 +6,7 @@ small or round number may be written out on one side. Digits of all scripts are 
 
 import re
 import unicodedata
+from fractions import Fraction
 
 _DIGITS = re.compile(r"\d+")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
@@ -15,6 +16,8 @@ MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
 MIN_DIGITS_ALONE = 4
 HOURS = 12
+# Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
+SCALES = (3, 5, 6, 7, 9, 12)
 
 
 def numbers_differ(src: str, tgt: str) -> bool:
@@ -63,7 +66,39 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
-    return any(_is_rarely_written_out(number) for number in only_src or only_tgt)
+    if any(_is_rarely_written_out(number) for number in only_src or only_tgt):
+        return True
+    return _only_number_differs(src, tgt)
+
+
+def _only_number_differs(src: str, tgt: str) -> bool:
+    """Whether each side has one number, none of which can be a form of the other.
+
+    >>> [_only_number_differs(src, tgt) for src, tgt in (
+    ...     ("250 euros", "2."), ("350 euros", "3,50 Euro"), ("1,000 men", "100 Männer"),
+    ...     ("2.5 million", "2.500.000"), ("the 1990s", "90er"), ("at 3 pm", "um 15 Uhr"))]
+    [True, True, True, False, False, False]
+    """
+    numbers = [_NUMBER.findall(side) for side in (src, tgt)]
+    if any(len(of_side) != 1 for of_side in numbers):
+        return False
+    short, long = sorted(("".join(_DIGITS.findall(number)) for [number] in numbers), key=len)
+    is_decade = len(short) == 2 and len(long) == 4 and long.endswith(short)
+    if is_decade or _may_be_times({short}, {long}):
+        return False
+    small, large = sorted(_value(number) for [number] in numbers)
+    return small != large and all(small * 10**power != large for power in SCALES)
+
+
+def _value(number: str) -> Fraction:
+    """What a number says; groups of three digits are thousands.
+
+    >>> [float(_value(number)) for number in ("1.000", "3,50", "1,234,567", "1.234,5")]
+    [1000.0, 3.5, 1234567.0, 1234.5]
+    """
+    first, *groups = _DIGITS.findall(number)
+    decimals = groups.pop() if groups and len(groups[-1]) != 3 else ""
+    return Fraction(int("".join((first, *groups, decimals))), 10 ** len(decimals))
 
 
 def _with_ascii_digits(text: str) -> str:

@@ -54,6 +54,13 @@ def test_good_translation_has_no_flags() -> None:
         ("At 3 pm.", "Um 15 Uhr.", False),
         ("Nine dogs.", "9 Hunde.", False),
         ("Some dogs.", "87 Hunde.", True),
+        ("It costs 250 euros.", "Es kostet 2.", True),
+        ("It costs 1000 euros.", "Es kostet 100 Euro.", True),
+        ("It costs 20 euros.", "Es kostet 200 Euro.", True),
+        ("It costs 347 euros.", "Es kostet 3,47 Euro.", True),
+        ("It costs 3.47 euros.", "Es kostet 3,47 Euro.", False),
+        ("It costs 1.5 million.", "Es kostet 1.500.000.", False),
+        ("In the 1990s.", "In den 90er Jahren.", False),
     ],
 )
 def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
