@@ -77,7 +77,7 @@ Tag(raw='*', kind='close', name='*'))
         if match.lastgroup == "escape":
             words += match[0]
             continue
-        found = list(_marks(match, content))
+        found = list(_marks(match, content, pieces))
         if not found:
             words += match[0]
             continue
@@ -91,8 +91,10 @@ Tag(raw='*', kind='close', name='*'))
     return _without_single_marks(pieces, labels)
 
 
-def _marks(match: re.Match[str], content: str) -> Iterator[MarkedPiece]:
-    """The pieces of a mark; none if it is text."""
+def _marks(
+    match: re.Match[str], content: str, before: Sequence[MarkedPiece]
+) -> Iterator[MarkedPiece]:
+    """The pieces of a mark; none if it is text. before: the pieces up to it."""
     kind, raw = _kind(match), match[0]
     if kind in ("code", "math", "address", "kept", "placeholder"):
         yield Placeholder(raw)
@@ -110,7 +112,8 @@ def _marks(match: re.Match[str], content: str) -> Iterator[MarkedPiece]:
         else:
             yield Tag(raw, "close" if raw.startswith("</") else "open", name)
     elif kind == "emphasis":
-        yield from _emphasis(raw, content[: match.start()][-1:], content[match.end() :][:1])
+        around = content[: match.start()][-1:], content[match.end() :][:1]
+        yield from _emphasis(raw, *around, is_open=_is_open(raw, before))
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -119,15 +122,24 @@ def _kind(match: re.Match[str]) -> str:
     return next(kind for kind in kinds if match[kind] is not None)
 
 
-def _emphasis(raw: str, before: str, after: str) -> Iterator[MarkedPiece]:
-    """The tags of a run of `*`, `_` or `~`, as the characters around it have it."""
+def _is_open(raw: str, before: Sequence[MarkedPiece]) -> bool:
+    """Whether emphasis that begins with this run goes on where `before` ends."""
+    tags = [piece.kind for piece in before if isinstance(piece, Tag) and piece.raw == raw]
+    return tags.count("open") > tags.count("close")
+
+
+def _emphasis(raw: str, before: str, after: str, *, is_open: bool) -> Iterator[MarkedPiece]:
+    """The tags of a run of `*`, `_` or `~`, as the characters around it have it.
+
+    Between two punctuation marks it may do both: it ends what is open, as in `**(a)**.`.
+    """
     opens = bool(after) and not after.isspace() and (_is_word(after) or not _is_word(before))
     closes = bool(before) and not before.isspace() and (_is_word(before) or not _is_word(after))
     if raw[0] == "_" and opens and closes and _is_word(before) and _is_word(after):
         return
     if len(raw) > 3 or not (opens or closes):
         return
-    is_close = closes and (not opens or _is_word(before))
+    is_close = closes and (not opens or is_open or _is_word(before))
     parts = ["**", "*"] if raw == "***" else ["__", "_"] if raw == "___" else [raw]
     for part in parts if not is_close else reversed(parts):
         yield Tag(part, "close" if is_close else "open", part)

@@ -212,6 +212,7 @@ class Placer:
         found = {word for word in words if self._of_tgt[word] in inside} | {core}
         begin, end = min(found), max(found) + 1
         begin, end = self._with_edges(pair, src, begin, end, low, high)
+        begin, end = self._with_brackets(begin, end, low, high)
         return _Placed(pair, core, begin, end, pair.children)
 
     def _with_edges(
@@ -232,6 +233,23 @@ class Placer:
         first, last = (self._aligned.source[source[index].begin] for index in (src[0], src[-1]))
         begin -= self._count_marks(first, range(begin - 1, low - 1, -1))
         end += self._count_marks(last, range(end, high))
+        return begin, end
+
+    def _with_brackets(self, begin: int, end: int, low: int, high: int) -> tuple[int, int]:
+        """The span with the rest of `2(1)` if it would end within its brackets, or begin there."""
+        target, tgt = self._aligned.target, self._aligned.tgt
+
+        def depth(until: int) -> int:
+            text = target[tgt[begin].begin : tgt[until - 1].end]
+            return text.count("(") - text.count(")")
+
+        if end > begin and depth(end) > 0:
+            last = end
+            while last < high and tgt[last].begin == tgt[last - 1].end and depth(last) > 0:
+                last += 1
+            end = last if depth(last) == 0 else end
+        while end > begin > low and depth(end) < 0 and tgt[begin - 1].end == tgt[begin].begin:
+            begin -= 1
         return begin, end
 
     def _count_marks(self, mark: str, places: Sequence[int]) -> int:

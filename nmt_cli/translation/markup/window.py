@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.markup.inline import (
     is_marked,
     marks_of,
@@ -322,7 +323,12 @@ def _as_line(
     """The result as the translation of a line."""
     assert source is not None
     written = [_safe_line(pieces, source, numbers=numbers) for pieces in result.pieces]
-    return _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
+    translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
+    if numbers and not numbers_changed(line, translation.text):
+        # The words alone were checked, without the numbers that are put back.
+        flags = {*translation.flags} - {"number_mismatch"}
+        return replace(translation, flags=in_order(flags))
+    return translation
 
 
 def _with_texts(

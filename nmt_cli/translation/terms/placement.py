@@ -25,6 +25,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.translation.terms.alone import TermsAlone
 from nmt_cli.translation.terms.compounds import Compounds
+from nmt_cli.translation.terms.elision import elided_draft, missing_terms
 from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms
 from nmt_cli.translation.terms.spans import TermSpans
@@ -175,13 +176,23 @@ class TermPlacer:
             replaced.update(self._spelled_words(ids[span.begin : span.end]))
             done = span.end
         draft += ids[done:]
+        elided = None
+        if self._spaced:
+            elided = elided_draft(ids, chosen, self._spellings, self._subwords)
+        draft = draft if elided is None else list(elided)
         settled = (
             all(placed.span.begin < placed.span.end for placed in chosen)
             and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
-            and not constraints.missing_in(draft)
+            and not self._missing(constraints, draft)
         )
-        forced = chosen[0].forced if len(chosen) == 1 else None
+        forced = chosen[0].forced if len(chosen) == 1 and elided is None else None
         return Draft(tuple(draft), replaced, plain.log_prob, settled, forced)
+
+    def _missing(self, constraints: LexicalConstraints, ids: Sequence[int]) -> int:
+        """The number of terms that a translation lacks."""
+        if not self._spaced:
+            return constraints.missing_in(ids)
+        return missing_terms(constraints, ids, self._spellings)
 
     def _ranked(
         self, source: Source, hypotheses: Iterable[Hypothesis], draft: Draft | None
@@ -190,7 +201,7 @@ class TermPlacer:
         assert source.constraints is not None
         checked = []
         for hypothesis in {hypothesis.ids: hypothesis for hypothesis in hypotheses}.values():
-            missing = source.constraints.missing_in(hypothesis.ids[:-1])
+            missing = self._missing(source.constraints, hypothesis.ids[:-1])
             faults = self._faults(source.constraints, hypothesis, draft) if draft else 0
             checked.append(replace(hypothesis, missing=missing, term_faults=faults))
         return sorted(checked, key=lambda each: (each.missing, each.term_faults, -each.score))

@@ -15,6 +15,7 @@ from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.translation.json_lines import as_json_line
+from nmt_cli.translation.markup import window
 from nmt_cli.translation.markup.projection import is_kept
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.translator import Translator
@@ -164,6 +165,17 @@ def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator
     for number in ("3", "12.50", "7"):
         assert marks_of(parse_line(kept.text, numbers=True))[number] >= 1
     assert "12.50" not in translator.translate(line).text
+
+
+def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> None:
+    """The flag is given for the words that the model wrote, which lack them."""
+    line = "Section 114(2)"
+    source = parse_line(line, numbers=True)
+    flagged = dataclasses.replace(translator.translate(line), flags=("number_mismatch", "split"))
+    for pieces, flags in ((source, ("split",)), (source[:1], ("number_mismatch", "split"))):
+        result = window._Result([pieces], flagged)
+        found = window._as_line(line, source, result, numbers=True)
+        assert set(found.flags) - {"markup_moved"} == set(flags)
 
 
 def test_kept_numbers_stay_apart(translator: Translator) -> None:

@@ -130,6 +130,16 @@ def test_tags_go_with_their_words(line: str, target: str, expected: str) -> None
     assert not result.moved
 
 
+@pytest.mark.parametrize("aligned", ["2", "1", "21"])
+def test_pair_does_not_end_within_the_brackets_of_a_number(aligned: str) -> None:
+    links = [*LINKS, *((digit, digit) for digit in aligned)]
+    for line, target, expected in (
+        ("The <b>dog 2(1)</b> is in.", "Der Hund 2(1) ist in.", "Der <b>Hund 2(1)</b> ist in."),
+        ("The <b>dog</b> 2(1) is in.", "Der Hund 2(1) ist in.", "Der <b>Hund</b> 2(1) ist in."),
+    ):
+        assert raw_text(project(line, target, links).pieces) == expected
+
+
 def test_pair_over_several_sentences_begins_in_the_one_and_ends_in_the_other() -> None:
     result = project(
         "The <b>dog sleeps. | She <i>is</i></b> in.", "Der Hund schläft. | Sie ist in.", LINKS

@@ -1,0 +1,74 @@
+"""Terms beside an apostrophe: `l'avis` is two words without a space between them.
+
+The ids of a form begin with a space, and a translation is cut into words at apostrophes. So the
+text is put together again where a form would stand behind `l'` or in place of `l`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
+from nmt_cli.search.constraints import LexicalConstraints
+from nmt_cli.translation.terms.forms import PlacedForm
+
+_APOSTROPHES = ("'", "’")
+# What an article is elided before: `l'avis`, `l'homme`, `l'écran`.
+_VOWELS = re.compile(r"[aeiouyhàâäéèêëîïôöùûüœæ]", re.IGNORECASE)
+
+
+def elided_draft(
+    ids: Sequence[int],
+    chosen: Sequence[PlacedForm],
+    spellings: Sequence[bytes],
+    subwords: Subwords,
+) -> tuple[int, ...] | None:
+    """A translation with its terms in their places; None where no apostrophe is beside any.
+
+    ids: of the translation without terms, without EOS.
+    """
+    text, done, is_elided = "", 0, False
+    for span, form, *_ in chosen:
+        text += _text(ids[done : span.begin], spellings)
+        word = _text(ids[span.begin : span.end], spellings)
+        rest = _text(ids[span.end :], spellings)
+        term = _text(form, spellings).strip()
+        done = span.end
+        if rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():
+            # The word is an article: its noun stays, and so does the article.
+            text, is_elided = f"{text} {term}{_spaced(word)}", True
+        elif text.endswith(_APOSTROPHES) and not word and rest[:1].isalpha():
+            begin = text.rfind(" ") + 1
+            text, is_elided = f"{text[:begin]}{term} {text[begin:]}", True
+        elif text.endswith(_APOSTROPHES) and word[:1].isalpha() and _VOWELS.match(term):
+            text, is_elided = text + term, True
+        else:
+            text += _text(form, spellings)
+    if not is_elided:
+        return None
+    return tuple(subwords.encode_target([(text + _text(ids[done:], spellings)).strip()])[0][:-1])
+
+
+def missing_terms(
+    constraints: LexicalConstraints, ids: Sequence[int], spellings: Sequence[bytes]
+) -> int:
+    """As `LexicalConstraints.missing_in`, where forms behind an apostrophe are whole words too."""
+    missing = constraints.missing_in(ids)
+    text = _text(ids, spellings)
+    if not missing or not any(sign in text for sign in _APOSTROPHES):
+        return missing
+    return sum(
+        not any(
+            re.search(rf"(?<!\w){re.escape(_text(form, spellings).strip())}(?!\w)", text)
+            for form in forms
+        )
+        for forms in constraints.forms
+    )
+
+
+def _text(ids: Sequence[int], spellings: Sequence[bytes]) -> str:
+    return SpelledIds(ids, spellings).text
+
+
+def _spaced(word: str) -> str:
+    return word if word.startswith(" ") else f" {word}"

@@ -1,0 +1,66 @@
+"""Terms beside an apostrophe: no space behind `l'`, no term in the place of an article."""
+
+import pytest
+
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.subwords.model import Subwords, learn_subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
+from nmt_cli.data.subwords.spelling import target_spellings
+from nmt_cli.search.constraints import LexicalConstraints
+from nmt_cli.translation.terms.elision import elided_draft, missing_terms
+from nmt_cli.translation.terms.forms import PlacedForm
+from nmt_cli.translation.terms.spans import TermSpan
+
+
+@pytest.fixture(scope="module")
+def subwords() -> Subwords:
+    return learn_subwords(DataConfig(subwords="chars", vocab_size=64), LETTERS, LETTERS)
+
+
+TEXT = "le greffier de l’avis d’appel d’une part permis objet ici"
+LETTERS = dict.fromkeys(TEXT.split(" "), 9)
+
+
+def ids_of(subwords: Subwords, text: str) -> tuple[int, ...]:
+    return tuple(subwords.encode_target([text])[0][:-1])
+
+
+def draft(subwords: Subwords, text: str, term: str) -> str | None:
+    """The text with a term in the place of what stands in brackets."""
+    before, word, after = text.replace("]", "[").split("[")
+    ids = ids_of(subwords, before + word + after)
+    spellings = target_spellings(subwords)
+    begins = [
+        index for index in range(len(ids) + 1) if len(SpelledIds(ids[:index], spellings).text) >= 0
+    ]
+    ends = {SpelledIds(ids[:index], spellings).text.lstrip(): index for index in begins}
+    begin, end = ends[before], ends[before + word]
+    placed = PlacedForm(TermSpan(begin, end, 0), ids_of(subwords, term), None, 0.0)
+    found = elided_draft(ids, [placed], spellings, subwords)
+    return None if found is None else subwords.decode_target([found])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "expected"),
+    [
+        ("le greffier de l’[avis]", "avis d’appel", "le greffier de l’avis d’appel"),
+        ("de l’[une] part", "objet", "de l’objet part"),
+        ("de l’[]une part", "permis", "de permis l’une part"),
+        ("de [l]’une part", "permis", "de permis l’une part"),
+        # Which article `permis` has is not known; without an apostrophe nothing is changed.
+        ("de l’[avis] ici", "permis", None),
+        ("le [greffier] ici", "permis", None),
+    ],
+)
+def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
+    assert draft(subwords, text, term) == expected
+
+
+def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:
+    spellings = target_spellings(subwords)
+    forms = ((ids_of(subwords, "avis"),), (ids_of(subwords, "permis"),))
+    constraints = LexicalConstraints(forms)
+    for text, missing in (
+        ("de l’avis", 1), ("de l’avis permis", 0), ("de l’une", 2), ("part", 2),
+    ):  # fmt: skip
+        assert missing_terms(constraints, ids_of(subwords, text), spellings) == missing
