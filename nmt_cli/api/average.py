@@ -69,7 +69,7 @@ def average(
         members = write_average(paths, directory, last=last, best=best, force=force)
     option = f"best={best}" if best else f"last={last}"
     note = missing_members_note(option, paths, members, last, best)
-    notes = (note, last_checkpoint_note(paths, members, best))
+    notes = (note, last_checkpoint_note(paths, members, best, directory))
     return AveragedModel(directory, tuple(members), tuple(filter(None, notes)))
 
 
@@ -117,7 +117,9 @@ def _only(count: int) -> str:
     return f"{agreeing(count, 'is', 'are')} only {counted(count, 'checkpoint')} to average"
 
 
-def last_checkpoint_note(models: Sequence[Path], members: Sequence[Path], best: int | None) -> str:
+def last_checkpoint_note(
+    models: Sequence[Path], members: Sequence[Path], best: int | None, out: Path
+) -> str:
     """A message if the last checkpoint of a run was left out, as it is of no interval, else ""."""
     from nmt_cli.training.saving.average import last_checkpoint
 
@@ -126,7 +128,7 @@ def last_checkpoint_note(models: Sequence[Path], members: Sequence[Path], best: 
     newest = last_checkpoint(models[0])
     if newest is None or newest in members:
         return ""
-    command = shlex.join(["average", *map(str, (*members, newest))])
+    command = shlex.join(["average", *map(str, (*members, newest)), "--out", str(out)])
     return (
         f"`{newest}` is not averaged: training ended there, between two of the checkpoints that it "
         "saves every `train.checkpoint_every` steps. To average it too, name the checkpoints: "

@@ -80,7 +80,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
         raise ConfigError(
             f"train.subword_dropout leaves out merges of bpe, but the corpus has subwords of the "
             f"kind {corpus.subwords.kind}",
-            "leave it at 0, or prepare again with `nmt prepare --subwords bpe`",
+            "leave it at 0, or prepare the corpus again with `--subwords bpe`",
         )
     # The corpus determines how its text was prepared.
     data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}

@@ -165,7 +165,9 @@ def test_average_says_that_it_leaves_out_the_last_checkpoint(tmp_path, capsys):
     assert len(averaged.notes) == 1
     assert averaged.notes[0].startswith(f"`{newest}` is not averaged: training ended there")
     named = [*averaged.members, newest]
-    assert averaged.notes[0].endswith(f"nmt average {' '.join(map(str, named))} --force`")
+    assert averaged.notes[0].endswith(
+        f"nmt average {' '.join(map(str, named))} --out {tmp_path / 'mean'} --force`"
+    )
     assert average(named, tmp_path / "all").notes == ()
     assert average(out, tmp_path / "best", best=1).notes == ()
     assert main(["average", str(out), "--out", str(tmp_path / "by-command")]) == 0

@@ -274,6 +274,11 @@ def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypa
         "300 sentences: d",
     ]
     assert differences([older, replace(first, perplexity=None)]) == []
+    unigram = replace(same, subwords="unigram 4000")
+    [note] = differences([replace(first, subwords="bpe 8100"), unigram])
+    assert note == (
+        "perplexities of different subwords are not comparable: bpe 8100: a; unigram 4000: b"
+    )
 
 
 def test_what_runs_differ_in_is_written_below_the_table(

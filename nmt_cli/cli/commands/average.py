@@ -77,7 +77,7 @@ def command(
     option = f"--best {best}" if best else f"--last {last}"
     for note in (
         missing_members_note(option, models, used, last, best),
-        last_checkpoint_note(models, used, best),
+        last_checkpoint_note(models, used, best, out),
     ):
         if note:
             console.warning(note)

@@ -113,7 +113,8 @@ class RunSummary:
     `--max-hours` limits; step_hours: of steps alone; state: finished with the reason, diverged, or
     `at step N`; validation_sentences: those of BLEU, in older logs as configured; validation_text:
     the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
-    model that training began with, "" for random weights.
+    model that training began with, "" for random weights; subwords: their kind and number on the
+    target side, "" if unknown.
     """
 
     run: str
@@ -131,6 +132,7 @@ class RunSummary:
     validation_text: str | None
     corpus: str
     init_from: str
+    subwords: str = ""
 
 
 def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
@@ -167,7 +169,12 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         validation_text=validation.get("text") or None,
         corpus=config.paths.corpus if config else "",
         init_from=config.train.init_from if config else "",
+        subwords=_subwords(config) if config else "",
     )
+
+
+def _subwords(config: Config) -> str:
+    return f"{config.data.subwords} {config.model.tgt_vocab_size}"
 
 
 def differences(summaries: Sequence[RunSummary]) -> list[str]:
@@ -187,6 +194,9 @@ def differences(summaries: Sequence[RunSummary]) -> list[str]:
     ]
     if named := _grouped(numbers):
         notes.append(f"BLEU of different numbers of sentences is not comparable: {named}")
+    subwords = [(summary.subwords, summary) for summary in validated if summary.subwords]
+    if named := _grouped(subwords):
+        notes.append(f"perplexities of different subwords are not comparable: {named}")
     return notes + [
         f"{summary.run} began with the weights of `{summary.init_from}`"
         for summary in summaries
