@@ -227,7 +227,7 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 2.0,
         "step_hours": 1.5,
         "flops": 3e15, "state": "finished: 300 steps are done", "validation_sentences": 200,
-        "validation_text": None, "corpus": "corpus", "init_from": "",
+        "validation_text": None, "corpus": "corpus", "init_from": "", "subwords": "",
     }  # fmt: skip
     # Without BLEU, the loss decides.
     assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)

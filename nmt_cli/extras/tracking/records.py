@@ -173,8 +173,9 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
     )
 
 
-def _subwords(config: Config) -> str:
-    return f"{config.data.subwords} {config.model.tgt_vocab_size}"
+def _subwords(config: "Config") -> str:
+    size = config.model.tgt_vocab_size
+    return "" if size == "auto" else f"{config.data.subwords} {size}"
 
 
 def differences(summaries: Sequence[RunSummary]) -> list[str]:
