@@ -69,7 +69,11 @@ def average(
         members = write_average(paths, directory, last=last, best=best, force=force)
     option = f"best={best}" if best else f"last={last}"
     note = missing_members_note(option, paths, members, last, best)
-    notes = (note, last_checkpoint_note(paths, members, best, directory))
+    notes = (
+        note,
+        last_checkpoint_note(paths, members, best, directory),
+        separate_runs_note(members),
+    )
     return AveragedModel(directory, tuple(members), tuple(filter(None, notes)))
 
 
@@ -133,4 +137,23 @@ def last_checkpoint_note(
         f"`{newest}` is not averaged: training ended there, between two of the checkpoints that it "
         "saves every `train.checkpoint_every` steps. To average it too, name the checkpoints: "
         f"`nmt {command} --force`"
+    )
+
+
+def separate_runs_note(members: Sequence[Path]) -> str:
+    """A message if `members` come from runs that did not begin with the weights of one model.
+
+    The mean of the weights of models that were trained from random weights is no model of the task.
+    """
+    from nmt_cli.training.saving.average import models_from_random_weights
+
+    models = models_from_random_weights(members)
+    if not models:
+        return ""
+    names = " and ".join(f"`{model}`" for model in models[:2])
+    ensemble = " ".join(f"--model {shlex.quote(str(model))}" for model in models)
+    return (
+        f"{names} are separate runs, and the mean of the weights of such models usually translates "
+        "far worse than each of them: compare them with `nmt score`, or translate with all "
+        f"at once: `nmt translate {ensemble}`"
     )

@@ -18,6 +18,7 @@ from nmt_cli.api.arguments import (
 )
 from nmt_cli.api.stop_request import StopRequest
 from nmt_cli.api.training_setup import (
+    optimizer_note,
     prepare_process,
     require_cpu_memory,
     resolve_training,
@@ -26,7 +27,7 @@ from nmt_cli.api.training_setup import (
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import Config
+    from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.training.parallel.ranks import Ranks
     from nmt_cli.training.reporting.events import Event, StepDone
     from nmt_cli.training.reporting.report import Report
@@ -127,7 +128,7 @@ def train(
         resolved = resolve_training(
             values, lambda given: resolve_arguments("train", given, settings, config)
         )
-        return _train(resolved.config, _only_rank(device), StopRequest(stop), on_report, on_step)
+        return _train(resolved, _only_rank(device), StopRequest(stop), on_report, on_step)
 
 
 def _only_rank(device: str | None) -> Ranks:
@@ -153,7 +154,7 @@ def _only_rank(device: str | None) -> Ranks:
 
 
 def _train(
-    config: Config,
+    resolved: ResolvedConfig,
     ranks: Ranks,
     request: StopRequest,
     on_report: Callable[[Report], None] | None,
@@ -164,12 +165,13 @@ def _train(
     from nmt_cli.training.loop import train as training_loop
     from nmt_cli.training.reporting.events import StepDone
 
+    config = resolved.config
     if ranks.device.type == "cpu":
         require_cpu_memory(config, 1)
     prepare_process(config)
     out = Path(config.paths.model)
     opened = Corpus.open(Path(config.paths.corpus))
-    notes = []
+    notes = [note for note in (optimizer_note(resolved),) if note]
     if opened.valid is None:
         way = "`prepare` with force=True, valid_split="
         notes.append(no_validation_note(len(opened.train), "`valid` of `prepare`", way))

@@ -120,6 +120,25 @@ def _fine_tuning(
     return completed._replace(config=with_values(completed.config, start))
 
 
+def optimizer_note(resolved: ResolvedConfig) -> str:
+    """A warning if the optimiser is chosen, but has the learning rate of the preset's, else "".
+
+    Only between Muon and others, whose rates differ by about a factor of ten.
+    """
+    train, origins = resolved.config.train, resolved.origins
+    usual = PRESETS[train.preset].get("train.optimizer", "adam")
+    own_rate = not origins["train.learning_rate"].startswith(("default", "preset ", "model "))
+    if own_rate or train.optimizer == usual or "muon" not in (train.optimizer, usual):
+        return ""
+    rate = train.learning_rate
+    shown = f"{rate:g}" if isinstance(rate, float) else rate
+    return (
+        f"train.optimizer is {train.optimizer}, but train.learning_rate={shown} is that of preset "
+        f"`{train.preset}` for {usual}: choose one with `--set train.learning_rate=X` "
+        "(those of muon are about ten times those of adam)"
+    )
+
+
 def preset_of_run(out: Path) -> str | None:
     """The preset of the run in the model directory `out`; None if there is no run.
 

@@ -228,6 +228,13 @@ def _conflicts(search: SearchConfig, names: _Names) -> Iterator[_Conflict]:
         sampling, hint = names.sampling()
         verb = agreeing(len(unused), "needs", "need")
         yield _Conflict(unused, f"{named} {verb} {sampling}", hint)
+    if search.keep_numbers and search.markup == "off":
+        yield _Conflict(
+            ("keep_numbers", "markup"),
+            f"{names.name('keep_numbers')} treats numbers like markup, and "
+            f"{names.assigned('markup')} translates markup like words",
+            f"leave out one of {names.advised('keep_numbers')} and {names.advised('markup')}",
+        )
     if search.patience and search.sample:
         yield _Conflict(
             ("patience", "sample"),

@@ -22,7 +22,7 @@ from nmt_cli.server.libretranslate.handlers import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
 from nmt_cli.server.open_requests import OpenRequests
 from nmt_cli.server.page.page import page_and_policy
-from nmt_cli.server.refusals import Refusal, RefusedError
+from nmt_cli.server.refusals import Refusal, RefusedError, refusal_of
 from nmt_cli.server.service import ClientLeftError, Service
 from nmt_cli.server.strict_json import parse_json
 from nmt_cli.server.translate_requests import parse_request
@@ -131,7 +131,7 @@ class Server:
         except RefusedError as refused:
             return Refusal(refused)
         except NmtError as error:
-            return Refusal(RefusedError(400, error.message, error.hint))
+            return Refusal(refusal_of(error))
         except (ClientLeftError, ClientDisconnect):
             return Response(status_code=CLIENT_LEFT)
         except Exception as error:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from nmt_cli.errors import NmtError, UnavailableError
+
 # A client that still sends a body may not read the answer until it has sent this long.
 LINGER_SECONDS = 1.0
 
@@ -22,6 +24,17 @@ class RefusedError(Exception):
         self.message = message
         self.hint = hint
         self.headers = headers or {}
+
+
+def refusal_of(error: NmtError) -> "RefusedError":
+    """The refusal of a request that ended with this error.
+
+    What this server lacks, such as an optional library, is not a fault of the request: 501.
+    """
+    if isinstance(error, UnavailableError):
+        hint = f"whoever runs the server: {error.hint}" if error.hint else ""
+        return RefusedError(501, error.message, hint)
+    return RefusedError(400, error.message, error.hint)
 
 
 class Refusal(Response):

@@ -16,7 +16,7 @@ from nmt_cli.documents.document import Document, kept_or_translated
 from nmt_cli.errors import ModelChangedError, NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
-from nmt_cli.server.refusals import RefusedError
+from nmt_cli.server.refusals import RefusedError, refusal_of
 from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
 from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
@@ -176,7 +176,7 @@ class Service:
                 "restart the server, so that it loads the new model",
             ) from None  # fmt: skip
         except NmtError as error:
-            raise RefusedError(400, error.message, error.hint) from None
+            raise refusal_of(error) from None
         finally:
             self._count -= 1
             for task in (work, gone):

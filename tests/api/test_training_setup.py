@@ -7,9 +7,9 @@ import pytest
 from api_calls import TINY, digests, write_texts
 from runs import assert_same_run
 
-from nmt_cli import prepare, train
+from nmt_cli import average, prepare, train
 from nmt_cli.api.arguments import resolve_arguments
-from nmt_cli.api.training_setup import resolve_training, train_settings
+from nmt_cli.api.training_setup import optimizer_note, resolve_training, train_settings
 from nmt_cli.config.schema import Config, load
 from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError
 from nmt_cli.model_dir import CONFIG, read_model, refresh_weights
@@ -118,3 +118,40 @@ def test_run_that_began_with_random_weights_is_refused(folder):
 def test_training_without_a_learning_rate_is_refused(folder) -> None:
     with pytest.raises(ConfigError, match=r"train\.learning_rate=0 would leave the weights"):
         settings(None, "still", **{"train.learning_rate": 0.0})
+
+
+def test_runs_that_began_with_one_model_are_averaged_without_a_warning(folder):
+    for seed in (1, 2):
+        train(
+            "corpus", f"tuned-{seed}", init_from="general", settings=CHOSEN, max_steps=2,
+            seed=seed, device="cpu",
+        )  # fmt: skip
+    assert average(["tuned-1", "tuned-2"], "mean").notes == ()
+    [note] = average(["tuned-1", "general"], "mixed").notes
+    assert "`tuned-1` and `general` are separate runs" in note
+
+
+@pytest.mark.parametrize(
+    ("given", "noted"),
+    [
+        ({"train.preset": "small", "train.optimizer": "adam"}, "0.005 is that of preset `small`"),
+        ({"train.preset": "base", "train.optimizer": "muon"}, "auto is that of preset `base`"),
+        ({"train.preset": "small"}, ""),
+        ({"train.preset": "base", "train.optimizer": "schedule_free"}, ""),
+        (
+            {"train.preset": "small", "train.optimizer": "adam", "train.learning_rate": 1e-3},
+            "",
+        ),
+    ],
+)
+def test_an_optimiser_with_the_learning_rate_of_another_is_noted(given, noted):
+    given = {**given, "train.schedule": "constant"}
+    note = optimizer_note(resolve_arguments("train", {}, given, None))
+    assert noted in note
+    assert bool(noted) == bool(note)
+
+
+def test_training_returns_the_note_on_the_optimiser(folder):
+    chosen = {key: value for key, value in TINY.items() if key != "train.learning_rate"}
+    options = {"settings": {**chosen, "train.optimizer": "adam"}, "max_steps": 1, "device": "cpu"}
+    assert "for muon" in train("corpus", "adam", preset="tiny", **options).notes[0]

@@ -300,7 +300,7 @@ def test_average_of_named_and_of_best_checkpoints(inside, tmp_path, capsys):
     assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
 
 
-def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
+def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path, capsys):
     """And --force replaces what an earlier one has written."""
     other, mean = tmp_path / "other", tmp_path / "mean"
     options = ["--max-steps", "2", "--seed", "5", "--quiet"]
@@ -309,6 +309,9 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
         assert main(["average", *models, "--out", str(mean), "--force", "--quiet"]) == 0
         assert not (mean / ".tmp-mark").exists()
         (mean / ".tmp-mark").touch()
+    warning = capsys.readouterr().err
+    assert f"`model` and `{other}` are separate runs" in warning
+    assert f"`nmt translate --model model --model {other}`" in warning
     loaded = [load_model(path).model for path in (inside / "model", other)]
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 

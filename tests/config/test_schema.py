@@ -162,6 +162,10 @@ class TestRefusals:
                 "a sine and a cosine, not 3",
             ),
             ({"search.n_best": 5}, "more than search.beam=4"),
+            (
+                {"search.keep_numbers": True, "search.markup": "off"},
+                "search.markup=off translates markup like words",
+            ),
             ({"train.optimizer": "schedule_free"}, "but train.schedule is inverse_sqrt"),
             (
                 {
@@ -339,7 +343,7 @@ FREE = {
     and key not in ("model.position_offset", "train.optimizer", "train.schedule")
     and key not in ("train.ema", "train.r_drop")
     and key not in ("search.sample", "search.temperature", "search.top_k", "search.top_p")
-    and key not in ("search.min_length", "search.max_length")
+    and key not in ("search.min_length", "search.max_length", "search.keep_numbers")
 }
 # Other kinds of models have fewer settings.
 TRANSFORMERS = sorted(name for name, preset in PRESETS.items() if "model.kind" not in preset)

@@ -124,6 +124,18 @@ def test_health_and_readiness(server: RunningServer) -> None:
         server.service.draining = False
 
 
+def test_a_library_that_the_server_lacks_is_not_the_fault_of_the_request(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.documents.libraries.find_spec", lambda _: None)
+    document = {"kind": "markdown", "text": "abc"}
+    answer = server.ask("POST", "/v1/translate", {"document": document})
+    assert answer.status == 501
+    assert answer.json["error"] == "Markdown documents need the library markdown-it-py"
+    assert answer.json["hint"].startswith("whoever runs the server: ")
+    assert "documents" in answer.json["hint"]
+
+
 def test_a_model_that_was_replaced_is_the_fault_of_the_server(tmp_path) -> None:
     """What needs the model again is refused, and the server is ready no more; lines still work."""
     config = byte_config()

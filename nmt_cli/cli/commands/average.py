@@ -62,6 +62,7 @@ def command(
         last_checkpoint_note,
         missing_members_note,
         require_one_choice,
+        separate_runs_note,
     )
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
@@ -78,6 +79,7 @@ def command(
     for note in (
         missing_members_note(option, models, used, last, best),
         last_checkpoint_note(models, used, best, out),
+        separate_runs_note(used),
     ):
         if note:
             console.warning(note)

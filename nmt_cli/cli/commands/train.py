@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from nmt_cli.api.training_setup import prepare_process, require_cpu_memory, resolve_training
+from nmt_cli.api.training_setup import (
+    optimizer_note,
+    prepare_process,
+    require_cpu_memory,
+    resolve_training,
+)
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets, no_validation
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
@@ -123,6 +128,8 @@ def command(
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         note_defaults(resolved, config_file, make_console(quiet=quiet))
         warn_if_outdated(resolved, make_console(quiet=quiet))
+        if note := optimizer_note(resolved):
+            make_console(quiet=quiet).warning(note)
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, trackers, dry_run=dry_run, as_json=as_json, quiet=quiet)
