@@ -256,7 +256,7 @@ def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
     if segment.ids is None:
         first = segment.begin
         return [Copied(each.begin - first, each.end - first, each.raw) for each in stand_ins]
-    return find_copies(segment.text, stand_ins)
+    return find_copies(segment.text, stand_ins, carrier.text)
 
 
 def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:

@@ -40,6 +40,8 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")
+# `(1)` of `subsection 5(1)`.
+_BRACKETED = re.compile(r"\((\d[\d.,]*)\)")
 
 Translate = Callable[[Sequence[str], SearchConfig], Sequence[Translation]]
 
@@ -123,13 +125,17 @@ class Copied(NamedTuple):
     ending: str = ""
 
 
-def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
-    """The place of each stand-in in a translation; None unless it occurs exactly once.
+def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Copied | None]:
+    """The place of each stand-in of `source` in its translation; None unless it occurs once.
 
-    >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")])
+    A number in brackets is also found if another number is in its brackets instead.
+
+    >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")], "Anna's dog.")
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
-    >>> find_copies("Anna's dog.", [StandIn(0, 4, "Anna", "{name}")])
+    >>> find_copies("Anna's dog.", [StandIn(0, 4, "Anna", "{name}")], "Anna's dog.")
     [Copied(begin=0, end=6, raw='{name}', ending="'s")]
+    >>> find_copies("paragraphe 5(2)", [StandIn(13, 14, "1", "1")], "subsection 5(1)")
+    [Copied(begin=13, end=14, raw='1', ending='')]
     """
     copies: list[Copied | None] = []
     for stand_in in stand_ins:
@@ -140,7 +146,29 @@ def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
             copies.append(Copied(begin, end, stand_in.raw, ending))
         else:
             copies.append(None)
+    lost = [
+        index
+        for index, stand_in in enumerate(stand_ins)
+        if copies[index] is None and _is_number_in_brackets(source, stand_in)
+    ]
+    if len(lost) == 1 and stand_ins[lost[0]].word not in _BRACKETED.findall(text):
+        strange = _strange_numbers(text, source)
+        if len(strange) == 1:
+            copies[lost[0]] = Copied(*strange[0].span(1), stand_ins[lost[0]].raw)
     return copies
+
+
+def _is_number_in_brackets(source: str, stand_in: StandIn) -> bool:
+    around = source[max(0, stand_in.begin - 1) : stand_in.end + 1]
+    return around == f"({stand_in.word})" and _BRACKETED.fullmatch(around) is not None
+
+
+def _strange_numbers(text: str, source: str) -> "list[re.Match[str]]":
+    """The numbers in brackets that are nowhere in the source."""
+    known = {re.sub(r"\D", "", number) for number in _NUMBER.findall(source)}
+    return [
+        match for match in _BRACKETED.finditer(text) if re.sub(r"\D", "", match[1]) not in known
+    ]
 
 
 def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:

@@ -310,8 +310,33 @@ def test_stand_ins_are_found_where_they_occur_once(
     word: str, raw: str, text: str, expected: str | None
 ) -> None:
     source = (Placeholder(raw),)
-    [copy] = find_copies(text, carry(source, [word]).stand_ins)
+    carrier = carry(source, [word])
+    [copy] = find_copies(text, carrier.stand_ins, carrier.text)
     assert (copy and text[copy.begin : copy.end]) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("subsection 425(1) of", "paragraphe 425(2) de", ["425", "2"]),
+        ("section 3(1)(b)", "article 3(4)b)", ["3", "4"]),
+        # It is there twice, or is not in brackets in the source.
+        ("section 3(1)", "article 3(1) ou 4(1)", ["3", None]),
+        ("section 3 or 1", "article 3 ou (2)", ["3", None]),
+        # Two numbers may be either.
+        ("section 3(1)", "article 3(2) (4)", ["3", None]),
+        ("section 3(1)(2)", "article 3(5)", ["3", None, None]),
+        # The other number is of the source, too.
+        ("section 3(1)", "article 3(3)", [None, None]),
+    ],
+)
+def test_a_number_in_brackets_replaces_the_number_that_the_model_wrote_there(
+    source: str, text: str, expected: list[str | None]
+) -> None:
+    pieces = parse_line(source, numbers=True)
+    carrier = carry(pieces, [piece.raw for piece in pieces if isinstance(piece, Placeholder)])
+    copies = find_copies(text, carrier.stand_ins, carrier.text)
+    assert [copy and text[copy.begin : copy.end] for copy in copies] == expected
 
 
 def test_marks_at_the_ends_go_around_all_words() -> None:
