@@ -330,7 +330,12 @@ def test_learning_curves_are_drawn_for_each_run(runs: Path, capsys) -> None:
     # Two runs have losses, one has BLEU.
     assert drawn.count("<polyline") == 5
     assert main(["runs", "--out", "curves.svg"]) == 0
-    assert "no run has two validations" not in capsys.readouterr().err
+    assert "it shows" not in capsys.readouterr().err
+    Path("runs/c").mkdir()
+    once = Path("runs/b/log.jsonl").read_text().splitlines()[:2]
+    Path("runs/c/log.jsonl").write_text("".join(f"{line}\n" for line in once))
+    assert main(["runs", "--out", "curves.svg"]) == 0
+    assert "it shows no validation of `runs/c`, which has fewer" in capsys.readouterr().err
     Path("mine.svg").write_text("mine")
     assert main(["runs", "--out", "mine.svg"]) == 73
     assert Path("mine.svg").read_text() == "mine"

@@ -7,6 +7,7 @@ from typing import Any
 from nmt_cli.drawing.charts import Axis, Box, Curve, curves
 from nmt_cli.drawing.svg import document, label
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import agreeing
 
 WIDTH = 760.0
 # More points than pixels cannot be seen.
@@ -39,10 +40,18 @@ def picture(runs: Mapping[str, Records]) -> str:
 
 
 def unvalidated_note(runs: Mapping[str, Records]) -> str:
-    """Why the picture shows no validation, or "" if it shows some."""
-    if _curves(runs, _validation_loss):
+    """Which runs the picture shows without their validations, or "" if there is none."""
+    drawn = {curve.name for curve in _curves(runs, _validation_loss)}
+    if not drawn:
+        return "it shows the training loss alone: no run has two validations yet"
+    missing = [f"`{name}`" for name in runs if name not in drawn]
+    if not missing:
         return ""
-    return "it shows the training loss alone: no run has two validations yet"
+    verb = agreeing(len(missing), "has", "have")
+    return (
+        f"it shows no validation of {', '.join(missing)}, which {verb} fewer than the two "
+        "validations of a curve"
+    )
 
 
 def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
