@@ -50,6 +50,11 @@ def is_own_picture(path: Path) -> bool:
         return False
 
 
+def written_note(path: Path) -> str:
+    """What a command says after it has written a picture or page."""
+    return f"wrote {path}" + ("" if path.suffix.lower() == ".png" else ": open it in a browser")
+
+
 def write_picture(path: Path, drawn: str) -> None:
     """Write an SVG, or a PNG of it in the light colours with the fonts of this machine."""
     if path.suffix.lower() == ".png":

@@ -28,7 +28,7 @@ OUTLINE = Outline(
     src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
-    warmup=4_000, rate_of_warmup=0.0, epochs=97.3, max_hours=0.0, patience=0,
+    warmup=4_000, rate_of_warmup=0.0, schedule_ends=True, epochs=97.3, max_hours=0.0, patience=0,
     compares=False, seconds=0.0,
 )  # fmt: skip
 STEP = StepDone(
@@ -225,6 +225,11 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
         "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000: the schedule of "
         "the learning rate does not reach its end (`--max-steps 70` fits into 0.15 hours, with "
         "validations)"
+    ]
+    endless = replace(limited, schedule_ends=False)
+    assert shown(end, STEP, outline=endless)[2:] == [
+        "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000 "
+        "(`--max-steps 70` fits into 0.15 hours, with validations)"
     ]
     (line,) = shown(replace(end, first=45, fitting=0), outline=limited)[2:]
     assert "at about step 45 to 79 of 20,000, depending on how long validations take" in line

@@ -87,9 +87,10 @@ def test_png_without_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_plot_commands_write_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plot_commands_write_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", "smoothing", "--out", "x.png", "-q"]) == 0
+    assert main(["plot", "smoothing", "--out", "x.png"]) == 0
+    assert capsys.readouterr().err == "wrote x.png\n"
     assert main(["bench", "layers", "--tiny", "--rounds", "1", "--out", "y.png", "-q"]) == 0
     for name in ("x.png", "y.png"):
         shown = {value for row in pixels(Path(name)) for value in row}

@@ -34,6 +34,8 @@ nmt init --train-tsv pairs.en-de.tsv --valid-split 1000 --test-split 1000
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
 
 
+# Cleaning is assumed to keep at least this share of the pairs, for the advised size of a split.
+SHARE_KEPT = 0.9
 GUESSED = "guessed from the names of the text files"
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to write nmt.toml to")]
@@ -210,7 +212,9 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
     size = measure(texts.train)
     names = option_names(["data.valid_split", "data.test_split"])
     with naming_origins(dict.fromkeys(names, COMMAND_LINE), names):
-        SplitSizes(texts.valid_split, texts.test_split).require_small(size.pairs)
+        SplitSizes(texts.valid_split, texts.test_split).require_small(
+            size.pairs, share_kept=SHARE_KEPT
+        )
     if preset is not None:
         return _Choice(preset, "", unsuitable(preset, size), size.pairs)
     preset, reason = advise(size)

@@ -73,12 +73,12 @@ def command(
         for note in differences(summaries):
             make_console(quiet=quiet).note(note)
     if out is not None:
-        from nmt_cli.drawing.output import write_picture
+        from nmt_cli.drawing.output import write_picture, written_note
         from nmt_cli.extras.tracking.curves import picture, unvalidated_note
 
         write_picture(out, picture(runs))
         console = make_console(quiet=quiet)
-        console.note(f"wrote {out}: open it in a browser")
+        console.note(written_note(out))
         if note := unvalidated_note(runs):
             console.note(note)
 

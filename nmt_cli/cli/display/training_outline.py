@@ -174,9 +174,14 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
                 f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
                 "this is a new run, with another `--out`"
             )
+    unfinished = (
+        ": the schedule of the learning rate does not reach its end"
+        if outline.schedule_ends
+        else ""
+    )
     return (
-        f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}: "
-        f"the schedule of the learning rate does not reach its end ({advice})"
+        f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}"
+        f"{unfinished} ({advice})"
     )
 
 

@@ -82,7 +82,7 @@ def command(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
-    from nmt_cli.drawing.output import write_picture
+    from nmt_cli.drawing.output import write_picture, written_note
 
     resolved = resolve_settings(flags, sets, config_file)
     if as_json and out is not None:
@@ -107,7 +107,7 @@ def command(
         write_text(out, page(attention, kind, layer, head))
     else:
         write_picture(out, picture(attention, kind, layer, head))
-    console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
+    console.note(f"{attention.translation}\n{written_note(out)}")
 
 
 def _warn_of_file(sentence: str, console: "Console") -> None:

@@ -126,10 +126,10 @@ def layers(
             progress.update(len(timings))
     chained = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
     if out is not None:
-        from nmt_cli.drawing.output import write_picture
+        from nmt_cli.drawing.output import write_picture, written_note
 
         write_picture(out, picture(timings))
-        console.note(f"wrote {out}: open it in a browser")
+        console.note(written_note(out))
     _show(timings, chained, as_json=as_json)
 
 

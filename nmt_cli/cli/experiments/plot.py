@@ -63,7 +63,12 @@ def command(
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.config.schema import load, with_values
-    from nmt_cli.drawing.output import check_picture, is_own_picture, write_picture
+    from nmt_cli.drawing.output import (
+        check_picture,
+        is_own_picture,
+        write_picture,
+        written_note,
+    )
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
 
@@ -88,4 +93,4 @@ def command(
         typer.echo(json.dumps({"schema": SCHEMA, **drawn.numbers}))
         return
     write_picture(output, drawn.picture)
-    make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")
+    make_console(quiet=quiet).note(written_note(output))

@@ -140,6 +140,8 @@ def _default(key: str, setting: Setting) -> str:
     if key.startswith("search."):
         # A model keeps the settings of search that it was trained with.
         return f"the model's, else {_shown(setting.default, setting)}"
+    if key == "train.preset":
+        return f"that of nmt.toml, or {DEFAULT_PRESET}"
     values = {preset.get(key, setting.default) for preset in PRESETS.values()}
     value = _shown(PRESETS[DEFAULT_PRESET].get(key, setting.default), setting)
     return f"set by the preset; {DEFAULT_PRESET}: {value}" if len(values) > 1 else value

@@ -145,8 +145,11 @@ class SplitSizes(NamedTuple):
         names = (("validation", self.valid), ("test", self.test))
         return " and ".join(name for name, size in names if size)
 
-    def require_small(self, pairs: int) -> None:
-        """Raise DataError if the sets take too many of `pairs`."""
+    def require_small(self, pairs: int, *, share_kept: float = 1.0) -> None:
+        """Raise DataError if the sets take too many of `pairs`.
+
+        share_kept: for the advised size, the share of the pairs that cleaning is expected to keep.
+        """
         if self.total > LARGEST_SPLIT * pairs:
             sets = f"{self.name} sets" if self.valid and self.test else f"a {self.name} set"
             are = "are" if self.valid and self.test else "is"
@@ -154,7 +157,7 @@ class SplitSizes(NamedTuple):
                 f"{sets} of {counted(self.total, 'pair')} {are} too large for "
                 f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them "
                 f"({self.settings})",
-                self.at_most(int(LARGEST_SPLIT * pairs)),
+                self.at_most(int(LARGEST_SPLIT * share_kept * pairs)),
             )
 
     @property

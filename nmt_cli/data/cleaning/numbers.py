@@ -11,6 +11,9 @@ from fractions import Fraction
 _DIGITS = re.compile(r"\d+")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
+# 20.10.2021: the month may be a word.
+_DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
+_DECIMALS = re.compile(r"\d+[.,٫]\d\d")
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
@@ -66,7 +69,8 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
-    if any(_is_rarely_written_out(number) for number in only_src or only_tgt):
+    missing = only_src or only_tgt
+    if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
         return True
     return _only_number_differs(src, tgt)
 
@@ -112,8 +116,22 @@ def _with_ascii_digits(text: str) -> str:
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 
-def _is_rarely_written_out(number: str) -> bool:
-    digits = "".join(_DIGITS.findall(number))
+def _is_rarely_written_out(number: str, missing: set[str]) -> bool:
+    """Whether a number, of which these groups of digits are missing, is rarely put into words.
+
+    >>> [_is_rarely_written_out(number, {missing}) for number, missing in (
+    ...     ("47", "47"), ("1000", "1000"), ("12.50", "50"), ("15.30", "30"))]
+    [True, False, True, False]
+    >>> _is_rarely_written_out("20.10.2021", {"10"}), _is_rarely_written_out("20.10.2021", {"20"})
+    (False, True)
+    """
+    groups = _DIGITS.findall(number)
+    if _DATE.fullmatch(number):
+        return any(int(group) > HOURS for group in missing)
+    if _DECIMALS.fullmatch(number):
+        # Half past three is 15.30.
+        return groups[1] not in ("00", "30")
+    digits = "".join(groups)
     return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
 
 

@@ -13,7 +13,8 @@ class Outline:
     devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
     bf16, float32 or split; compiles: whether the first step includes compiling; step: the last one
     done; steps: the last one planned; warmup: the steps in which the learning rate rises;
-    rate_of_warmup: its peak, where another warm-up would change it (equation 3), else 0; epochs:
+    rate_of_warmup: its peak, where another warm-up would change it (equation 3), else 0;
+    schedule_ends: whether the learning rate is planned to reach zero at the last step; epochs:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
     run; compares: whether the last average and the published weights may be compared at the end;
     seconds: elapsed in earlier processes.
@@ -35,6 +36,7 @@ class Outline:
     steps: int
     warmup: int
     rate_of_warmup: float
+    schedule_ends: bool
     epochs: float
     max_hours: float
     patience: int

@@ -61,6 +61,7 @@ def outline(run: Run) -> Outline:
         steps=steps,
         warmup=config.train.warmup_steps,
         rate_of_warmup=rate_of_warmup(config),
+        schedule_ends=config.train.schedule in ("linear", "cosine", "wsd"),
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience,

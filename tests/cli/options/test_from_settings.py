@@ -75,6 +75,8 @@ def test_each_option_shows_what_holds_without_it(
     default = shown_default(parameter)
     if (path, key) in OWN_DEFAULTS:
         assert default == OWN_DEFAULTS[path, key]
+    elif key == "train.preset":
+        assert default == f"that of nmt.toml, or {expected}"
     elif key.startswith("search."):
         assert default == (f"the model's, else {expected}" if expected else "")
     elif len({preset.get(key, SETTINGS[key].default) for preset in PRESETS.values()}) > 1:
