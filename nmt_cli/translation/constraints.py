@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.lexical.glossary import Entry, Glossary, entries_of
+from nmt_cli.data.lexical.glossary import Entry, Glossary, Match, entries_of
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
@@ -105,6 +105,10 @@ class BoundConstraints:
     def has_term(self, text: str) -> bool:
         """Whether a term of the glossary occurs in `text`."""
         return bool(self._glossary.find(text))
+
+    def terms_in(self, text: str) -> list[Match]:
+        """Each occurrence of a term of the glossary in `text`."""
+        return list(self._glossary.matches(text))
 
     def for_source(self, text: str, ids: Sequence[int]) -> LexicalConstraints | None:
         """The terms that a translation of `text` must contain; None where there are none.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         Validating,
     )
 
+# Fewer steps than this share of those that the time limit allows are not advised: they learn less.
+SHARE_WORTHWHILE = 0.7
 LONG_SECONDS = 24 * 3_600
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
@@ -165,8 +167,14 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
             f"step {end.first:,} to {end.last:,} of {outline.steps:,}, depending on how long "
             "validations take"
         )
+    reached = f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}"
+    consequence = "the schedule of the learning rate does not reach its end"
+    if not outline.schedule_ends:
+        if end.last > outline.warmup:
+            return reached
+        consequence = "the warm-up of the learning rate does not reach its end"
     advice = "only a larger --max-hours helps"
-    if end.fitting:
+    if end.fitting >= SHARE_WORTHWHILE * end.last:
         advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
         if options := warmup_options(end.fitting, outline):
             # Another warm-up makes another run, unlike another number of steps.
@@ -174,15 +182,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
                 f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
                 "this is a new run, with another `--out`"
             )
-    unfinished = (
-        ": the schedule of the learning rate does not reach its end"
-        if outline.schedule_ends
-        else ""
-    )
-    return (
-        f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}"
-        f"{unfinished} ({advice})"
-    )
+    return f"{reached}: {consequence} ({advice})"
 
 
 def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.lexical.glossary import Match
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedLine
 
@@ -37,6 +38,10 @@ class MarkedSearch:
     def copies(self, text: str) -> bool:
         """Whether a text has nothing to translate."""
         return self._line_search.copies(text, self._config, self._bound)
+
+    def terms_in(self, text: str) -> list[Match]:
+        """Each occurrence of a term of the glossary in a text."""
+        return self._bound.terms_in(text)
 
     def full(self, requests: Sequence[Request]) -> list[SearchedLine]:
         """The lines, searched with the given settings."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.data.lexical.glossary import Match
 from nmt_cli.data.markup.inline import marks_of
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
@@ -35,6 +36,7 @@ from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Aligned, Placer
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
+from nmt_cli.translation.markup.term_alignment import align_terms
 from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
@@ -58,11 +60,12 @@ class Segment(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One translation of a carrier, segment by segment."""
+    """One translation of a carrier, segment by segment; terms: of a glossary, in its plain text."""
 
     source: MarkedText
     carrier: Carrier
     segments: list[Segment]
+    terms: Sequence[Match] = ()
 
 
 class Projected(NamedTuple):
@@ -113,7 +116,7 @@ class Projector:
         return [self._project(job, attention) for job in jobs]
 
     def _project(self, job: Job, attention: dict[IdPair, Matrix]) -> Projected:
-        placed = [self._segment(job.carrier, segment, attention) for segment in job.segments]
+        placed = [self._segment(job, segment, attention) for segment in job.segments]
         pieces = self._joined(job.carrier, job.segments, placed)
         sentences = self._sentences(job, placed)
         moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
@@ -121,10 +124,9 @@ class Projector:
             pieces = at_ends(job.source, words_of(pieces))
         return Projected(separated(job.source, pieces, spaced=self._words.spaced), sentences, moved)
 
-    def _segment(
-        self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]
-    ) -> MarkedText:
+    def _segment(self, job: Job, segment: Segment, attention: dict[IdPair, Matrix]) -> MarkedText:
         """The translation of a segment with its marks."""
+        carrier = job.carrier
         stand_ins = stand_ins_of(carrier, segment)
         copies = copies_in(carrier, segment)
         if not _needs_alignment(carrier, segment):
@@ -137,6 +139,7 @@ class Projector:
         ]
         src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
+        align_terms(matrix, _terms_of(job, segment), segment.text, src, tgt)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
                 row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
@@ -212,6 +215,16 @@ class Projector:
             else:
                 sentences[-1] = source + segment.piece.glue, text + self._glue(segment.piece)
         return sentences[:-1]
+
+
+def _terms_of(job: Job, segment: Segment) -> list[Match]:
+    """The terms of a segment, at their places in it."""
+    begin, end = segment.begin, segment.end
+    return [
+        Match(term.entry, term.begin - begin, term.end - begin)
+        for term in job.terms
+        if begin <= term.begin and term.end <= end and segment.ids is not None
+    ]
 
 
 def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:

@@ -137,7 +137,7 @@ class MarkupTranslator:
             ]
             for (index, other), line in zip(changed.items(), search.full(asked), strict=True):
                 chosen[index] = _best([_Searched(other.carrier, line), other], ranked=True)
-        return self._projected(items, chosen)
+        return self._projected(items, chosen, search)
 
     def _first(
         self, requests: Sequence[Request], items: Sequence[_Item | None], search: MarkedSearch
@@ -202,6 +202,7 @@ class MarkupTranslator:
         self,
         items: Sequence[_Item | None],
         chosen: "Sequence[_Searched | Translation | None]",
+        search: MarkedSearch,
     ) -> "list[Translation | _Result]":
         jobs: list[Job] = []
         ranks: list[list[int]] = []
@@ -209,9 +210,10 @@ class MarkupTranslator:
             ranks.append([])
             if item is None or not isinstance(each, _Searched):
                 continue
+            terms = search.terms_in(each.carrier.text)
             for rank in _ranks(each):
                 segments = _segments(each.line, each.carrier, rank)
-                jobs.append(Job(item.source, each.carrier, segments))
+                jobs.append(Job(item.source, each.carrier, segments, terms))
                 ranks[-1].append(rank)
         projected = iter(self._projector.project(jobs))
         results: list[Translation | _Result] = []

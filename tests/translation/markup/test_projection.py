@@ -9,6 +9,7 @@ import pytest
 from byte_models import byte_subwords
 from marked_lines import html_sentence, random_string
 
+from nmt_cli.data.lexical.glossary import Entry, Glossary
 from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.text.splitting import Piece
@@ -337,6 +338,20 @@ def test_a_number_in_brackets_replaces_the_number_that_the_model_wrote_there(
     carrier = carry(pieces, [piece.raw for piece in pieces if isinstance(piece, Placeholder)])
     copies = find_copies(text, carrier.stand_ins, carrier.text)
     assert [copy and text[copy.begin : copy.end] for copy in copies] == expected
+
+
+def test_a_tag_around_a_term_goes_around_its_form() -> None:
+    """The model has never written it, so its attention is anywhere."""
+    source = parse_line("The <b>small</b> dog. The dog is <i>small</i>.")
+    carrier = carry(source)
+    terms = list(Glossary([Entry("small", ("winzige", "winzig"), 1)]).matches(carrier.text))
+    asked = job(source, carrier, ["Der winzige Hund. Der Hund ist winzig."])
+    links = [("small", "Der"), ("The", "winzige"), ("dog", "Hund")]
+    [wrong] = aligned_by(links).project([asked])
+    assert raw_text(wrong.pieces).startswith("<b>Der")
+    [result] = aligned_by(links).project([asked._replace(terms=terms)])
+    expected = "Der <b>winzige</b> Hund. Der Hund ist <i>winzig</i>."
+    assert raw_text(result.pieces) == expected
 
 
 def test_marks_at_the_ends_go_around_all_words() -> None:
