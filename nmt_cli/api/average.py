@@ -68,13 +68,8 @@ def average(
 
         members = write_average(paths, directory, last=last, best=best, force=force)
     option = f"best={best}" if best else f"last={last}"
-    note = missing_members_note(option, paths, members, last, best)
-    notes = (
-        note,
-        last_checkpoint_note(paths, members, best, directory),
-        separate_runs_note(members),
-    )
-    return AveragedModel(directory, tuple(members), tuple(filter(None, notes)))
+    notes = average_notes(option, paths, members, last, best, directory)
+    return AveragedModel(directory, tuple(members), notes)
 
 
 def _paths(models: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -91,12 +86,28 @@ def require_one_choice(last: int | None, best: int | None) -> None:
         raise UsageError("--last and --best exclude each other")
 
 
-def missing_members_note(
+def average_notes(
+    option: str, models: Sequence[Path], members: Sequence[Path], last: int | None,
+    best: int | None, out: Path,
+) -> tuple[str, ...]:  # fmt: skip
+    """Warnings of an average of `members`, which was asked for with `models` and the rest.
+
+    option: how `last` or `best` was given.
+    """
+    notes = (
+        _missing_members_note(option, models, members, last, best),
+        _last_checkpoint_note(models, members, best, out),
+        _separate_runs_note(members),
+    )
+    return tuple(note for note in notes if note)
+
+
+def _missing_members_note(
     option: str, models: Sequence[Path], members: Sequence[Path], last: int | None, best: int | None
 ) -> str:
     """A message if fewer checkpoints of `models` were averaged than asked for, else "".
 
-    option: how `last` or `best` was given. Where neither was, a single checkpoint is too few.
+    Where neither `last` nor `best` was given, a single checkpoint is too few.
     """
     wanted = last or best
     copy = " The result is a copy of it." if len(members) == 1 else ""
@@ -121,7 +132,7 @@ def _only(count: int) -> str:
     return f"{agreeing(count, 'is', 'are')} only {counted(count, 'checkpoint')} to average"
 
 
-def last_checkpoint_note(
+def _last_checkpoint_note(
     models: Sequence[Path], members: Sequence[Path], best: int | None, out: Path
 ) -> str:
     """A message if the last checkpoint of a run was left out, as it is of no interval, else ""."""
@@ -140,7 +151,7 @@ def last_checkpoint_note(
     )
 
 
-def separate_runs_note(members: Sequence[Path]) -> str:
+def _separate_runs_note(members: Sequence[Path]) -> str:
     """A message if `members` come from runs that did not begin with the weights of one model.
 
     The mean of the weights of models that were trained from random weights is no model of the task.

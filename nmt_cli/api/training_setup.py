@@ -133,8 +133,8 @@ def optimizer_note(resolved: ResolvedConfig) -> str:
     rate = train.learning_rate
     shown = f"{rate:g}" if isinstance(rate, float) else rate
     return (
-        f"train.optimizer is {train.optimizer}, but train.learning_rate={shown} is that of preset "
-        f"`{train.preset}` for {usual}: choose one with `--set train.learning_rate=X` "
+        f"train.optimizer is {train.optimizer}, but train.learning_rate={shown} comes from preset "
+        f"`{train.preset}`, for {usual}: choose one with `--set train.learning_rate=X` "
         "(those of muon are about ten times those of adam)"
     )
 

@@ -26,14 +26,13 @@ class RefusedError(Exception):
         self.headers = headers or {}
 
 
-def refusal_of(error: NmtError) -> "RefusedError":
+def refusal_of(error: NmtError) -> RefusedError:
     """The refusal of a request that ended with this error.
 
     What this server lacks, such as an optional library, is not a fault of the request: 501.
     """
     if isinstance(error, UnavailableError):
-        hint = f"whoever runs the server: {error.hint}" if error.hint else ""
-        return RefusedError(501, error.message, hint)
+        return RefusedError(501, error.message, f"on the server: {error.hint}")
     return RefusedError(400, error.message, error.hint)
 
 

@@ -134,8 +134,8 @@ def test_runs_that_began_with_one_model_are_averaged_without_a_warning(folder):
 @pytest.mark.parametrize(
     ("given", "noted"),
     [
-        ({"train.preset": "small", "train.optimizer": "adam"}, "0.005 is that of preset `small`"),
-        ({"train.preset": "base", "train.optimizer": "muon"}, "auto is that of preset `base`"),
+        ({"train.preset": "small", "train.optimizer": "adam"}, "0.005 comes from preset `small`"),
+        ({"train.preset": "base", "train.optimizer": "muon"}, "auto comes from preset `base`"),
         ({"train.preset": "small"}, ""),
         ({"train.preset": "base", "train.optimizer": "schedule_free"}, ""),
         (

@@ -316,6 +316,13 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path, capsys
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 
 
+def test_checkpoints_are_averaged_from_within_their_folder(inside, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(inside / "model/checkpoints")
+    names = ["step-000000005", "step-000000010"]
+    assert main(["average", *names, "--out", str(tmp_path / "mean")]) == 0
+    assert "separate runs" not in capsys.readouterr().err
+
+
 def test_average_keeps_a_folder_that_appears_meanwhile(inside, tmp_path, monkeypatch, capsys):
     out, real = tmp_path / "mean", saving.average_weights
 

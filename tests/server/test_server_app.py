@@ -132,7 +132,7 @@ def test_a_library_that_the_server_lacks_is_not_the_fault_of_the_request(
     answer = server.ask("POST", "/v1/translate", {"document": document})
     assert answer.status == 501
     assert answer.json["error"] == "Markdown documents need the library markdown-it-py"
-    assert answer.json["hint"].startswith("whoever runs the server: ")
+    assert answer.json["hint"].startswith("on the server: ")
     assert "documents" in answer.json["hint"]
 
 

@@ -58,12 +58,7 @@ def command(
     Given several models or checkpoints, averages these. "Attention Is All You Need" (section 6.1)
     averages the last 5 checkpoints of the base model and the last 20 of the big one.
     """
-    from nmt_cli.api.average import (
-        last_checkpoint_note,
-        missing_members_note,
-        require_one_choice,
-        separate_runs_note,
-    )
+    from nmt_cli.api.average import average_notes, require_one_choice
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
 
@@ -76,12 +71,7 @@ def command(
     console = make_console(quiet=quiet)
     used = average(models, out, last=last, best=best, force=force)
     option = f"--best {best}" if best else f"--last {last}"
-    for note in (
-        missing_members_note(option, models, used, last, best),
-        last_checkpoint_note(models, used, best, out),
-        separate_runs_note(used),
-    ):
-        if note:
-            console.warning(note)
+    for note in average_notes(option, models, used, last, best, out):
+        console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate{model_option(str(out))}')

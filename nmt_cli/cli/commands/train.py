@@ -126,10 +126,11 @@ def command(
 
     # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
-        note_defaults(resolved, config_file, make_console(quiet=quiet))
-        warn_if_outdated(resolved, make_console(quiet=quiet))
+        console = make_console(quiet=quiet)
+        note_defaults(resolved, config_file, console)
+        warn_if_outdated(resolved, console)
         if note := optimizer_note(resolved):
-            make_console(quiet=quiet).warning(note)
+            console.warning(note)
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, trackers, dry_run=dry_run, as_json=as_json, quiet=quiet)

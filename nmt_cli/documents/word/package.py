@@ -22,6 +22,7 @@ _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
 _TRANSLATED = re.compile(r"word/(?:(?:document|header|footer)\d*|footnotes|endnotes)\.xml")
 _MACROS = re.compile(r"(?i)vbaProject|macroEnabled")
 _DECLARATION = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
+# zipfile raises NotImplementedError for compression and encryption that it cannot read.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError)
 
 

@@ -12,7 +12,7 @@ from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.machine import outside_heap
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.evaluation.passes import Pass, compared_sentences
-from nmt_cli.training.optimizers.factory import peak_rate
+from nmt_cli.training.optimizers.factory import DECAYS, peak_rate
 from nmt_cli.training.reporting.cost import add_cost, devices
 from nmt_cli.training.reporting.events import FirstStep, Listener, Outline, StepDone, Validating
 from nmt_cli.training.reporting.first_step import FirstStepEstimate
@@ -61,7 +61,7 @@ def outline(run: Run) -> Outline:
         steps=steps,
         warmup=config.train.warmup_steps,
         rate_of_warmup=rate_of_warmup(config),
-        schedule_ends=config.train.schedule in ("linear", "cosine", "wsd"),
+        schedule_ends=DECAYS[config.train.schedule](max_steps(config.train), config.train) == 0,
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience,

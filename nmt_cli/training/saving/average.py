@@ -105,15 +105,10 @@ def models_from_random_weights(paths: Iterable[Path]) -> list[Path]:
     Empty for one run, and for runs that all began with the weights of the same model
     (train.init_from): these may be averaged.
     """
-    models = list({_model_of(path).resolve(): _named_model(path) for path in paths}.values())
+    models = list({_model_of(path).resolve(): _model_of(path) for path in paths}.values())
     beginnings = {load_config(model).train.init_sha256 for model in models}
     is_common = len(beginnings) == 1 and "" not in beginnings
     return [] if len(models) == 1 or is_common else models
-
-
-def _named_model(path: Path) -> Path:
-    """The model directory of a checkpoint, as the user named it; otherwise `path` itself."""
-    return path.parent.parent if _is_checkpoint(path) else path
 
 
 def last_checkpoint(model: Path) -> Path | None:

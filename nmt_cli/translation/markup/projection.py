@@ -139,7 +139,8 @@ class Projector:
         ]
         src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
-        align_terms(matrix, _terms_of(job, segment), segment.text, src, tgt)
+        terms = _terms_of(job, segment)
+        align_terms(matrix, terms, segment.text, src, tgt, spaced=self._words.spaced)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
                 row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
@@ -223,7 +224,7 @@ def _terms_of(job: Job, segment: Segment) -> list[Match]:
     return [
         Match(term.entry, term.begin - begin, term.end - begin)
         for term in job.terms
-        if begin <= term.begin and term.end <= end and segment.ids is not None
+        if begin <= term.begin and term.end <= end
     ]
 
 

@@ -4,6 +4,7 @@ They are chosen by test translations: a word of both vocabularies that is transl
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -126,9 +127,10 @@ class Copied(NamedTuple):
 
 
 def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Copied | None]:
-    """The place of each stand-in of `source` in its translation; None unless it occurs once.
+    """The place of each stand-in of `source` in its translation; None if it is lost, or not clear.
 
-    A number in brackets is also found if another number is in its brackets instead.
+    Equal numbers are found in their order; a stand-in that occurs more often than in the source is
+    not clear. A number in brackets is also found if another number is in its brackets instead.
 
     >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")], "Anna's dog.")
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
@@ -137,24 +139,24 @@ def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Co
     >>> find_copies("paragraphe 5(2)", [StandIn(13, 14, "1", "1")], "subsection 5(1)")
     [Copied(begin=13, end=14, raw='1', ending='')]
     """
-    copies: list[Copied | None] = []
-    for stand_in in stand_ins:
-        is_number = _NUMBER.fullmatch(stand_in.word) is not None
-        spans = _numbers_like(text, stand_in.word) if is_number else _words_like(text, stand_in)
-        if len(spans) == 1:
-            begin, end, ending = spans[0]
-            copies.append(Copied(begin, end, stand_in.raw, ending))
-        else:
-            copies.append(None)
-    lost = [
-        index
-        for index, stand_in in enumerate(stand_ins)
-        if copies[index] is None and _is_number_in_brackets(source, stand_in)
-    ]
-    if len(lost) == 1 and stand_ins[lost[0]].word not in _BRACKETED.findall(text):
-        strange = _strange_numbers(text, source)
-        if len(strange) == 1:
-            copies[lost[0]] = Copied(*strange[0].span(1), stand_ins[lost[0]].raw)
+    copies: list[Copied | None] = [None] * len(stand_ins)
+    lost: list[int] = []
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for index, stand_in in enumerate(stand_ins):
+        by_word[stand_in.word].append(index)
+    for word, indices in by_word.items():
+        is_number = _NUMBER.fullmatch(word) is not None
+        first = stand_ins[indices[0]]
+        spans = _numbers_like(text, word) if is_number else _words_like(text, first)
+        if len(spans) > len(indices):
+            continue
+        for index, (begin, end, ending) in zip(indices, spans, strict=False):
+            copies[index] = Copied(begin, end, stand_ins[index].raw, ending)
+        lost += indices[len(spans) :]
+    in_brackets = [index for index in lost if _is_number_in_brackets(source, stand_ins[index])]
+    strange = _strange_numbers(text, source) if in_brackets else []
+    if len(in_brackets) == len(strange) == 1:
+        copies[in_brackets[0]] = Copied(*strange[0].span(1), stand_ins[in_brackets[0]].raw)
     return copies
 
 

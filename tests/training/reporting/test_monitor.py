@@ -280,6 +280,19 @@ def test_the_outline_of_a_resumed_run_counts_all_epochs(setting, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("schedule", "ends"),
+    [("inverse_sqrt", False), ("constant", False), ("linear", True), ("cosine", True),
+     ("wsd", True)],
+)  # fmt: skip
+def test_the_outline_tells_whether_the_learning_rate_reaches_zero(
+    setting, tmp_path, schedule: str, ends: bool
+) -> None:
+    told: list = []
+    run(setting, tmp_path / "m", told.append, stop_after=1, train_schedule=schedule)
+    assert told[0].schedule_ends is ends
+
+
+@pytest.mark.parametrize(
     ("settings", "rate"),
     [
         ({}, 6.99e-4),

@@ -324,6 +324,10 @@ def test_stand_ins_are_found_where_they_occur_once(
         # It is there twice, or is not in brackets in the source.
         ("section 3(1)", "article 3(1) ou 4(1)", ["3", None]),
         ("section 3 or 1", "article 3 ou (2)", ["3", None]),
+        # Equal numbers are found in their order; a lost one does not take another's place.
+        ("sections 5(1) and 6(1)", "articles 5(1) et 6(1)", ["5", "1", "6", "1"]),
+        ("sections 5(1) and 6(1)", "articles 5(1) et 6(2)", ["5", "1", "6", "2"]),
+        ("3 dogs and 3 cats", "3 Hunde und Katzen", ["3", None]),
         # Two numbers may be either.
         ("section 3(1)", "article 3(2) (4)", ["3", None]),
         ("section 3(1)(2)", "article 3(5)", ["3", None, None]),
@@ -331,7 +335,7 @@ def test_stand_ins_are_found_where_they_occur_once(
         ("section 3(1)", "article 3(3)", [None, None]),
     ],
 )
-def test_a_number_in_brackets_replaces_the_number_that_the_model_wrote_there(
+def test_numbers_are_found_by_their_order_and_their_brackets(
     source: str, text: str, expected: list[str | None]
 ) -> None:
     pieces = parse_line(source, numbers=True)

@@ -36,6 +36,7 @@ def read_npz(path: Path) -> dict[str, Array]:
                 entry.filename.removesuffix(SUFFIX): _read_array(path, archive, entry)
                 for entry in entries
             }
+    # zipfile raises NotImplementedError for compression and encryption that it cannot read.
     except (
         zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
         SyntaxError, tokenize.TokenError, MemoryError, struct.error,
