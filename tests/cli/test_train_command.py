@@ -159,6 +159,8 @@ def test_train_without_project_file_reports_default_settings(
     for more in (["--quiet"], ["--preset", "tiny"], ["--config", str(project / "nmt.toml")]):
         assert main([*command, *more]) == 0
         assert capsys.readouterr().err == ""
+    assert main([*command, "--preset", "tiny", "--set", "train.optimizer=adam"]) == 0
+    assert "train.learning_rate=0.008 comes from preset `tiny`, for muon" in capsys.readouterr().err
 
 
 def test_train_json_reports_go_to_stdout(inside, tmp_path, capsys):

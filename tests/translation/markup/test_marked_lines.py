@@ -14,6 +14,7 @@ from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.markup import window
 from nmt_cli.translation.markup.projection import is_kept
@@ -63,6 +64,16 @@ def test_random_strings_keep_their_marks(translator: Translator) -> None:
             # Where marks cannot stand side by side, each is still there as it is written.
             assert all(raw in translation.text for raw in marks_of(parse_line(line)))
             assert "markup_moved" in translation.flags
+
+
+def test_a_tag_around_a_term_of_the_glossary_goes_around_its_form(translator: Translator) -> None:
+    constraints = Constraints(glossary={"small": ["Hund"]})
+    lines = [f"The {word} <b>small</b> dog sleeps." for word in ("old", "white", "other", "seven")]
+    found = [
+        translation.text
+        for translation in translator.translate(lines, beam=1, constraints=constraints)
+    ]
+    assert all("<b>Hund</b>" in text for text in found), found
 
 
 def test_lines_without_marks_are_translated_as_without_markup(translator: Translator) -> None:
