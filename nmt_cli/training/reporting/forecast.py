@@ -30,8 +30,17 @@ class Forecast:
         self._pace = pace
         self._every = Intervals.of(config.train).validate
         self._is_reported = False
-        # The time of the comparison at the end, in validations.
-        self._comparison = comparison_share(config, corpus)
+        # What the comparison at the end translates, as a multiple of a validation.
+        self._compared = comparison_share(config, corpus)
+
+    @property
+    def _comparison(self) -> float:
+        """The time of the comparison at the end, as a multiple of a validation.
+
+        It translates more sentences, but computes losses of as many pairs.
+        """
+        translating = self._pace.translating_share
+        return 1 - translating + translating * self._compared if self._compared else 0.0
 
     def seconds_allowed(self, elapsed: float) -> float:
         """Seconds until the time limit; infinite without one, negative after it."""
@@ -71,7 +80,7 @@ class Forecast:
     def average_published(self, step: int) -> None:
         """The average of `step` is published: if it is the last one, nothing is compared."""
         if step >= self._last:
-            self._comparison = 0.0
+            self._compared = 0.0
 
     def unmeasured(self, step: int, elapsed: float, *, validating: bool = False) -> int:
         """The validations that `seconds_left` does not include, as none has been measured.

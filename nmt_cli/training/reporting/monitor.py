@@ -20,13 +20,12 @@ from nmt_cli.training.reporting.forecast import Forecast
 from nmt_cli.training.reporting.pace import Pace
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.samples import Samples
+from nmt_cli.training.reporting.validation_clock import ValidationClock
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.save_timer import SaveTimer
 from nmt_cli.training.step import StepResult
 
 SECONDS_BETWEEN_VALIDATION_EVENTS = 1.0
-# With a smaller share of its sentences translated, the time of a validation is not estimated.
-MIN_SHARE_DONE = 0.1
 
 
 def planned_steps(run: Run) -> int:
@@ -91,23 +90,6 @@ def _preset_settings(preset: str) -> Config:
     return resolve([SettingsLayer("preset", {"train.preset": preset})]).config
 
 
-class _ExpectedValidation:
-    """The expected seconds of the validation in progress, from the share that is done."""
-
-    def __init__(self) -> None:
-        self._done = 0
-        self._seconds = 0.0
-
-    def update(self, done: int, total: int, spent: float) -> float:
-        """The expected seconds; 0 as long as too little is done.
-
-        They change only if more sentences are done, so that the time left becomes shorter between.
-        """
-        if done > self._done and done >= MIN_SHARE_DONE * total:
-            self._done, self._seconds = done, spent * total / done
-        return self._seconds
-
-
 class Monitor:
     """Monitors one process; only the first rank sends events, translates samples and saves."""
 
@@ -121,9 +103,8 @@ class Monitor:
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
         self._first_step = FirstStepEstimate(run, self._send_first_step)
-        self._validation_began: float | None = None
+        self._validation = ValidationClock()
         self._validation_sent = -math.inf
-        self._expected_validation = _ExpectedValidation()
         self._forecast = Forecast(run.config, run.corpus, self._last, self._pace)
         if run.ranks.is_first:
             run.selector.on_progress = self._on_validation_progress
@@ -171,17 +152,16 @@ class Monitor:
     def _on_validation_progress(self, of: Pass, done: int, total: int) -> None:
         """A pass has translated this many sentences; sends an event about once a second."""
         now = time.monotonic()
+        clock = self._validation
+        clock.update(of.before + done, of.whole or total, now)
         if now - self._validation_sent < SECONDS_BETWEEN_VALIDATION_EVENTS:
             return
-        if self._validation_began is None:
-            self._validation_began = now
+        assert clock.began is not None
         self._validation_sent = now
         run = self._run
-        spent = now - self._validation_began
+        spent, expected = now - clock.began, clock.expected
         elapsed = self._before + now - self._began
         step, unmeasured = run.state.step, 0
-        whole = of.whole or total
-        expected = self._expected_validation.update(of.before + done, whole, spent)
         if of.whole:
             left = self._forecast.seconds_left_comparing(spent, expected)
         else:
@@ -199,10 +179,10 @@ class Monitor:
         if not self._run.state.step:
             self._began = time.monotonic()
         self._update_elapsed()
-        self._validation_began, self._validation_sent = None, -math.inf
-        self._expected_validation = _ExpectedValidation()
+        translating = self._validation.translating(time.monotonic())
+        self._validation, self._validation_sent = ValidationClock(), -math.inf
         if validation is not None:
-            self._pace.add_validation(seconds)
+            self._pace.add_validation(seconds, translating)
             average = "ema" if self._run.config.train.ema else "mean"
             if validation.best and validation.weights == average:
                 self._forecast.average_published(self._run.state.step)

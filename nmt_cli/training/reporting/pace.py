@@ -47,7 +47,9 @@ class Pace:
         self._first = 0.0, 0
         self._step = RunningMean(MEMORY)
         self._tokens = RunningMean(MEMORY)
-        self._validation = RunningMean(4)
+        # Those of a model that is still bad take longer, as its translations are longer.
+        self._validation = RunningMean(2)
+        self._translating = RunningMean(2)
 
     def add_step(self, seconds: float, tokens: int) -> None:
         """Count one step on this many target tokens."""
@@ -58,9 +60,10 @@ class Pace:
         self._step.add(seconds)
         self._tokens.add(tokens)
 
-    def add_validation(self, seconds: float) -> None:
-        """Count one validation."""
+    def add_validation(self, seconds: float, translating: float | None = None) -> None:
+        """Count one validation; translating: how much of it was not its losses, by default all."""
         self._validation.add(seconds)
+        self._translating.add(seconds if translating is None else min(seconds, translating))
 
     def seconds_left_validating(
         self,
@@ -104,6 +107,12 @@ class Pace:
     def validation_seconds(self) -> float:
         """Mean seconds of a validation; 0 before the first."""
         return self._validation.value
+
+    @property
+    def translating_share(self) -> float:
+        """The share of a validation that translates; 1 before the first."""
+        seconds = self._validation.value
+        return self._translating.value / seconds if seconds else 1.0
 
     def seconds_left(
         self,

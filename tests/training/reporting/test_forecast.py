@@ -7,8 +7,8 @@ import pytest
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.training.reporting.forecast import Forecast
-from nmt_cli.training.reporting.monitor import _ExpectedValidation
 from nmt_cli.training.reporting.pace import Pace
+from nmt_cli.training.reporting.validation_clock import ValidationClock
 
 SIX_MINUTES = 0.1
 
@@ -94,14 +94,35 @@ def test_the_comparison_at_the_end_counts_like_validations():
     assert ahead.seconds_left(100, 0.0) == 60.0
 
 
+def test_the_comparison_translates_more_but_computes_as_many_losses():
+    pace = steady_pace()
+    pace.add_validation(60.0, 20.0)
+    ahead = forecast(pace, 100, hours=0.0, pairs=15)
+    # The last validation, 40 seconds of losses, and four times as many translations.
+    assert ahead.seconds_left(100, 0.0) == pytest.approx(60.0 + 40.0 + 4 * 20.0)
+    assert ahead.seconds_left_comparing(10.0, 0.0) == pytest.approx(110.0)
+
+
+def test_later_validations_count_more_than_the_first():
+    pace = steady_pace(validation=60.0)
+    for _ in range(3):
+        pace.add_validation(20.0)
+    assert 20.0 < pace.validation_seconds < 24.0
+
+
 def test_the_first_validation_is_expected_from_its_own_progress():
-    expected = _ExpectedValidation()
-    assert expected.update(0, 0, 1.0) == 0.0
-    assert expected.update(5, 200, 3.0) == 0.0
-    assert expected.update(20, 200, 6.0) == 60.0
+    clock = ValidationClock()
+    assert clock.translating(9.0) == 0.0
+    expected = []
     # It does not grow where nothing is finished.
-    assert expected.update(20, 200, 9.0) == 60.0
-    assert expected.update(40, 200, 10.0) == 50.0
+    for done, now in [(0, 100.0), (0, 102.0), (5, 103.0), (20, 106.0), (20, 109.0), (40, 110.0)]:
+        clock.update(done, 200, now)
+        expected.append(clock.expected)
+    # Two seconds of losses, then twenty sentences in four seconds and forty in eight.
+    assert expected == [0.0, 0.0, 0.0, 42.0, 42.0, 42.0]
+    clock.update(80, 200, 112.0)
+    assert clock.expected == 2.0 + 25.0
+    assert clock.translating(112.0) == 10.0
     # Later validations are expected to take as long.
     assert steady_pace().seconds_left_validating(30, 90, 30, 10.0, expected=50.0) == (
         40.0 + 120.0 + 2 * 50.0
