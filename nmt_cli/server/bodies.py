@@ -17,7 +17,10 @@ async def read_body(request: Request, limits: Limits) -> bytes:
             {"accept-encoding": "identity"},
         )  # fmt: skip
     limit = limits.body_bytes
-    too_large = RefusedError(413, f"the body is larger than {limit:,} bytes")
+    too_large = RefusedError(
+        413, f"the body is larger than {limit:,} bytes",
+        "send it in several requests; `nmt serve --max-body` sets the limit",
+    )  # fmt: skip
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdecimal() or int(length[:20]) > limit:
         raise too_large

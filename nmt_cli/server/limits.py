@@ -10,7 +10,8 @@ class Limits:
     """Limits of a request, and of all requests together.
 
     requests: those that are translated or wait at a time; characters: of the text of a request,
-    where each line counts one more; seconds: until the answer; beam: the largest beam size.
+    where each line counts one more; seconds: until the answer; body_bytes: of its body; beam: the
+    largest beam size.
     """
 
     requests: int = 256

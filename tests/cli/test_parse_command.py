@@ -131,6 +131,13 @@ def test_parse_search_defaults_to_the_papers_settings(
     assert [(search.beam, search.alpha, search.max_extra_length) for search in seen] == [wanted]
 
 
+def test_parse_uses_the_threads_that_are_asked_for(nmt, monkeypatch) -> None:
+    used: list[int] = []
+    monkeypatch.setattr("nmt_cli.cli.environment.use_threads", used.append)
+    assert nmt("some.words", "--threads", "1", *SHORT).code == 0
+    assert used == [1]
+
+
 def test_parse_warns_of_lines_that_are_not_utf8(nmt) -> None:
     result = nmt(*SHORT, stdin=b"a b\nc \xff\n")
     assert result.code == 0

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
+from nmt_cli.cli.commands import demo
 from nmt_cli.cli.commands.demo import _settings, _show_outcome
+from nmt_cli.config.schema import Config
 from nmt_cli.errors import NoInputError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
@@ -182,3 +184,21 @@ def test_demo_shows_the_hardest_phenomena_and_sums_up_the_rest(capsys):
     ]
     assert shown[10] == "12 others: 76.0 to 98.0 %; --json lists all"
     assert shown[11:] == ["right: 90.0 % of 10", "new: 33.3 % of 3", "12 s in all"]
+
+
+def test_demo_uses_the_threads_that_are_asked_for(tmp_path, monkeypatch):
+    used: list[int] = []
+    monkeypatch.setattr("nmt_cli.cli.environment.use_threads", used.append)
+    monkeypatch.setattr("nmt_cli.machine.usable_cores", lambda: 4)
+    plans: list[str] = []
+
+    def plan(config: Config, threads: int | None) -> str:
+        plans.append(made(config, threads))
+        raise NoInputError("enough")
+
+    made = demo._plan
+    monkeypatch.setattr(demo, "_plan", plan)
+    for number, options in enumerate([[], ["--threads", "1"], ["--threads", "9"]]):
+        assert main(["demo", str(tmp_path / f"demo-{number}"), *options]) == NoInputError.exit_code
+    assert used == [1, 9]
+    assert [text.rpartition(" on ")[2] for text in plans] == ["4 cores", "1 core", "4 cores"]

@@ -13,6 +13,7 @@ from servers import Answer, RunningServer, byte_translator, running_server
 from nmt_cli.errors import UsageError
 from nmt_cli.server.libretranslate import translated_files
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
+from nmt_cli.server.limits import Limits
 
 BOUNDARY = "7d33a816d302b6"
 FORM = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
@@ -129,6 +130,23 @@ def test_wrong_uploads_are_refused(
     answer = upload(server, data, name, **fields)
     assert answer.status == status, answer.body
     assert reason in f"{answer.json['error']} {answer.json.get('hint')}"
+
+
+def test_larger_files_are_translated_where_the_server_allows_them() -> None:
+    document = docx.Document()
+    document.add_paragraph("abc de")
+    written = BytesIO()
+    document.save(written)
+    with zipfile.ZipFile(written, "a") as package:
+        package.writestr("word/media/image1.png", random.Random(1).randbytes(1 << 20))
+    with running_server(limits=Limits(body_bytes=2 << 20)) as server:
+        answer = upload(server, written.getvalue(), "a.docx")
+        assert answer.status == 200, answer.body
+        refused = upload(server, bytes(2 << 20), "a.txt")
+    assert (refused.status, refused.json["error"]) == (
+        413, "the body is larger than 2,097,152 bytes",
+    )  # fmt: skip
+    assert "`nmt serve --max-body` sets the limit" in refused.json["hint"]
 
 
 def test_other_bodies_are_refused(server: RunningServer) -> None:

@@ -5,13 +5,18 @@ import gc
 import json
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from servers import Answer, everything_from, is_true_soon, running_server
 
+from nmt_cli.cli import main
+from nmt_cli.cli.commands import serve
 from nmt_cli.cli.commands.serve import _read_tokens
-from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.config.schema import Config
+from nmt_cli.errors import DataError, NoInputError, UnavailableError
 from nmt_cli.server import run
+from nmt_cli.server.limits import Limits
 
 
 def test_objects_made_before_the_server_are_not_collected_while_it_runs() -> None:
@@ -66,3 +71,23 @@ def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.Monke
     assert head.startswith(b"HTTP/1.1 503 ")
     assert json.loads(body) == answers[0].json
     assert logged == [("/v1/translate", 503)] * 2
+
+
+def test_options_are_the_limits_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service gets them; the server is not started."""
+    made: list[Limits] = []
+
+    def service(_translator: object, _search: object, limits: Limits) -> None:
+        made.append(limits)
+        raise UnavailableError("enough")
+
+    translator = SimpleNamespace(config=Config(), shortlist_for=lambda _: None)
+    monkeypatch.setattr(run, "listening_socket", lambda *_: None)
+    monkeypatch.setattr(serve, "_announce", lambda *_, **__: None)
+    monkeypatch.setattr(serve, "require_models", lambda *_: None)
+    monkeypatch.setattr(serve, "load_translator", lambda *_, **__: translator)
+    monkeypatch.setattr("nmt_cli.server.service.Service", service)
+    given = ["--max-queue", "7", "--max-chars", "9", "--max-body", "3", "--deadline", "2.5"]
+    assert main(["serve", "--port", "0", *given]) == UnavailableError.exit_code
+    limits = Limits(requests=7, characters=9, seconds=2.5, body_bytes=3 << 20)
+    assert made == [limits]

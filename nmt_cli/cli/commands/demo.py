@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, Quiet, Sets, Threads
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to work
 
 def command(
     folder: Folder = Path("nmt-demo"),
+    threads: Threads = None,
     sets: Sets = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -49,14 +50,15 @@ def command(
     German grammar. Run the same command again to resume. DIR must be new, empty, or the directory
     of an earlier demo; other files are never replaced.
     """
-    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.environment import apply_threads, make_console
     from nmt_cli.extras.demo.files import DemoTexts
     from nmt_cli.installation import require_torch
 
     require_torch("`nmt demo`")
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
-    console.note(_plan(config))
+    apply_threads(threads, console)
+    console.note(_plan(config, threads))
     with DemoTexts() as texts:
         outcome, exit_code = _run(folder, config, console, texts)
     if outcome is not None:
@@ -102,14 +104,15 @@ def _settings(folder: Path, sets: list[str] | None) -> "Config":
     return resolve_settings({}, sets, make_project(folder)).config
 
 
-def _plan(config: "Config") -> str:
+def _plan(config: "Config", threads: int | None) -> str:
     from nmt_cli.config.automatic import max_steps
     from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
     from nmt_cli.machine import usable_cores
 
+    cores = min(threads or usable_cores(), usable_cores())
     return (
         f"{TRAIN_PAIRS:,} sentence pairs to learn from, {TEST_PAIRS:,} others to be tested on; "
-        f"{counted(max_steps(config.train), 'step')} on {counted(usable_cores(), 'core')}"
+        f"{counted(max_steps(config.train), 'step')} on {counted(cores, 'core')}"
     )
 
 

@@ -42,7 +42,7 @@ nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
 LAYOUT = {
     "": ("model", "sets", "config_file", "quiet"),
     "Network": ("host", "port", "public_url", "token_file", "cors_origin"),
-    "Limits": ("max_queue", "max_chars", "deadline"),
+    "Limits": ("max_queue", "max_chars", "max_body", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
     "Log": ("access_log",),
     "Hardware": TRANSLATION_LAYOUT["Hardware"],
@@ -95,6 +95,13 @@ MaxChars = Annotated[
         "--max-chars", metavar="N", min=1, help="Maximum number of characters of a request"
     ),
 ]
+MaxBody = Annotated[
+    int,
+    typer.Option(
+        "--max-body", metavar="MIB", min=1,
+        help="Maximum size of the body of a request, in MiB; that of a document counts",
+    ),
+]  # fmt: skip
 Deadline = Annotated[
     float,
     typer.Option(
@@ -122,6 +129,7 @@ def command(
     cors_origin: CorsOrigin = None,
     max_queue: MaxQueue = 256,
     max_chars: MaxChars = 5_000,
+    max_body: MaxBody = 1,
     deadline: Deadline = 60,
     access_log: AccessLog = False,
     device: Device = "auto",
@@ -147,7 +155,7 @@ def command(
 
     from nmt_cli.server.cross_origin import check_origins
     from nmt_cli.server.libretranslate.translated_files import check_public_url
-    from nmt_cli.server.limits import Limits
+    from nmt_cli.server.limits import MIB, Limits
     from nmt_cli.server.run import listening_socket
 
     check_origins(cors_origin or ())
@@ -160,7 +168,7 @@ def command(
     search = chosen_search(resolved, translator.config)
     translator.shortlist_for(search)
     _announce(console, listener, has_token=bool(tokens))
-    limits = Limits(requests=max_queue, characters=max_chars, seconds=deadline)
+    limits = Limits(max_queue, max_chars, seconds=deadline, body_bytes=max_body * MIB)
 
     from nmt_cli.server.app import Server
     from nmt_cli.server.service import Service

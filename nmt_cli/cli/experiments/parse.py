@@ -9,7 +9,14 @@ import typer
 
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options.declarations import AsJsonLines, ConfigFile, ForceFile, Quiet, SearchSets
+from nmt_cli.cli.options.declarations import (
+    AsJsonLines,
+    ConfigFile,
+    ForceFile,
+    Quiet,
+    SearchSets,
+    Threads,
+)
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.extras.parsing.search import SEARCH
@@ -108,6 +115,7 @@ def parse() -> None:
 @with_options(
     {
         "": ("paths.model", "sets", "config_file"),
+        "Hardware": ("threads",),
         "Search": tuple(SettingOption(key, default=str(value)) for key, value in SEARCH.items()),
         "Input and output": ("data.strict", "output", "force", "as_json", "quiet"),
     }
@@ -118,6 +126,7 @@ def text(
     file: File = STDIN,
     output: Output = None,
     force: ForceFile = False,
+    threads: Threads = None,
     sets: SearchSets = None,
     config_file: ConfigFile = None,
     as_json: AsJsonLines = False,
@@ -129,7 +138,7 @@ def text(
     and wrong ones are dropped. The search settings are those of the paper unless they are given as
     options.
     """
-    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.environment import apply_threads, make_console
     from nmt_cli.cli.loading import load_translator, require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import chosen_search, resolve_settings
@@ -147,6 +156,7 @@ def text(
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file, force=force)
     console = make_console(quiet=quiet)
+    apply_threads(threads, console)
     require_text_file(file, "parse")
     require_models([resolved.config.paths.model])
     require_output(output)
