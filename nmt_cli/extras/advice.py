@@ -31,6 +31,15 @@ class TextSize(NamedTuple):
     words: int
     tgt_words: int
 
+    def without(self, pairs: int) -> "TextSize":
+        """The size after so many pairs of usual length are set apart.
+
+        >>> TextSize(1_000, 10_000, 5_000).without(100)
+        TextSize(pairs=900, words=9000, tgt_words=4500)
+        """
+        share = max(0.0, 1 - pairs / max(1, self.pairs))
+        return TextSize(*(round(share * count) for count in self))
+
 
 class Advice(NamedTuple):
     """A preset, and one line that says what was chosen and why."""
@@ -46,7 +55,8 @@ def advise(size: TextSize, root: Path = Path("/")) -> Advice:
     machine = "a GPU" if gpu else counted(usable_cores(), "CPU core")
     return Advice(
         preset,
-        f"preset {preset} for {counted(size.pairs, 'pair')} on {machine}: {plan(preset, size)}",
+        f"preset {preset} for {counted(size.pairs, 'training pair')} on {machine}: "
+        f"{plan(preset, size)}",
     )
 
 

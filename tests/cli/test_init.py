@@ -90,7 +90,7 @@ class TestInitOptions:
         reason = next(
             line for line in capsys.readouterr().err.splitlines() if line.startswith("preset")
         )
-        assert reason.startswith("preset small for 1 pair")
+        assert reason.startswith("preset small for 1 training pair")
         assert f"# {reason}\n" in Path("nmt.toml").read_text()
 
     def test_an_unknown_preset_is_refused_before_text_is_read(self) -> None:
@@ -314,6 +314,7 @@ def test_test_split_replaces_the_test_files(capsys: pytest.CaptureFixture[str]) 
     assert main(["init", *languages, "--test-split", "10", "--valid-split", "10"]) == 0
     data = written().data
     assert (data.test, data.test_split, data.valid, data.valid_split) == ((), 10, (), 10)
+    assert "preset small for 80 training pairs" in capsys.readouterr().err
     assert main(["init", *languages, "--force"]) == 0
     assert written().data.test == ("test.en", "test.de")
 

@@ -66,8 +66,8 @@ def test_advice_for_cpu_is_small_preset(pair, tmp_path: Path, monkeypatch) -> No
     preset, reason = advise(measure([pair]), tmp_path)
     assert preset == "small"
     assert reason == (
-        "preset small for 1,000 pairs on 1 CPU core: a vocabulary of about 200, about 400 steps, "
-        "early stopping"
+        "preset small for 1,000 training pairs on 1 CPU core: a vocabulary of about 200, about 400 "
+        "steps, early stopping"
     )
     monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
     assert advise(measure([pair]), tmp_path).preset == "small"

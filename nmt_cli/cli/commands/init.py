@@ -212,12 +212,12 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
     size = measure(texts.train)
     names = option_names(["data.valid_split", "data.test_split"])
     with naming_origins(dict.fromkeys(names, COMMAND_LINE), names):
-        SplitSizes(texts.valid_split, texts.test_split).require_small(
-            size.pairs, share_kept=SHARE_KEPT
-        )
+        splits = SplitSizes(texts.valid_split, texts.test_split)
+        splits.require_small(size.pairs, share_kept=SHARE_KEPT)
+    training = size.without(splits.total)
     if preset is not None:
-        return _Choice(preset, "", unsuitable(preset, size), size.pairs)
-    preset, reason = advise(size)
+        return _Choice(preset, "", unsuitable(preset, training), size.pairs)
+    preset, reason = advise(training)
     return _Choice(preset, reason, "", size.pairs)
 
 

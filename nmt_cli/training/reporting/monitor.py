@@ -63,7 +63,7 @@ def outline(run: Run) -> Outline:
         schedule_ends=DECAYS[config.train.schedule](max_steps(config.train), config.train) == 0,
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
-        patience=config.train.patience,
+        patience=config.train.patience if run.corpus.valid is not None else 0,
         compares=compared_sentences(config, run.corpus) > 0,
         seconds=state.elapsed,
     )

@@ -292,6 +292,17 @@ def test_the_outline_tells_whether_the_learning_rate_reaches_zero(
     assert told[0].schedule_ends is ends
 
 
+def test_the_outline_names_early_stopping_only_with_validation_text(setting, tmp_path) -> None:
+    import dataclasses
+
+    config, corpus = setting
+    without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
+    told: list = []
+    for number, given in enumerate((setting, without)):
+        run(given, tmp_path / str(number), told.append, stop_after=1, train_patience=3)
+    assert [event.patience for event in told if isinstance(event, Outline)] == [3, 0]
+
+
 @pytest.mark.parametrize(
     ("settings", "rate"),
     [
