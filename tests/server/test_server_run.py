@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -91,3 +92,14 @@ def test_options_are_the_limits_of_the_server(monkeypatch: pytest.MonkeyPatch) -
     assert main(["serve", "--port", "0", *given]) == UnavailableError.exit_code
     limits = Limits(requests=7, characters=9, seconds=2.5, body_bytes=3 << 20)
     assert made == [limits]
+
+
+def test_a_line_of_the_access_log_has_the_time_and_the_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    serve._write_log("POST", "/v1/translate", 200, 0.0123)
+    time, _, rest = capsys.readouterr().err.partition(" ")
+    assert rest == "POST /v1/translate 200 12.3 ms\n"
+    assert before <= datetime.fromisoformat(time) <= datetime.now(UTC)
+    assert time.endswith("Z")
