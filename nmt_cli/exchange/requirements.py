@@ -47,6 +47,20 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
     return reasons
 
 
+def head_width_reasons(model: ModelConfig) -> list[Reason]:
+    """The reason against a model whose heads together are not as wide as it, if so."""
+    width = head_widths(model)[0]
+    if width * model.heads == model.d_model:
+        return []
+    return [
+        Reason(
+            f"model.d_k={width} times model.heads={model.heads} is not "
+            f"model.d_model={model.d_model}",
+            "model.d_k=auto",
+        )
+    ]
+
+
 def segmenter_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
     """The reasons against a model whose words are not split as by a sentencepiece file."""
     kind = loaded.subwords.kind

@@ -12,7 +12,7 @@ from nmt_cli.exchange.formats.huggingface.translator import HuggingFaceTranslato
 from nmt_cli.exchange.formats.huggingface.weights import MODELS, POSITIONS, make_config, make_state
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
-    head_widths,
+    head_width_reasons,
     search_notes,
     shared_reasons,
 )
@@ -119,15 +119,7 @@ def _architecture_reasons(model: ModelConfig) -> list[Reason]:
                 "model.activation=silu",
             )
         )
-    width = head_widths(model)[0]
-    if width * model.heads != model.d_model:
-        reasons.append(
-            Reason(
-                f"model.d_k={width} times model.heads={model.heads} is not "
-                f"model.d_model={model.d_model}",
-                "model.d_k=auto",
-            )
-        )
+    reasons += head_width_reasons(model)
     if model.norm_epsilon > LARGEST_EPSILON:
         reasons.append(
             Reason(

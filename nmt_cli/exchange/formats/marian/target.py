@@ -14,7 +14,7 @@ from nmt_cli.exchange.formats.marian.weights import OUTPUT_BIAS, added_rows, mak
 from nmt_cli.exchange.requirements import (
     SOURCE_SPM,
     TARGET_SPM,
-    head_widths,
+    head_width_reasons,
     power_exponent,
     search_notes,
     shared_reasons,
@@ -118,15 +118,7 @@ def _architecture_reasons(model: ModelConfig) -> list[Reason]:
                 "model.activation=relu",
             )
         )
-    width = head_widths(model)[0]
-    if width * model.heads != model.d_model:
-        reasons.append(
-            Reason(
-                f"model.d_k={width} times model.heads={model.heads} is not "
-                f"model.d_model={model.d_model}",
-                "model.d_k=auto",
-            )
-        )
+    reasons += head_width_reasons(model)
     if model.norm_epsilon > LARGEST_EPSILON:
         reasons.append(
             Reason(
