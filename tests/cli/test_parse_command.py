@@ -10,6 +10,8 @@ import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import main
+from nmt_cli.cli.experiments import parse
+from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.extras.parsing import parser
 from nmt_cli.extras.parsing.trees import leaves, tree_words, trees_of
@@ -287,3 +289,8 @@ def test_a_model_that_parses_nothing_is_doubted(nmt) -> None:
     assert (rows[2]["repairs"] > 0) == ("does `model`, which translates" in one.err)
     assert "does `model`, which translates" in one.err
     assert "does `model`" not in nmt("some.words", *SHORT).err
+
+
+def test_a_parser_that_parses_nothing_needs_more_training(nmt) -> None:
+    languages = LanguagesConfig("words", "brackets")
+    assert parse._doubt("m", languages).endswith("`m` is not trained enough, or not on such text")

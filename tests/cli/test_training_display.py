@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.display.training import TrainDisplay, pair_lines
+from nmt_cli.cli.display.training import TrainDisplay, closing, pair_lines
 from nmt_cli.cli.display.training_outline import warmup_options
 from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
@@ -246,6 +246,11 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
         "(`--max-steps 63 --set train.warmup_steps=6` fits into 0.08 hours, with validations; this "
         "is a new run, with another `--out`)"
     )
+    # A run that is continued would have to be given up for it.
+    (line,) = shown(EndsEarly(23, 79, 79, 63, 240.0), outline=replace(limited, step=20))[2:]
+    assert line.endswith("(only a larger --max-hours helps)")
+    (line,) = shown(EndsEarly(23, 500, 500, 400, 240.0), outline=replace(limited, step=20))[2:]
+    assert "`--max-steps 400` fits" in line
     (line,) = shown(EndsEarly(3, 500, 500, 400, 240.0), outline=limited)[2:]
     assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
 
@@ -361,11 +366,15 @@ def test_time_of_a_finished_run_stands_before_what_continues_it() -> None:
 def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:
     note = "saved at step 164; run the same command to resume"
     published = Published(99, "current", (99,), None, 7.5)
-    assert shown(replace(REPORT, note=note, published=published))[2:] == [
+    report = replace(REPORT, note=note, published=published)
+    assert shown(report)[2:] == [
         note,
         "best validation at step 99: perplexity 7.50",
         "model: the weights of step 99, which `nmt translate` uses",
     ]
+    assert closing(report, note, "nmt parse --model m")[-1] == (
+        "model: the weights of step 99, which `nmt parse --model m` uses"
+    )
 
 
 def test_report_json_without_steps_has_no_loss() -> None:

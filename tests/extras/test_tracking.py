@@ -322,6 +322,20 @@ def test_runs_name_the_validation_of_the_published_weights(
     assert summarise(Path("run"), records).best_step == step
 
 
+def test_runs_show_the_scores_of_an_average_that_the_comparison_chose() -> None:
+    validation = {"nll": 2.0, "bleu": 29.74, "perplexity": 7.84, "best": True, "sentences": 100}
+    published: dict[str, object] = {"step": 825, "bleu": 29.78, "perplexity": 7.92}
+    records = [
+        {"step": 825, "validation": validation},
+        {"step": 825, "published": published},
+    ]
+    summary = summarise(Path("run"), records)
+    assert (summary.bleu, summary.perplexity, summary.validation_sentences) == (29.78, 7.92, 100)
+    # Without validation text, nothing is known of what is published.
+    published |= {"bleu": None, "perplexity": None}
+    assert summarise(Path("run"), records).bleu == 29.74
+
+
 def test_learning_curves_are_drawn_for_each_run(runs: Path, capsys) -> None:
     assert main(["runs", "--out", "curves.svg"]) == 0
     drawn = Path("curves.svg").read_text()

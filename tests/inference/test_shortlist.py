@@ -399,6 +399,18 @@ def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
     assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
 
 
+def test_the_model_of_a_shortlist_is_named_as_that_of_other_commands(
+    nmt, model: Path, corpus: Corpus
+) -> None:
+    (model / SHORTLIST).rename(model.with_name("before"))
+    model.rename("other")
+    code, _, err = nmt("shortlist", "other", "--corpus", str(corpus.path))
+    assert (code, Path("other", SHORTLIST).read_bytes()) == (0, Path("before").read_bytes())
+    assert "nmt translate --shortlist 50 --model other" in err
+    code, _, err = nmt("shortlist", "other", "--model", "other")
+    assert (code, "the model is given twice" in err) == (2, True)
+
+
 def test_shortlist_of_a_model_is_learnt_from_its_own_corpus(
     nmt, model: Path, corpus: Corpus
 ) -> None:

@@ -2,22 +2,33 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
+from nmt_cli.errors import UsageError
 from nmt_cli.plurals import counted
 
 EXAMPLES = """
 nmt shortlist                           the corpus and model of nmt.toml
-nmt shortlist --corpus corpus --model model-average
+nmt shortlist model-average --corpus corpus
 nmt translate --shortlist 50 test.en    50 candidates for each subword
 """
+
+
+Model = Annotated[
+    Path | None,
+    typer.Argument(metavar="[MODEL]", help="Model directory, as --model names it"),
+]
 
 
 @with_options({"": ("paths.corpus", "paths.model", "sets", "config_file", "quiet")})
 def command(
     *,
     flags: Mapping[str, object],
+    model: Model = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
@@ -33,6 +44,10 @@ def command(
     from nmt_cli.cli.settings import model_option, resolve_settings
     from nmt_cli.config.held_out_text import is_of_project
 
+    if model is not None:
+        if flags.get("paths.model") is not None:
+            raise UsageError("the model is given twice", "leave out --model")
+        flags = {**flags, "paths.model": str(model)}
     resolved = resolve_settings(flags, sets, config_file)
     paths = resolved.config.paths
     console = make_console(quiet=quiet)

@@ -199,19 +199,22 @@ def be_rank(
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
-            command = "nmt prepare" if named else "the command that prepared this corpus with"
-            console.warning(no_validation(len(opened.train), f"{command} --force"))
+            prepare = "nmt prepare" if named else "the command that prepared this corpus with"
+            console.warning(no_validation(len(opened.train), f"{prepare} --force"))
         if ranks.is_first:
             announce_training_kernels(ranks.device, console)
         if dry_run:
             _measure(config, opened, ranks, console)
             return
         steps = max_steps(config.train)
+        # The name that docs/parsing.md gives to the language of lines of brackets.
+        command = "nmt parse" if config.languages.tgt == BRACKETS else "nmt translate"
+        command += model_option(config.paths.model)
         with (
             console.progress("training", steps, estimate_after=None) as progress,
             _tracking(config, trackers if ranks.is_first else {}, console) as send,
         ):
-            display = TrainDisplay(console, progress, as_json=as_json)
+            display = TrainDisplay(console, progress, as_json=as_json, command=command)
 
             def listen(event: Event) -> None:
                 stop.validating = isinstance(event, Validating)
@@ -222,9 +225,7 @@ def be_rank(
                 display.report(report)
                 send(report)
         if not stop() and ranks.is_first:
-            # The name that docs/parsing.md gives to the language of lines of brackets.
-            command = "parse" if config.languages.tgt == BRACKETS else "translate"
-            console.next(f'echo "..." | nmt {command}{model_option(config.paths.model)}')
+            console.next(f'echo "..." | {command}')
 
 
 def _measure(config: "Config", corpus: "Corpus", ranks: "Ranks", console: "Console") -> None:

@@ -46,11 +46,19 @@ SAMPLE_INDENT = len("  reference  ") + 1
 class TrainDisplay:
     """Shows a training run on a console; `event` and `report` are called as it proceeds."""
 
-    def __init__(self, console: "Console", progress: "Progress", *, as_json: bool = False) -> None:
-        """as_json: also write the reports to stdout."""
+    def __init__(
+        self,
+        console: "Console",
+        progress: "Progress",
+        *,
+        as_json: bool = False,
+        command: str = "nmt translate",
+    ) -> None:
+        """as_json: also write the reports to stdout; command: what the model is used with."""
         self._console = console
         self._progress = progress
         self._as_json = as_json
+        self._command = command
         self._outline: Outline | None = None
         self._has_warned = False
         self._has_estimated = False
@@ -164,7 +172,7 @@ class TrainDisplay:
         if report.is_warning:
             self._console.warning(report.note)
         elif report.note:
-            for line in closing(report, report.note):
+            for line in closing(report, report.note, self._command):
                 self._console.note(line)
 
     def _rates(self, report: "Report") -> str:
@@ -209,8 +217,11 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
     return f"  source     {source}\n  output     {output}\n  reference  {reference}"
 
 
-def closing(report: "Report", note: str) -> list[str]:
-    """The lines of a note; the last note of a run also describes the published model."""
+def closing(report: "Report", note: str, command: str) -> list[str]:
+    """The lines of a note; the last note of a run also describes the published model.
+
+    command: what uses the model of a run that may go on.
+    """
     reason, separator, further = note.partition("; ")
     ended = f"{reason}, {duration(report.elapsed_seconds)}{separator}{further}"
     if report.published is None:
@@ -218,7 +229,7 @@ def closing(report: "Report", note: str) -> list[str]:
         return [ended if note.startswith("finished") else note]
     weights = report.published.weights_in_words()
     if note.startswith(("saved", "stopped")):
-        weights += ", which `nmt translate` uses"
+        weights += f", which `{command}` uses"
         ended = note
     return [ended, *best_line(report.published), f"model: {weights}"]
 

@@ -174,10 +174,12 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
             return reached
         consequence = "the warm-up of the learning rate does not reach its end"
     advice = "only a larger --max-hours helps"
-    if end.fitting >= SHARE_WORTHWHILE * end.last:
+    options = warmup_options(end.fitting, outline)
+    # Another warm-up makes another run, unlike another number of steps; a run that is continued is
+    # not to be given up for that.
+    if end.fitting >= SHARE_WORTHWHILE * end.last and not (options and outline.step):
         advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
-        if options := warmup_options(end.fitting, outline):
-            # Another warm-up makes another run, unlike another number of steps.
+        if options:
             advice = (
                 f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
                 "this is a new run, with another `--out`"

@@ -25,6 +25,7 @@ from nmt_cli.translation.json_lines import as_one_line
 
 if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Context
+    from nmt_cli.config.schema import LanguagesConfig
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.extras.parsing.parser import Parse
@@ -175,11 +176,19 @@ def text(
             f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}"
         )
     if repaired == lines.count > 0:
-        model, languages = resolved.config.paths.model, translator.config.languages
-        console.warning(
-            f"no parse was a valid tree: does `{model}`, which translates {languages.src} to "
-            f"{languages.tgt}, parse at all? `nmt parse prepare` makes training text for parsing"
-        )
+        console.warning(_doubt(resolved.config.paths.model, translator.config.languages))
+
+
+def _doubt(model: str, languages: "LanguagesConfig") -> str:
+    """Why no parse may have been a valid tree."""
+    from nmt_cli.extras.parsing.training_text import BRACKETS
+
+    if languages.tgt == BRACKETS:
+        return f"no parse was a valid tree: `{model}` is not trained enough, or not on such text"
+    return (
+        f"no parse was a valid tree: does `{model}`, which translates {languages.src} to "
+        f"{languages.tgt}, parse at all? `nmt parse prepare` makes training text for parsing"
+    )
 
 
 def _parse(

@@ -141,6 +141,9 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
     validated = [record for record in records if isinstance(record.get("validation"), Mapping)]
     best = _best(validated, last)
     validation = best.get("validation", {})
+    published = last.get("published") or {}
+    # The average that a comparison at the end chose has no validation record of its own.
+    scores = validation if published.get("perplexity") is None else published
     speeds = [record["tokens_per_second"] for record in records if "tokens_per_second" in record]
     tokens = sum(record.get("tokens", 0) for record in records if "tokens_per_second" in record)
     # The speed of each record counts by the time that its tokens took.
@@ -150,7 +153,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         if record.get("tokens_per_second") and record.get("tokens")
     )
     config = _config(model)
-    bleu = validation.get("bleu")
+    bleu = scores.get("bleu")
     configured = config.train.validation_sentences if config else None
     ended = [str(record["note"]) for record in records if _is_end(record, last)]
     return RunSummary(
@@ -159,7 +162,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         step=int(last.get("step", 0)),
         best_step=best.get("step"),
         bleu=bleu,
-        perplexity=validation.get("perplexity"),
+        perplexity=scores.get("perplexity"),
         tokens_per_second=tokens / seconds if speeds and seconds else None,
         hours=_hours(last, "elapsed_seconds"),
         step_hours=_hours(last, "seconds"),
