@@ -64,10 +64,12 @@ def curves(box: Box, x: Axis, y: Axis, shown: Sequence[Curve]) -> Iterator[str]:
     """A line chart with its legend below."""
     yield from _frame(box, x, y)
     for index, curve in enumerate(shown):
+        # Each dash has a colour of its own, which is not needed to tell the curves apart.
+        look = index % len(DASHES)
         stroke: dict[str, float | str] = {
-            "class_": "curve",
+            "class_": f"curve curve{look}" if look else "curve",
             "stroke_width": 2.5 if curve.bold else 1.2,
-            "stroke_dasharray": DASHES[index % len(DASHES)] or "none",
+            "stroke_dasharray": DASHES[look] or "none",
         }
         points = (
             f"{_along(box.x, box.width, x, left):.1f},{_up(box, y, value):.1f}"

@@ -6,14 +6,22 @@ from html import escape
 
 # Characters that XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-LIGHT = {"paper": "#ffffff", "ink": "#1a1a1a", "faint": "#767676", "line": "#d0d0d0"}
-DARK = {"paper": "#16181c", "ink": "#ececec", "faint": "#9a9a9a", "line": "#44474d"}
+LIGHT = {
+    "paper": "#ffffff", "ink": "#1a1a1a", "faint": "#767676", "line": "#d0d0d0",
+    "curve1": "#c2410c", "curve2": "#1d5fb4", "curve3": "#0b7a55", "curve4": "#8e3a9d",
+}  # fmt: skip
+DARK = {
+    "paper": "#16181c", "ink": "#ececec", "faint": "#9a9a9a", "line": "#44474d",
+    "curve1": "#f59e66", "curve2": "#7db4f5", "curve3": "#4fc79a", "curve4": "#d59ae0",
+}  # fmt: skip
 RULES = """
 text { font: 12px FONTS; fill: var(--ink); white-space: pre; }
 .small { font-size: 10px; } .tiny { font-size: 7px; } .title { font-size: 15px; }
 .faint { fill: var(--faint); }
 .paper { fill: var(--paper); }
 .link, .curve { fill: none; stroke: var(--ink); }
+.curve1 { stroke: var(--curve1); } .curve2 { stroke: var(--curve2); }
+.curve3 { stroke: var(--curve3); } .curve4 { stroke: var(--curve4); }
 .mark { fill: var(--ink); }
 .frame { fill: none; stroke: var(--line); }
 """

@@ -11,6 +11,7 @@ import torch
 from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
 from nmt_cli.drawing.charts import SHADES, Axis, Box, Curve, bars, curves, field, ticks
+from nmt_cli.drawing.svg import LIGHT, STYLE, in_light
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.extras import plots
 from nmt_cli.extras.plots import PLOTS, ROWS, losses, plot, positions_table
@@ -206,6 +207,21 @@ def test_bars_and_curves_stay_inside_their_box() -> None:
     assert points(line) == [(10, 70), (110, 20)]
     rects = [shape for shape in shapes if shape.get("class") == "mark"]
     assert [(rect.get("y"), rect.get("height")) for rect in rects] == [("70", "0"), ("20", "50")]
+
+
+def test_curves_have_dashes_and_colours_of_their_own() -> None:
+    box = Box(10, 20, 100, 50)
+    shown = [Curve(str(number), [(0, 0), (1, 1)]) for number in range(5)]
+    marks = curves(box, Axis(0, 1, "x"), Axis(0, 1, "y"), shown)
+    shapes = [ElementTree.fromstring(mark) for mark in marks]
+    lines = [shape for shape in shapes if shape.tag == "polyline"]
+    assert len({line.get("stroke-dasharray") for line in lines}) == 5
+    drawn = [(line.get("class") or "").split() for line in lines]
+    assert drawn == [["curve"], *(["curve", f"curve{number}"] for number in range(1, 5))]
+    for _, name in drawn[1:]:
+        assert f".{name} {{ stroke: var(--{name}); }}" in STYLE
+        assert STYLE.count(f"--{name}: #") == 2
+        assert LIGHT[name] in in_light(STYLE)
 
 
 @pytest.mark.parametrize("what", PLOTS)
