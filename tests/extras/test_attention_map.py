@@ -18,6 +18,7 @@ from nmt_cli.batch import make_batch
 from nmt_cli.cli import main
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.subwords.model import Subwords, learn_segmenter
+from nmt_cli.drawing.svg import text_width
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.extras.attention_map.attention import (
     END,
@@ -213,6 +214,20 @@ def test_attention_page_contains_the_weights() -> None:
     for kind in KINDS:
         shown = torch.tensor(document["kinds"][kind]["weights"])
         torch.testing.assert_close(shown, attention.weights(kind), atol=6e-5, rtol=0)
+
+
+@pytest.mark.parametrize("head", [None, 3])
+def test_few_heads_fill_the_width_of_the_picture(head: int | None) -> None:
+    attention = made_up("a b", ("a", "b", END), ("c", END))
+    tree = ElementTree.fromstring(picture(attention, "cross", layer=2, head=head))
+    width = float(tree.get("width", 0))
+    links = tree.findall(f"{SVG}line")
+    widest = text_width(END, 7 if head is None else 12)
+    assert width == 620
+    # Beside the lines there are the words and margins.
+    assert max(float(line.get("x2", 0)) for line in links) == pytest.approx(
+        width - widest - 16 - 8, abs=1
+    )
 
 
 def test_link_width_in_picture_follows_the_weight() -> None:

@@ -19,6 +19,7 @@ LEGENDS = {
 # Smaller weights are not drawn.
 LEAST = 0.05
 MARGIN, GAP = 16.0, 8.0
+LEAST_WIDTH = 620.0
 
 
 class _Scale(NamedTuple):
@@ -49,6 +50,9 @@ def picture(
     rows, columns = attention.rows(kind), attention.columns(kind)
     left = max(text_width(word, 12 if alone else 7) for word in rows) + (52 if alone else 0)
     right = max(text_width(word, 12 if alone else 7) for word in columns)
+    # Few heads fill the width that the legend needs.
+    beside = 2 * MARGIN + left + right
+    scale = scale._replace(width=max(scale.width, (LEAST_WIDTH - beside) / heads - 2 * GAP))
     tall = max(len(rows), len(columns)) * scale.row
     inside = [label(MARGIN, 26, TITLES[kind], kind="title")]
     top = 44.0
@@ -68,7 +72,7 @@ def picture(
         top += tall + 3 * GAP + 12
     legend = " A number is the greatest weight of its row." if alone else ""
     inside.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{legend}", kind="small faint"))
-    width = max(2 * MARGIN + left + right + heads * (scale.width + 2 * GAP), 620.0)
+    width = beside + heads * (scale.width + 2 * GAP)
     about = f"{attention.source} → {attention.translation}"
     return document(width, top + GAP, f"{TITLES[kind]}: {attention.source}", about, inside)
 
@@ -89,7 +93,7 @@ def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> I
 def _words(
     shown: Sequence[str], x: float, top: float, scale: _Scale, *, anchor: str
 ) -> Iterator[str]:
-    drop = 4.0 if scale is LARGE else 2.5
+    drop = 4.0 if scale.row == LARGE.row else 2.5
     for row, word in enumerate(shown):
         y = top + (row + 0.5) * scale.row + drop
         yield label(x, y, word, anchor=anchor, kind=scale.kind)
