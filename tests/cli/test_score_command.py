@@ -392,6 +392,13 @@ def test_score_without_arguments_translates_the_test_set(
     assert suite.get("name") == "test set"
 
 
+def test_several_models_are_refused_with_the_commands_that_score_an_ensemble(nmt: Nmt) -> None:
+    result = nmt("--model", "m", "--model", "my model")
+    assert result.code == 2
+    assert "--model is given 2 times, and `nmt score` uses one model" in result.err
+    assert "`nmt translate --model m --model 'my model' SRC -o FILE`" in result.err
+
+
 def test_hints_about_a_test_set_are_commands_that_translate_it(
     nmt: Nmt, translated_lines: list[tuple[str, str]]
 ) -> None:

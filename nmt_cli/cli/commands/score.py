@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from nmt_cli.cli.commands.scoring import options
-from nmt_cli.cli.commands.scoring.checks import check_options, warn_of_fractions
+from nmt_cli.cli.commands.scoring.checks import check_options, only_model, warn_of_fractions
 from nmt_cli.cli.commands.scoring.details import (
     given_files,
     show_worst,
@@ -85,6 +85,7 @@ def command(
     maximum: options.Maximum = None,
     worst: options.Worst = None,
     by: options.By = None,
+    model: options.Model = None,
     pairs: Pairs = None,
     each: Each = False,
     n_best_list: NBestList = None,
@@ -102,6 +103,7 @@ def command(
     Prints each score with its signature, as sacreBLEU does. Without REFERENCE, the references are
     those of the test set of nmt.toml; without any file, this test set is translated first.
     """
+    flags = {**flags, "paths.model": only_model(model or [])}
     check_options({**locals(), "model": flags["paths.model"]})
     resolved, console = _settings(flags, sets, config_file, threads, quiet=quiet)
     if pairs or n_best_list:

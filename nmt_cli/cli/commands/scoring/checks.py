@@ -34,6 +34,22 @@ OF_METRICS = (
 RENAMED = {"minimum": "min", "maximum": "max", "as_json": "json"}
 
 
+def only_model(models: Sequence[str]) -> str | None:
+    """The model that translates or scores, None if none is given; UsageError for several.
+
+    >>> only_model(["model"])
+    'model'
+    """
+    if len(models) > 1:
+        named = shlex.join(part for model in models for part in ("--model", model))
+        raise UsageError(
+            f"--model is given {len(models)} times, and `nmt score` uses one model",
+            f"to score an ensemble: `nmt translate {named} SRC -o FILE`, then "
+            "`nmt score FILE REFERENCE`",
+        )
+    return models[0] if models else None
+
+
 def check_options(parameters: Mapping[str, object]) -> None:
     """Raise UsageError for options that cannot be combined, or that would have no effect.
 

@@ -19,11 +19,15 @@ LAYOUT = {
     ),
     "Details": ("worst", "by"),
     "Scoring with a model": (
-        SettingOption("paths.model", "--model"), "pairs", "each", "n_best_list", "threads",
+        "model", "pairs", "each", "n_best_list", "threads",
     ),
     "Input and output": ("data.strict", "score_only", "as_json", "junit", "force", "quiet"),
 }  # fmt: skip
 
+Model = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="MODEL", help="Model directory [default: model]"),
+]
 Files = Annotated[
     list[str] | None,
     typer.Argument(
