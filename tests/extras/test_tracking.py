@@ -365,11 +365,31 @@ def test_curves_before_the_second_validation_say_so(tmp_path: Path, monkeypatch,
     assert "training loss alone: no run has two validations" in capsys.readouterr().err
 
 
-def test_curves_of_long_runs_keep_their_ends() -> None:
-    drawn = picture({"a": [{"step": step, "nll": 1 / step} for step in range(1, 10_001)]})
+def curve(drawn: str) -> list[str]:
+    """The points of the only curve."""
     [points] = [line.split('points="')[1].split('"')[0] for line in drawn.split("<polyline")[1:]]
-    assert 500 < len(points.split()) <= 700
-    assert points.split()[-1].startswith("724.0,")
+    return points.split()
+
+
+def test_curves_of_long_runs_keep_their_ends() -> None:
+    validations = [{"step": step, "validation": {"nll": 1 / step}} for step in range(1, 10_001)]
+    points = curve(picture({"a": validations}))
+    assert 500 < len(points) <= 700
+    assert points[-1].startswith("724.0,")
+
+
+def test_training_loss_of_many_reports_is_drawn_as_means() -> None:
+    """Without the noise of single batches, in which two runs cannot be told apart."""
+    noisy = [{"step": step, "nll": 3.0 + step % 2} for step in range(1, 1_201)]
+    drawn = picture({"a": noisy})
+    assert "Training loss, without label smoothing (means of successive reports)" in drawn
+    points = curve(drawn)
+    assert len(points) == 120
+    assert len({point.split(",")[1] for point in points}) == 1
+    assert points[-1].startswith("724.0,")
+    drawn = picture({"a": noisy[:120]})
+    assert "means" not in drawn
+    assert len({point.split(",")[1] for point in curve(drawn)}) == 2
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -12,6 +12,8 @@ from nmt_cli.plurals import agreeing
 WIDTH = 760.0
 # More points than pixels cannot be seen.
 MOST_POINTS = 600
+# The loss of a report is of few batches: of more reports, means of successive ones are drawn.
+MOST_REPORTS = 120
 
 Records = Sequence[Mapping[str, Any]]
 Points = list[tuple[float, float]]
@@ -19,8 +21,12 @@ Points = list[tuple[float, float]]
 
 def picture(runs: Mapping[str, Records]) -> str:
     """An SVG of the records of runs by name; raises DataError if none has two points."""
+    reports = [sum("nll" in record for record in records) for records in runs.values()]
+    means = " (means of successive reports)" if max(reports, default=0) > MOST_REPORTS else ""
     charts = {
-        "Training loss, without label smoothing": _curves(runs, lambda record: record.get("nll")),
+        f"Training loss, without label smoothing{means}": _curves(
+            runs, lambda record: record.get("nll"), _means
+        ),
         "Validation: loss, without label smoothing": _curves(runs, _validation_loss),
         "Validation: BLEU": _curves(runs, lambda record: _validation(record, "bleu")),
     }
@@ -66,21 +72,40 @@ def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
     ]
 
 
+def _thinned(points: Points) -> Points:
+    """Every so many of the points, and the last one."""
+    every = math.ceil(len(points) / MOST_POINTS)
+    return [*points[::every], *points[-1:]] if every > 1 else points
+
+
+def _means(points: Points) -> Points:
+    """At most `MOST_REPORTS` points, each the mean of successive ones at the last of them.
+
+    >>> MOST_REPORTS, _means([(float(step), step % 2) for step in range(1, 241)])[:2]
+    (120, [(2.0, 0.5), (4.0, 0.5)])
+    """
+    size = max(1, math.ceil(len(points) / MOST_REPORTS))
+    blocks = [points[start : start + size] for start in range(0, len(points), size)]
+    return [(block[-1][0], sum(value for _, value in block) / len(block)) for block in blocks]
+
+
 def _curves(
-    runs: Mapping[str, Records], value_of: Callable[[Mapping[str, Any]], float | None]
+    runs: Mapping[str, Records],
+    value_of: Callable[[Mapping[str, Any]], float | None],
+    reduced: Callable[[Points], Points] = _thinned,
 ) -> list[Curve]:
-    """A curve for each run with at least two finite values."""
+    """A curve for each run with at least two finite values; reduced: makes many points few."""
     shown = []
     for name, records in runs.items():
-        points: Points = [
-            (float(record["step"]), float(value))
-            for record in records
-            if (value := value_of(record)) is not None and math.isfinite(value)
-        ]
-        every = math.ceil(len(points) / MOST_POINTS)
-        thinned = [*points[::every], *points[-1:]] if every > 1 else points
-        if len({step for step, _ in thinned}) > 1:
-            shown.append(Curve(name, thinned))
+        points = reduced(
+            [
+                (float(record["step"]), float(value))
+                for record in records
+                if (value := value_of(record)) is not None and math.isfinite(value)
+            ]
+        )
+        if len({step for step, _ in points}) > 1:
+            shown.append(Curve(name, points))
     return shown
 
 
