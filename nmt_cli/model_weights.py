@@ -53,7 +53,11 @@ def open_weights(path: Path) -> Iterator[BinaryIO]:
     file was written to meanwhile.
     """
     if not path.exists():
-        raise DataError(f"`{path}` is missing", "copy the model directory again, or train it again")
+        raise DataError(
+            f"`{path}` is missing",
+            "copy the model directory again; if it has checkpoints, `nmt average` makes a model of "
+            "them",
+        )
     if not path.is_file():
         raise DataError(f"`{path}` is not a file", "copy the model directory again")
     with open(path, "rb", opener=_open_without_blocking) as file:

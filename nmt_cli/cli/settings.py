@@ -129,6 +129,8 @@ def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
 
     Not of a corpus that the command line or a variable names: it may well be of other text.
     """
+    from nmt_cli.config.schema import flatten
+    from nmt_cli.data.preparation.options import options_for
     from nmt_cli.data.preparation.outdated import outdated_reasons
 
     origins = resolved.origins
@@ -144,9 +146,12 @@ def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
         if key.startswith("data.") and not origin.startswith(("default", "preset "))
     ]
     if reasons := outdated_reasons(Path(corpus), resolved.config, given):
+        values = flatten(resolved.config)
+        typed = {key: values[key] for key in given if origins[key] in named}
+        prepare = " ".join(["nmt prepare --force", *options_for(typed)])
         console.warning(
             f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}; to train with it, "
-            "`nmt prepare --force` and then `nmt train` with another --out"
+            f"`{prepare}` and then `nmt train` with another --out"
         )
 
 

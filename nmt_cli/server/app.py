@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import time
+import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ OPENAPI = Path(__file__).with_name("openapi.json")
 JSON_LINES = "application/x-ndjson"
 # What a status is called in the metrics when nobody gets the answer.
 CLIENT_LEFT = 499
+# The label of paths that do not exist, and how much of one is written to the log.
+OTHER_PATHS, MOST_LOGGED = "other", 200
 # A server that stops waits so long for the step that the model is computing.
 CLOSE_SECONDS = 0.5
 
@@ -74,11 +77,14 @@ class Server:
             self._route("/openapi.json", self.openapi, "GET", is_open=True),
             *self._libretranslate_routes(),
         ]
-        handlers = {HTTPException: _http_error}
-        return Starlette(
+        handlers = {HTTPException: self._unknown}
+        app = Starlette(
             routes=routes, middleware=self._middleware,
             exception_handlers=handlers, lifespan=self._lifespan,  # type: ignore[arg-type]
         )  # fmt: skip
+        # A redirect would name the address behind a proxy.
+        app.router.redirect_slashes = False
+        return app
 
     def refuse_rest(self) -> None:
         """Refuse the requests that have no answer yet; called in the event loop."""
@@ -112,13 +118,26 @@ class Server:
             begun = time.perf_counter()
             response = await self._answer(request, handler, is_open=is_open)
             seconds = time.perf_counter() - begun
-            self._service.metrics.requests.labels(path, response.status_code).inc()
             self._service.metrics.seconds.labels(path).observe(seconds)
-            if self._log is not None:
-                self._log(method, path, response.status_code, seconds)
+            self._record(method, path, path, response.status_code, seconds)
             return response
 
         return Route(path, answer, methods=[method])
+
+    def _record(self, method: str, path: str, label: str, status: int, seconds: float) -> None:
+        """Count an answer and write it to the log; label: the path in the metrics."""
+        self._service.metrics.requests.labels(label, status).inc()
+        if self._log is not None:
+            self._log(method, path, status, seconds)
+
+    async def _unknown(self, request: Request, error: HTTPException) -> Response:
+        """The answer to a path or a method that does not exist."""
+        # Clients choose such paths: they are no labels, and are written without control characters.
+        path = urllib.parse.quote(request.scope["path"])[:MOST_LOGGED]
+        self._record(request.method, path, OTHER_PATHS, error.status_code, 0.0)
+        headers = dict(error.headers or {})
+        hint = "GET /openapi.json describes all paths"
+        return Refusal(RefusedError(error.status_code, error.detail.lower(), hint, headers=headers))
 
     async def _answer(self, request: Request, handler: Handler, *, is_open: bool) -> Response:
         """The answer of a handler; every error becomes one."""
@@ -210,10 +229,3 @@ def _json(lists: dict[str, list[str]], more: str = "") -> Response:
 
 def _state(state: str) -> Response:
     return PlainTextResponse(f"{state}\n", 200 if state == "ok" else 503)
-
-
-async def _http_error(_: Request, error: HTTPException) -> Response:
-    """The answer to a path or a method that does not exist."""
-    headers = dict(error.headers or {})
-    hint = "GET /openapi.json describes all paths"
-    return Refusal(RefusedError(error.status_code, error.detail.lower(), hint, headers=headers))

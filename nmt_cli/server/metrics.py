@@ -13,7 +13,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class Metrics:
-    """The metrics of one server; the labels of requests are its own paths and statuses."""
+    """The metrics of one server; labels of requests are its own paths, or `other`, and statuses."""
 
     def __init__(self, worker: TranslationWorker) -> None:
         self._registry = CollectorRegistry()

@@ -4,16 +4,25 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import Config, PathsConfig, dump, flatten, load, with_values
+from nmt_cli.config.schema import (
+    Config,
+    PathsConfig,
+    SettingsLayer,
+    dump,
+    flatten,
+    load,
+    resolve,
+    with_values,
+)
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.preparation.options import options_for
-from nmt_cli.errors import CannotCreateError, ConfigError
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
 from nmt_cli.storage import files, manifest
@@ -152,6 +161,7 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
                 {key: earlier[key] for key in differing},
                 _other_preset(earlier, now),
                 str(now["paths.corpus"]),
+                _chosen_for_corpus(earlier, differing),
             ),
         )
     return False
@@ -161,6 +171,19 @@ def _other_preset(earlier: Mapping[str, object], now: Mapping[str, object]) -> s
     """The preset that a run began with if the settings now are of another one, else ""."""
     preset = str(earlier["train.preset"])
     return preset if preset in PRESETS and preset != now["train.preset"] else ""
+
+
+def _chosen_for_corpus(
+    earlier: Mapping[str, object], differing: Sequence[str]
+) -> dict[str, object]:
+    """The settings of a run's corpus that its preset does not have, without those that differ."""
+    preset = SettingsLayer("preset", {"train.preset": earlier["train.preset"]})
+    usual = flatten(resolve([preset]).config)
+    return {
+        key: value
+        for key, value in earlier.items()
+        if key.startswith("data.") and key not in {*MAY_CHANGE, *differing} and value != usual[key]
+    }
 
 
 def _shown(value: object) -> str:
@@ -201,11 +224,14 @@ def _other_corpus(earlier: Mapping[str, object], now: Mapping[str, object]) -> s
     )
 
 
-def _way_back(earlier: Mapping[str, object], preset: str, corpus: str) -> str:
+def _way_back(
+    earlier: Mapping[str, object], preset: str, corpus: str, chosen: Mapping[str, object]
+) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
 
     preset: that of the run if another one is used now, else "". Settings of the corpus, the
-    directory `corpus`, are restored with `nmt prepare`, not with `nmt train`.
+    directory `corpus`, are restored with `nmt prepare`, not with `nmt train`; chosen: the others
+    that were chosen for it, which must be given again.
     """
     if "train.init_sha256" in earlier:
         return "leave out --init-from to resume the run, or use another --out for a new one"
@@ -218,7 +244,8 @@ def _way_back(earlier: Mapping[str, object], preset: str, corpus: str) -> str:
         )
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
-    words = options_for({key: earlier[key] for key in of_corpus if not key.startswith("model.")})
+    restored = {key: earlier[key] for key in of_corpus if not key.startswith("model.")}
+    words = options_for({**restored, **chosen})
     if corpus != PathsConfig().corpus:
         words += ["--out", shlex.quote(corpus)]
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
@@ -264,6 +291,11 @@ def _refuse_finished(out: Path) -> None:
         what = f"is {kind.value}, not a training run that can be resumed,"
     elif step != "0" and not Checkpoints(out / CHECKPOINTS, 1, 0).exist():
         what = f"holds the model of step {step} of a training run whose checkpoints are gone,"
+    elif not (out / WEIGHTS).exists():
+        raise DataError(
+            f"`{out / WEIGHTS}` is missing",
+            f"`nmt average {shlex.quote(str(out))} --out MODEL` makes a model of its checkpoints",
+        )
     else:
         return
     raise CannotCreateError(

@@ -122,3 +122,18 @@ def test_train_warns_unless_another_corpus_is_named(
         assert main(["train", "--out", "m", *arguments]) == 1
         said = capsys.readouterr().err
         assert ("`corpus` was prepared before this changed: languages.tgt was" in said) is is_warned
+
+
+def test_what_is_typed_is_part_of_the_command_that_prepares_again(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    Path("nmt.toml").write_text(dump(config))
+    for typed, command in (
+        ([], ""), (["--set", "data.vocab_size=77"], "nmt prepare --force --vocab-size 77"),
+    ):  # fmt: skip
+        assert main(["train", "--out", "m", *typed]) == 1
+        said = capsys.readouterr().err
+        assert ("`corpus` was prepared before" in said) is bool(typed)
+        assert f"to train with it, `{command}` and then" in said or not typed

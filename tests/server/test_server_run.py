@@ -74,7 +74,9 @@ def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.Monke
     assert logged == [("/v1/translate", 503)] * 2
 
 
-def test_options_are_the_limits_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_are_the_limits_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The service gets them; the server is not started."""
     made: list[Limits] = []
 
@@ -82,9 +84,10 @@ def test_options_are_the_limits_of_the_server(monkeypatch: pytest.MonkeyPatch) -
         made.append(limits)
         raise UnavailableError("enough")
 
-    translator = SimpleNamespace(config=Config(), shortlist_for=lambda _: None)
-    monkeypatch.setattr(run, "listening_socket", lambda *_: None)
-    monkeypatch.setattr(serve, "_announce", lambda *_, **__: None)
+    engine = SimpleNamespace(notice="split needs kernels")
+    translator = SimpleNamespace(config=Config(), shortlist_for=lambda _: None, engine=engine)
+    address = SimpleNamespace(getsockname=lambda: ("127.0.0.1", 5_000))
+    monkeypatch.setattr(run, "listening_socket", lambda *_: address)
     monkeypatch.setattr(serve, "require_models", lambda *_: None)
     monkeypatch.setattr(serve, "load_translator", lambda *_, **__: translator)
     monkeypatch.setattr("nmt_cli.server.service.Service", service)
@@ -92,6 +95,30 @@ def test_options_are_the_limits_of_the_server(monkeypatch: pytest.MonkeyPatch) -
     assert main(["serve", "--port", "0", *given]) == UnavailableError.exit_code
     limits = Limits(requests=7, characters=9, seconds=2.5, body_bytes=3 << 20)
     assert made == [limits]
+    # What the engine has to say comes before the address.
+    said = capsys.readouterr().err.splitlines()
+    assert said[:2] == ["split needs kernels", "listening on http://127.0.0.1:5000"]
+
+
+def test_requests_for_paths_that_do_not_exist_are_logged_and_counted() -> None:
+    logged: list[tuple[str, str, int]] = []
+
+    def log(method: str, path: str, status: int, _: float) -> None:
+        logged.append((method, path, status))
+
+    with running_server(log=log) as server:
+        for method, path in (
+            ("GET", "/nosuch%0a?q=text"), ("GET", "/v1/translate"), ("POST", "/v1/translate/"),
+        ):  # fmt: skip
+            answer = server.ask(method, path, {"lines": ["abc"]} if method == "POST" else None)
+            assert "location" not in answer.headers
+            assert answer.json["hint"] == "GET /openapi.json describes all paths"
+        counted = server.ask("GET", "/metrics").body.decode()
+    assert logged[:3] == [
+        ("GET", "/nosuch%0A", 404), ("GET", "/v1/translate", 405), ("POST", "/v1/translate/", 404),
+    ]  # fmt: skip
+    assert 'nmt_requests_total{path="other",status="404"} 2.0' in counted
+    assert 'nmt_requests_total{path="other",status="405"} 1.0' in counted
 
 
 def test_a_line_of_the_access_log_has_the_time_and_the_request(

@@ -1,11 +1,14 @@
 """Before the first step: settings are completed, and the directory is that of the same run."""
 
 import pytest
+import torch
 from corpora import reversal_corpus, word_corpus
 
 from nmt_cli.config.schema import Config, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.model_dir import refresh_weights
+from nmt_cli.storage.model_check import WEIGHTS
 from nmt_cli.training.setup import complete, prepare_directory
 
 OTHER = {
@@ -97,8 +100,12 @@ def test_a_run_of_another_preset_is_refused_with_the_option_that_resumes_it(sett
 @pytest.mark.parametrize(
     ("changes", "command", "others"),
     [
-        ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40", False),
-        ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --joint", True),
+        ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40 --subwords chars", False),
+        (
+            {"data.joint": False, "train.seed": 5},
+            "nmt prepare --force --joint --subwords chars --vocab-size 40",
+            True,
+        ),
     ],
 )
 def test_another_corpus_is_refused_with_the_command_to_prepare_it(
@@ -112,6 +119,18 @@ def test_another_corpus_is_refused_with_the_command_to_prepare_it(
     assert f"`{command}`" in caught.value.hint
     assert "--out" in caught.value.hint
     assert ("use the other settings again" in caught.value.hint) == others
+
+
+def test_a_run_whose_model_was_deleted_is_refused(setting, tmp_path):
+    config, corpus = setting
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, tmp_path / "model")
+    refresh_weights(tmp_path / "model", {"weight": torch.zeros(1)}, {"step": "0"})
+    prepare_directory(config, corpus, tmp_path / "model")
+    (tmp_path / "model" / WEIGHTS).unlink()
+    with pytest.raises(DataError, match=r"model\.safetensors` is missing") as caught:
+        prepare_directory(config, corpus, tmp_path / "model")
+    assert f"`nmt average {tmp_path / 'model'} --out MODEL`" in caught.value.hint
 
 
 def test_the_corpus_that_a_run_began_with_is_named(setting, tmp_path):

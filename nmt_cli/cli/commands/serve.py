@@ -168,7 +168,7 @@ def command(
     translator = load_translator(path, device, precision=precision.value, console=console)
     search = chosen_search(resolved, translator.config)
     translator.shortlist_for(search)
-    _announce(console, listener, has_token=bool(tokens))
+    _announce(console, listener, translator.engine.notice, has_token=bool(tokens))
     limits = Limits(max_queue, max_chars, seconds=deadline, body_bytes=max_body * MIB)
 
     from nmt_cli.server.app import Server
@@ -229,7 +229,10 @@ def _read_tokens(path: Path | None) -> tuple[str, ...]:
     return tokens
 
 
-def _announce(console: "Console", listener: socket.socket, *, has_token: bool) -> None:
+def _announce(console: "Console", listener: socket.socket, notice: str, *, has_token: bool) -> None:
+    """Write what the engine has to say, the address, and a warning if others can reach it."""
+    if notice:
+        console.note(notice)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     console.note(f"listening on http://{shown}:{port}")
