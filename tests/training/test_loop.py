@@ -14,7 +14,7 @@ from corpora import reversal_corpus
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, load, with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
-from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError
+from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, WriteError
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
@@ -490,3 +490,27 @@ def test_a_resumed_run_reports_a_changed_end_of_the_schedule(
     resumed = run(setting, tmp_path / "run", train_schedule=schedule, train_max_steps=steps)
     line = "the learning rate now ends at step 8 instead of 12"
     assert [report.note for report in resumed if "learning rate" in report.note] == [line] * told
+
+
+@pytest.mark.parametrize("stop_after", [None, 9])
+def test_a_model_directory_that_is_moved_meanwhile_ends_the_run(
+    setting, tmp_path, undisturbed, stop_after
+):
+    """Nothing of the old name is made again, and the moved run continues."""
+    config, corpus = setting
+    config = with_values(config, {"train.log_every": 1})
+    out, moved = tmp_path / "model", tmp_path / "moved"
+    steps = iter(range(1, 1_000_000))
+
+    def stop() -> bool:
+        step = next(steps)
+        if step == 7:
+            out.rename(moved)
+        return stop_after is not None and step > stop_after
+
+    with pytest.raises(WriteError, match="was moved or deleted while it was trained") as caught:
+        list(train(config, corpus, out, stop=stop))
+    assert "give its new name with --out" in caught.value.hint
+    assert not out.exists()
+    list(train(config, corpus, moved))
+    torch.testing.assert_close(final_weights(moved), final_weights(undisturbed), rtol=0, atol=0)

@@ -24,7 +24,7 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor, nn
 
-from nmt_cli.errors import ConfigError, DataError, NmtError
+from nmt_cli.errors import ConfigError, DataError, NmtError, WriteError
 from nmt_cli.storage import files, manifest
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.ema import MovingAverage
@@ -194,6 +194,9 @@ class Checkpoints:
     def _write(self, snapshot: Snapshot) -> None:
         """Write a checkpoint; the weights come last, as they make it a complete one."""
         target = self.at(snapshot.state.step)
+        if not self.directory.parent.is_dir():
+            # It is not made again: the rest of it would be missing.
+            raise WriteError(f"`{self.directory.parent}` is not there any more")
         files.make_directory(self.directory)
         if self.write_failures.count(WHAT):
             self._rotate(snapshot.state, fewer=self.write_failures.count(WHAT))

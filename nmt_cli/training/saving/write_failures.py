@@ -18,7 +18,7 @@ class WriteFailures:
     """
 
     def __init__(self, directory: Path) -> None:
-        """directory: on the disk that is written to; need not exist."""
+        """directory: that of the checkpoints, which need not exist, in the model directory."""
         self.notes: list[str] = []
         self._directory = directory
         self._in_a_row: dict[str, int] = {}
@@ -38,11 +38,20 @@ class WriteFailures:
     def tolerate(self, what: str, size: int = 0, *, always: bool = False) -> Iterator[None]:
         """The context of writing `what`, of `size` bytes; a failure becomes a note.
 
-        The third failure in a row raises WriteError; with `always`, only `require_none` does.
+        The third failure in a row raises WriteError; with `always`, only `require_none` does. So
+        does a failure after the model directory was moved or deleted, which no attempt mends.
         """
         try:
             yield
         except FAILED as error:
+            if not self._directory.parent.is_dir():
+                self._has_raised = True
+                raise WriteError(
+                    f"{what} is not written: `{self._directory.parent}` was moved or deleted while "
+                    "it was trained",
+                    "move it back, or give its new name with --out, and run the command again: it "
+                    "continues after the last checkpoint",
+                ) from error
             self._in_a_row[what] = self.count(what) + 1
             message = self._messages[what] = self._message(what, error, size)
             if self.count(what) > FAILURES_ALLOWED and not always:
