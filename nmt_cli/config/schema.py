@@ -356,6 +356,11 @@ def with_values(
     return resolve([SettingsLayer("config", {**flatten(config), **values}, names or {})]).config
 
 
+def of_preset(name: str) -> Config:
+    """The configuration of a preset for which nothing else is chosen; ConfigError for no preset."""
+    return resolve([SettingsLayer("preset", {"train.preset": name})]).config
+
+
 def read_layer(path: Path) -> SettingsLayer:
     """The settings of a TOML file; raises NoInputError or ConfigError."""
     return parse_layer(read_bytes(path, "settings", max_bytes=MAX_BYTES), path)

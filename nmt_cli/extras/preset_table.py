@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from nmt_cli.config.automatic import VOCABULARY_WORDS, vocabulary_size
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import SettingsLayer, resolve, with_values
+from nmt_cli.config.schema import of_preset, with_values
 from nmt_cli.model.kinds import count_parameters
 
 # The vocabulary size that is shown for `auto`: that for a text of VOCABULARY_WORDS.
@@ -35,7 +35,7 @@ def preset_rows() -> list[PresetRow]:
 
 def preset_row(name: str) -> PresetRow:
     """The row of the preset `name`; its model is made without memory for weights."""
-    config = resolve([SettingsLayer("preset", {"train.preset": name})]).config
+    config = of_preset(name)
     vocabulary = config.data.vocab_size
     size = AUTO_VOCABULARY if isinstance(vocabulary, str) else vocabulary
     sized = with_values(config, {"model.src_vocab_size": size, "model.tgt_vocab_size": size})

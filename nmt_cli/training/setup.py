@@ -12,11 +12,10 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import (
     Config,
     PathsConfig,
-    SettingsLayer,
     dump,
     flatten,
     load,
-    resolve,
+    of_preset,
     with_values,
 )
 from nmt_cli.data.corpus.corpus import Corpus
@@ -177,8 +176,7 @@ def _chosen_for_corpus(
     earlier: Mapping[str, object], differing: Sequence[str]
 ) -> dict[str, object]:
     """The settings of a run's corpus that its preset does not have, without those that differ."""
-    preset = SettingsLayer("preset", {"train.preset": earlier["train.preset"]})
-    usual = flatten(resolve([preset]).config)
+    usual = flatten(of_preset(str(earlier["train.preset"])))
     return {
         key: value
         for key, value in earlier.items()
@@ -265,7 +263,11 @@ def _learnt_text(config: Config, corpus: Corpus) -> TextStatistics | None:
 
 
 def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:
-    """Raises CannotCreateError where `out` holds something that is not a model directory."""
+    """Raises an error where `out` holds something that training would replace or cannot continue.
+
+    CannotCreateError where it is not a model directory or no run, DataError where it is a run whose
+    model was deleted.
+    """
     if not os.path.lexists(out):
         return
     if is_model_directory(out) and manifest.is_own(out):
@@ -283,6 +285,7 @@ def _refuse_finished(out: Path) -> None:
 
     That is one without a run, or of a run that has lost its checkpoints. A run has the folder of
     its checkpoints from the beginning, and checkpoints before it publishes weights that it trained.
+    Raises DataError where it is a run whose model was deleted.
     """
     if WEIGHTS not in manifest.read_manifest(out):
         return

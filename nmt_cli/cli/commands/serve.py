@@ -4,8 +4,8 @@ import contextlib
 import ipaddress
 import socket
 import sys
+import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -245,7 +245,7 @@ def _announce(console: "Console", listener: socket.socket, notice: str, *, has_t
 
 
 def _write_log(method: str, path: str, status: int, seconds: float) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     # Requests are answered even if nobody reads the log, or the disk that it is written to is full.
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{now}Z {method} {path} {status} {1_000 * seconds:.1f} ms\n")
+        sys.stderr.write(f"{now} {method} {path} {status} {1_000 * seconds:.1f} ms\n")

@@ -23,16 +23,20 @@ LEAST_WIDTH = 620.0
 
 
 class _Scale(NamedTuple):
-    """Sizes of a panel in pixels: row height, distance between words, thickest line, text size."""
+    """Sizes of a panel in pixels: row height, distance between words, thickest line, text size.
+
+    drop: from the middle of a row to the foot of its word.
+    """
 
     row: float
     width: float
     stroke: float
     kind: str
+    drop: float
 
 
-LARGE = _Scale(22.0, 220.0, 9.0, "")
-SMALL = _Scale(9.0, 90.0, 4.0, "tiny")
+LARGE = _Scale(22.0, 220.0, 9.0, "", 4.0)
+SMALL = _Scale(9.0, 90.0, 4.0, "tiny", 2.5)
 
 
 def picture(
@@ -93,9 +97,8 @@ def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> I
 def _words(
     shown: Sequence[str], x: float, top: float, scale: _Scale, *, anchor: str
 ) -> Iterator[str]:
-    drop = 4.0 if scale.row == LARGE.row else 2.5
     for row, word in enumerate(shown):
-        y = top + (row + 0.5) * scale.row + drop
+        y = top + (row + 0.5) * scale.row + scale.drop
         yield label(x, y, word, anchor=anchor, kind=scale.kind)
 
 

@@ -7,7 +7,7 @@ import math
 import time
 
 from nmt_cli.config.automatic import max_steps
-from nmt_cli.config.schema import Config, SettingsLayer, resolve
+from nmt_cli.config.schema import Config, of_preset
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.machine import outside_heap
 from nmt_cli.model.precision import precision_name
@@ -71,7 +71,7 @@ def outline(run: Run) -> Outline:
 
 def preset_vocabulary(preset: str) -> int | str:
     """The vocabulary size that a preset asks for: a number, or auto."""
-    return _preset_settings(preset).data.vocab_size
+    return of_preset(preset).data.vocab_size
 
 
 def rate_of_warmup(config: Config) -> float:
@@ -80,14 +80,10 @@ def rate_of_warmup(config: Config) -> float:
     In fine-tuning, it is a share of that of the preset.
     """
     train = config.train
-    of_preset = _preset_settings(train.preset).train.learning_rate if train.init_from else 0.0
-    if "auto" in (train.learning_rate, of_preset):
+    usual = of_preset(train.preset).train.learning_rate if train.init_from else 0.0
+    if "auto" in (train.learning_rate, usual):
         return peak_rate(train, config.model.d_model)
     return 0.0
-
-
-def _preset_settings(preset: str) -> Config:
-    return resolve([SettingsLayer("preset", {"train.preset": preset})]).config
 
 
 class Monitor:
