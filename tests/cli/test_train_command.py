@@ -183,13 +183,24 @@ def test_train_output_without_terminal(inside, tmp_path, capsys):
     assert f"nmt translate --model {tmp_path / 'm'}" in err
 
 
-def test_the_next_command_of_a_parser_is_nmt_parse(inside, tmp_path, capsys):
+def test_the_next_command_of_a_parser_is_nmt_parse(inside, tmp_path, monkeypatch, capsys):
+    shown: list[str] = []
+    real = TrainDisplay.__init__
+
+    def made(self: TrainDisplay, *arguments, command: str, **named):
+        shown.append(command)
+        real(self, *arguments, command=command, **named)
+
+    monkeypatch.setattr(TrainDisplay, "__init__", made)
     languages = ["--set", "languages.src=words", "--set", "languages.tgt=brackets"]
     options = ["--out", str(tmp_path / "c"), "--quiet", *languages]
     assert main(["prepare", *options]) == 0
     options = ["--corpus", str(tmp_path / "c"), "--out", str(tmp_path / "m"), "--max-steps", "1"]
     assert main(["train", *options]) == 0
-    assert f"| nmt parse --model {tmp_path / 'm'}" in capsys.readouterr().err
+    command = f"nmt parse --model {tmp_path / 'm'}"
+    assert f"| {command}" in capsys.readouterr().err
+    # A run that is stopped names it, too.
+    assert shown == [command]
 
 
 def test_dry_run_shows_the_size_and_the_time_of_the_run(inside, tmp_path, capsys):

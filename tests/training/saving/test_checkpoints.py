@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from nmt_cli.errors import CannotCreateError, ConfigError, DataError
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError, WriteError
 from nmt_cli.storage import files
 from nmt_cli.training.saving.average import average_weights
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
@@ -216,3 +216,11 @@ def test_a_write_failure_is_noted_once(tmp_path, monkeypatch, when):
     checkpoints.save(model, optimizer, TrainState(step=3), member=True)
     assert steps_of(checkpoints.all())[-1] == 3
     assert not checkpoints.has_failed
+
+
+def test_a_model_directory_that_is_gone_is_not_made_again(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "model" / "checkpoints", keep_last=3, keep_best=1)
+    checkpoints.save(*make_trained(), TrainState(step=3), member=True)
+    with pytest.raises(WriteError, match="was moved or deleted while it was trained"):
+        checkpoints.flush()
+    assert not (tmp_path / "model").exists()
