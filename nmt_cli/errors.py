@@ -12,7 +12,7 @@
     ├── CannotCreateError    73   the output cannot be created, or must not be overwritten
     ├── WriteError           74   reading or writing failed (disk full, stdout closed)
     ├── TryAgainError        75   a temporary failure: the directory is in use, no more processes
-    │   └── ModelChangedError  75  a model directory was replaced after it was loaded
+    │   └── ModelChangedError  75  a model directory was changed after it was loaded
     └── ConfigError          78   a setting, preset or model directory is invalid
 
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
@@ -100,7 +100,7 @@ class TryAgainError(NmtError):
 
 
 class ModelChangedError(TryAgainError):
-    """A model directory has been replaced since it was loaded."""
+    """A model directory has been replaced, damaged or removed since it was loaded."""
 
 
 class ConfigError(NmtError):

@@ -83,13 +83,19 @@ class StoredModel:
         return replace(self, weights={})
 
     def again(self) -> "StoredModel":
-        """The same model, read again; raises ModelChangedError if it has other weights now."""
+        """The same model, read again.
+
+        Raises ModelChangedError if it has other weights now, or cannot be read any more.
+        """
         if not self.directory.is_dir():
             raise ModelChangedError(
                 f"`{self.directory}` was there when it was loaded, and is not any more",
                 "put it back, or load another model",
             )
-        stored = read_model(self.directory)
+        try:
+            stored = read_model(self.directory)
+        except (DataError, NoInputError, ConfigError) as error:
+            raise ModelChangedError(error.message, error.hint) from error
         if stored.digest != self.digest:
             raise ModelChangedError(
                 f"`{self.directory}` has other weights now than when it was loaded: "

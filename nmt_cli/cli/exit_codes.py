@@ -12,7 +12,7 @@ STABLE = (
 OTHERS = {
     0: "success",
     1: "a bug in nmt; for `nmt doctor`: a check failed",
-    129: "the terminal was closed (SIGHUP)",
+    129: "ended by SIGHUP, as when a terminal is closed",
     130: "interrupted (Ctrl-C)",
     137: "one of several training processes was killed (SIGKILL)",
     141: "the reader of stdout closed it (SIGPIPE)",

@@ -27,7 +27,7 @@ ENDING = {
     number: message
     for name, message in {
         "SIGTERM": "terminated (SIGTERM)",
-        "SIGHUP": "the terminal was closed (SIGHUP)",
+        "SIGHUP": "ended by SIGHUP, as when a terminal is closed",
     }.items()
     for number in existing_signals(name)
 }

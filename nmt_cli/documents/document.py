@@ -40,7 +40,8 @@ class ReadOptions:
     say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
     for fields in fields. translation_field, flags_field: the fields that these lines get, which
     none of them may have. fuzzy: translate fuzzy entries of a catalogue, too. encoding: of the
-    bytes, whatever the document declares; "": as it declares.
+    bytes, whatever the document declares; "": as it declares. is_served: the document came in a
+    request, so that hints name fields of requests in place of options of the command.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ReadOptions:
     flags_field: str = "flags"
     fuzzy: bool = False
     encoding: str = ""
+    is_served: bool = False
 
 
 def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedText:

@@ -77,7 +77,9 @@ class JsonLinesDocument:
             raise DataError(
                 f"`{self._options.name}`, line {number}: has {fields} already, which nmt would "
                 "overwrite",
-                "rename them, or name other fields for the result (`nmt translate "
+                "rename them"
+                if self._options.is_served
+                else "rename them, or name other fields for the result (`nmt translate "
                 "--translation-field NAME --flags-field NAME`)",
             )
         return content
@@ -97,9 +99,10 @@ class JsonLinesDocument:
         return value
 
     def _error(self, number: int, reason: str) -> DataError:
+        other = "`field` (beside `kind` or `file`)" if self._options.is_served else "--field"
         return DataError(
             f"`{self._options.name}`, line {number}: {reason}",
-            f'each line must be like {{"{self._options.field}": "Hello."}}; --field names another',
+            f'each line must be like {{"{self._options.field}": "Hello."}}; {other} names another',
         )
 
     def render(

@@ -2,12 +2,17 @@
 
 import types
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from nmt_cli.scoring.sacrebleu_adapter import make_sentence_scorer
+from nmt_cli.scoring.sacrebleu_adapter import (
+    character_ngrams,
+    make_sentence_scorer,
+    score_of_sums,
+)
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
+    import numpy as np
 
 
 def expected_scores(texts: Sequence[str], metric: str) -> list[float]:
@@ -19,28 +24,50 @@ def expected_scores(texts: Sequence[str], metric: str) -> list[float]:
     """
     if len(texts) < 2:
         return [0.0] * len(texts)
-    engine = CONSENSUS[metric]()
     counts = {text: texts.count(text) for text in texts}
     totals = dict.fromkeys(counts, 0.0)
-    for reference, times in counts.items():
-        score = make_sentence_scorer(engine, reference)
-        for text in totals:
-            totals[text] += score(text) * (times - (text == reference))
+    scores = CONSENSUS[metric](list(counts))
+    for (reference, times), of_reference in zip(counts.items(), scores, strict=True):
+        for text, score in zip(counts, of_reference, strict=True):
+            totals[text] += score * (times - (text == reference))
     return [totals[text] / (len(texts) - 1) for text in texts]
 
 
-def _make_chrf() -> "Metric":
+def _chrf(texts: Sequence[str]) -> list[list[float]]:
+    import numpy as np
     from sacrebleu.metrics.chrf import CHRF
 
-    return CHRF()
+    engine = CHRF()
+    # The n-grams of each text are counted once, and those of two texts are compared as arrays.
+    ngrams = [character_ngrams(engine, text) for text in texts]
+    # (hypothesis counts, reference counts, matches) of each order: (references, hypotheses, 3)
+    orders = [_common(counts) for counts in zip(*ngrams, strict=True)]
+    statistics = np.concatenate(orders, axis=2).tolist()
+    return [[score_of_sums(engine, sums) for sums in of_reference] for of_reference in statistics]
 
 
-def _make_bleu() -> "Metric":
+def _common(counts: Sequence[Mapping[str, int]]) -> "np.ndarray":
+    """What the n-grams of one order of some texts have in common, as sacreBLEU counts it."""
+    import numpy as np
+
+    columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain(*counts)))}
+    matrix = np.zeros((len(counts), len(columns)), np.int32)
+    for row, of_text in zip(matrix, counts, strict=True):
+        row[[columns[ngram] for ngram in of_text]] = list(of_text.values())
+    matches = np.stack([np.minimum(matrix, reference).sum(1) for reference in matrix])
+    references, hypotheses = np.meshgrid(matrix.sum(1), matrix.sum(1), indexing="ij")
+    return np.stack([hypotheses * (references > 0), references, matches], axis=2)
+
+
+def _bleu(texts: Sequence[str]) -> list[list[float]]:
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(effective_order=True)
+    engine = BLEU(effective_order=True)
+    scorers = [make_sentence_scorer(engine, reference) for reference in texts]
+    return [[score(text) for text in texts] for score in scorers]
 
 
-CONSENSUS: Mapping[str, Callable[[], "Metric"]] = types.MappingProxyType(
-    {"chrf": _make_chrf, "bleu": _make_bleu}
+# The score of each text with each text as its reference: (references, hypotheses).
+CONSENSUS: Mapping[str, Callable[[Sequence[str]], list[list[float]]]] = types.MappingProxyType(
+    {"chrf": _chrf, "bleu": _bleu}
 )

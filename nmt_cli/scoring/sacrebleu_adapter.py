@@ -3,11 +3,12 @@
 sacreBLEU has no public functions for these, so its private ones are called, only in this module.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
+    from sacrebleu.metrics.chrf import CHRF
 
 # sacreBLEU keeps the n-grams of all references that it gets at a time.
 LINES_AT_ONCE = 1_000
@@ -55,3 +56,9 @@ def make_sentence_scorer(engine: "SacreMetric", reference: str) -> Callable[[str
         return score_of_sums(engine, statistics)
 
     return score
+
+
+def character_ngrams(engine: "CHRF", text: str) -> Sequence[Mapping[str, int]]:
+    """The n-grams of a text with their counts, one mapping for each order."""
+    ngrams: Sequence[Mapping[str, int]] = engine._cache_references([[text]])[0]["ref_ngrams"][0]
+    return ngrams

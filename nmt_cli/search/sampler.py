@@ -15,6 +15,9 @@ from nmt_cli.search.decoder import Edits, Source, Step
 from nmt_cli.search.full_distribution import edited_log_probs
 from nmt_cli.search.strategy import BeamCandidates, LiveBeam
 
+# So many ids are looked at first for those that reach top_p.
+NUCLEUS = 64
+
 
 class Sampler:
     """Samples one id for each row; log-probabilities stay those of the model, as edited."""
@@ -41,10 +44,9 @@ class Sampler:
     ) -> BeamCandidates:
         """One id for each live hypothesis."""
         arrays, shape = arrays_of(log_probs), log_probs.shape
-        scores, ids = self._distribution(step, edits)
-        scores = arrays.without_nan(scores)
+        scores, ids, probabilities = self._distribution(step, edits)
         # (slots * beam, 1)
-        indices = self._choose(scores, self._next_uniforms(log_probs).flatten()[:, None])
+        indices = self._choose(probabilities, self._next_uniforms(log_probs).flatten()[:, None])
         scores = arrays.chosen(scores, indices).reshape(shape)
         chosen = (indices if ids is None else arrays.chosen(ids, indices)).reshape(shape)
         own = arrays.filled(shape, 0) + arrays.arange(self.initial_hypotheses)
@@ -62,21 +64,53 @@ class Sampler:
 
     def _distribution(
         self, step: Step, edits: Edits
-    ) -> tuple[Float[Array, "rows choices"], Int[Array, "rows choices"] | None]:
-        """Log-probabilities to choose from, and their ids; None: those of the whole vocabulary."""
-        if self._config.top_k:
-            return step.top(self._config.top_k, edits)
+    ) -> tuple[
+        Float[Array, "rows choices"],
+        Int[Array, "rows choices"] | None,
+        Float[Array, "rows choices"],
+    ]:
+        """Log-probabilities to choose from, their ids, and their probabilities in doubles.
+
+        ids: None for those of the whole vocabulary, in its order; else the best come first.
+        """
+        config = self._config
+        if not config.top_k and config.top_p < 1.0:
+            return self._nucleus(step, edits)
+        if config.top_k:
+            scores, ids = step.top(config.top_k, edits)
+        else:
+            scores, ids = edited_log_probs(step.full(), edits), None
+        arrays = arrays_of(scores)
+        scores = arrays.without_nan(scores)
+        return scores, ids, arrays.softmax(arrays.as_doubles(scores) / config.temperature)
+
+    def _nucleus(
+        self, step: Step, edits: Edits
+    ) -> tuple[
+        Float[Array, "rows choices"], Int[Array, "rows choices"], Float[Array, "rows choices"]
+    ]:
+        """The best of each row, at least as many as reach top_p; results as of `_distribution`.
+
+        How many there are depends on the neighbours of a row, but not which of them it chooses.
+        """
         scores = edited_log_probs(step.full(), edits)
-        if self._config.top_p == 1.0:
-            return scores, None
-        return arrays_of(scores).best_first(scores)
+        arrays = arrays_of(scores)
+        whole = arrays.softmax(arrays.without_nan(scores) / self._config.temperature)
+        count = NUCLEUS
+        while True:
+            best, ids = step.top(count, edits)
+            probabilities = arrays.as_doubles(arrays.chosen(whole, ids))
+            # A row that has no probabilities never reaches top_p.
+            enough = (probabilities.sum(1) >= self._config.top_p) | (probabilities[:, -1] == 0)
+            if count >= scores.shape[1] or bool(enough.all()):
+                return arrays.without_nan(best), ids, probabilities
+            count *= 4
 
     def _choose(
-        self, scores: Float[Array, "rows choices"], uniforms: Float[Array, "rows 1"]
+        self, probabilities: Float[Array, "rows choices"], uniforms: Float[Array, "rows 1"]
     ) -> Int[Array, "rows 1"]:
         """The first index at which the cumulative probability exceeds the random number."""
-        arrays = arrays_of(scores)
-        probabilities = arrays.softmax(arrays.as_doubles(scores) / self._config.temperature)
+        arrays = arrays_of(probabilities)
         sums = arrays.running_sums(probabilities)
         if self._config.top_p < 1.0:
             # An id is kept when those before it do not reach top_p; the first always is.

@@ -171,7 +171,7 @@ class Server:
     def _require_token(self, request: Request) -> None:
         if not self._tokens.allow_header(request):
             raise RefusedError(
-                401, "a token is needed: `Authorization: Bearer TOKEN`",
+                401, "the token is missing or wrong: `Authorization: Bearer TOKEN`",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
 

@@ -172,8 +172,8 @@ class Service:
         except ModelChangedError:
             self.model_changed = True
             raise RefusedError(
-                503, "the model directory was replaced after the server had started",
-                "restart the server, so that it loads the new model",
+                503, "the model directory was changed after the server had started",
+                "restart the server, so that it loads the model that is there now",
             ) from None  # fmt: skip
         except NmtError as error:
             raise refusal_of(error) from None

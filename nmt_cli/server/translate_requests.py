@@ -25,6 +25,8 @@ OPTIONS: dict[str, type] = {
 # What other servers call the text.
 OTHER_NAMES = ("text", "texts", "q", "input", "source", "src")
 FIELDS = ("lines", "document", "glossary", *OPTIONS)
+# The field of JSON lines that is translated where a request names none.
+TEXT_FIELD = "text"
 TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
 
 
@@ -33,15 +35,19 @@ class DocumentText:
     """A document to translate: its content and its kind.
 
     encoding: of a document that came as text, whatever it declares; "": of a file, as it declares.
+    field: of JSON lines, the one that is translated.
     """
 
     kind: str
     data: bytes
     encoding: str = ""
+    field: str = TEXT_FIELD
 
     def read(self, language: str) -> Document:
         """The segments of the document; language: the code of the target language."""
-        options = ReadOptions("document", language, encoding=self.encoding)
+        options = ReadOptions(
+            "document", language, self.field, encoding=self.encoding, is_served=True
+        )
         return read_document(self.data, self.kind, options)
 
     def written(self, data: bytes) -> dict[str, str]:
@@ -116,7 +122,7 @@ def _lines(value: object) -> tuple[str, ...]:
 
 
 def _document(value: object) -> DocumentText:
-    if not isinstance(value, dict) or not value.keys() <= {"kind", "text", "base64"}:
+    if not isinstance(value, dict) or not value.keys() <= {"kind", "text", "base64", "field"}:
         raise RefusedError(400, "`document` must have `kind`, and `text` or `base64`")
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
@@ -124,10 +130,13 @@ def _document(value: object) -> DocumentText:
         raise RefusedError(400, "`document.kind` is not a kind of documents", f"known: {known}")
     name = "base64" if KINDS[kind].is_binary else "text"
     content = value.get(name)
-    if not isinstance(content, str) or len(value) != 2:
+    if not isinstance(content, str) or {"text", "base64"} <= value.keys():
         raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
+    field = value.get("field", TEXT_FIELD)
+    if not isinstance(field, str) or ("field" in value and kind != "jsonl"):
+        raise RefusedError(400, "`document.field` is a text, and only for documents of kind jsonl")
     if name == "text":
-        return DocumentText(kind, content.encode("utf-8"), "utf-8")
+        return DocumentText(kind, content.encode("utf-8"), "utf-8", field)
     try:
         return DocumentText(kind, base64.b64decode(content, validate=True))
     except binascii.Error as error:

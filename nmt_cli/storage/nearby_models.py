@@ -57,7 +57,8 @@ def hint_at_models(path: Path, is_model: IsModel) -> str:
     if similar is not None:
         return f"did you mean `{similar}`?"
     if is_model(path.parent):
-        return f"`{path.parent}` is a model directory"
+        here = path.parent == Path()
+        return f"`{path.parent}` is a model directory{', and can be named so' * here}"
     return _named(models_inside(path.parent, is_model), f"in `{path.parent}`")
 
 

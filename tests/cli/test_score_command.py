@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
 import sys
 import types
@@ -301,6 +302,32 @@ def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
     assert "look tokenised" in result.err
     assert "tokenised" not in result.out
     assert "tokenised (" not in nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err
+
+
+def test_a_tokenised_reference_is_named(nmt: Nmt) -> None:
+    write("tokenised.txt", ["Ein Satz ."] * 100)
+    write("plain.txt", ["Ein Satz."] * 100)
+    err = nmt("plain.txt", "tokenised.txt").err
+    assert "warning: the reference `tokenised.txt` looks tokenised" in err
+    assert "bleu-tokenized" not in err
+    assert "or use `--metric bleu-tokenized`" in nmt("tokenised.txt", "tokenised.txt").err
+    both = "tokenised.txt", "tokenised.txt", "--metric", "bleu-tokenized"
+    assert "tokenised (" not in nmt(*both).err
+
+
+def test_references_in_another_order_are_warned_about(nmt: Nmt) -> None:
+    words = random.Random(2)
+    lines = [
+        " ".join("".join(words.choices("aeioubdgklmnrst", k=7)) for _ in range(6))
+        for _ in range(50)
+    ]
+    write("hyp.txt", lines)
+    write("shifted.txt", [*lines[1:], lines[0]])
+    result = nmt("hyp.txt", "shifted.txt")
+    assert result.code == 0
+    assert "line 1 of the hypotheses resembles line 50 of the reference" in result.err
+    write("similar.txt", [line[: len(line) // 2] for line in lines])
+    assert "orders" not in nmt("hyp.txt", "similar.txt").err
 
 
 # -- what it reads -------------------------------------------------------------------------------

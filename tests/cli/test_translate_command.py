@@ -406,7 +406,7 @@ class TestRealProcess:
         [
             (signal.SIGINT, 130, b"interrupted\n"),
             (signal.SIGTERM, 143, b"terminated (SIGTERM)\n"),
-            (signal.SIGHUP, 129, b"the terminal was closed (SIGHUP)\n"),
+            (signal.SIGHUP, 129, b"ended by SIGHUP, as when a terminal is closed\n"),
         ],
     )
     def test_signals_remove_the_incomplete_output(self, folder, number, code, message):

@@ -208,6 +208,7 @@ def test_document_without_words_stays(nmt) -> None:
     ("line", "code", "words"),
     [
         ("--document report.docx", 2, "-o FILE"),
+        ("report.docx", 2, "nmt translate --document report.docx -o FILE"),
         ("--document page.html test.en", 2, "names a file"),
         ("--document page.xyz", 2, "--kind"),
         ("--document .", 66, "is a directory"),

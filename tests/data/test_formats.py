@@ -96,6 +96,27 @@ def test_other_formats_are_refused_with_a_command_that_converts_them(name: str) 
     assert converted(error) == TSV
 
 
+def test_columns_with_the_sentences_are_converted() -> None:
+    """A row number before them and a remark behind them are left out."""
+    animals = [("Der Hund schläft nicht.", "The dog does not sleep."),
+               ("Die Katze ist in dem Haus.", "The cat is in the house.")] * 40  # fmt: skip
+    rows = [(str(number), src, tgt, "ok") for number, (src, tgt) in enumerate(animals)]
+    with Path("e.csv").open("w", encoding="utf-8-sig") as file:
+        csv.writer(file, delimiter=";").writerows([("Nr", "Deutsch", "Englisch", "Notiz"), *rows])
+    error = refusal("e.csv")
+    assert error.hint.startswith("convert its columns 2 and 3, which look like de and en: python3")
+    assert converted(error) == "Deutsch\tEnglisch\n" + "".join(
+        f"{src}\t{tgt}\n" for src, tgt in animals
+    )
+
+
+def test_the_first_two_columns_are_named_where_no_languages_are_seen() -> None:
+    Path("n.csv").write_text("1;one;x\n2;two;x\n3;three\n" * 5)
+    error = refusal("n.csv")
+    assert "its first two columns, or others in place of row[0:1] and row[1:2]" in error.hint
+    assert converted(error) == "1\tone\n2\ttwo\n3\tthree\n" * 5
+
+
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl", "pairs.en-de.tmx"])
 def test_conversions_write_a_file_that_does_not_exist(name: str) -> None:
     contents = {"csv": in_csv(","), "jsonl": in_json(PAIRS), "tmx": in_tmx("UTF-8")}

@@ -9,6 +9,7 @@ import torch
 from tables import EOS, Table, TableDecoder, run
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.search import sampler
 from nmt_cli.search.decoder import Source
 
 ONE = SearchConfig(beam=1, n_best=1, sample=True, max_extra_length=6)
@@ -63,6 +64,17 @@ def test_top_p_samples_from_the_fewest_ids_that_reach_it(top_p: float) -> None:
     values, ids = chances(Table(9, 3, -1.0)).sort(descending=True)
     needed = int((values.cumsum(0) < top_p).sum()) + 1
     assert set(first_ids(replace(ONE, top_p=top_p))) == set(ids[:needed].tolist())
+
+
+def test_the_nucleus_does_not_depend_on_how_many_ids_are_looked_at(monkeypatch) -> None:
+    """More are looked at until all rows reach top_p, and each row chooses as before."""
+    config = replace(ONE, top_p=0.9, n_best=20)
+    results = []
+    for count in (64, 1, 2):
+        monkeypatch.setattr(sampler, "NUCLEUS", count)
+        results.append(ids_of(sampled(config)))
+    assert results[0] == results[1] == results[2]
+    assert len({ids for samples in results[0] for ids in samples}) > 20
 
 
 def test_top_k_and_top_p_together() -> None:

@@ -1,5 +1,6 @@
 """LibreTranslate's translation of files: uploads, kinds, and what is kept for how long."""
 
+import json
 import random
 import urllib.parse
 import zipfile
@@ -48,6 +49,13 @@ def download(server: RunningServer, answer: Answer) -> Answer:
     url = urllib.parse.urlsplit(answer.json["translatedFileUrl"])
     assert url.netloc == f"127.0.0.1:{server.port}"
     return server.ask("GET", url.path)
+
+
+def test_another_field_of_json_lines_is_translated(server: RunningServer) -> None:
+    data = b'{"title": "abc"}\n'
+    assert "no field `text`" in upload(server, data, "a.jsonl").json["error"]
+    file = download(server, upload(server, data, "a.jsonl", field="title"))
+    assert json.loads(file.body)["translation"] == byte_translator().translate("abc").text
 
 
 def test_text_file_is_translated(server: RunningServer) -> None:

@@ -143,9 +143,14 @@ def test_a_model_that_was_replaced_is_the_fault_of_the_server(tmp_path) -> None:
     translator = Translator.load(tmp_path / "m")
     with running_server(translator) as server:
         assert server.translate("abc").status == 200
-        for change in ("replaced", "gone"):
+        for change in ("damaged", "incomplete", "replaced", "gone"):
             server.service.model_changed = False
-            shutil.rmtree(tmp_path / "m")
+            if change == "damaged":
+                (tmp_path / "m" / "model.safetensors").write_bytes(b"half of a copy")
+            elif change == "incomplete":
+                (tmp_path / "m" / "model.safetensors").unlink()
+            else:
+                shutil.rmtree(tmp_path / "m")
             if change == "replaced":
                 weights = byte_model(config, 5).state_dict()
                 save_model(tmp_path / "m", weights, config, byte_subwords(), {})
@@ -156,7 +161,8 @@ def test_a_model_that_was_replaced_is_the_fault_of_the_server(tmp_path) -> None:
             answer = server.translate("abc", alignment=True)
             assert answer.status == 503
             assert str(tmp_path) not in answer.body.decode()
-            assert answer.json["hint"] == "restart the server, so that it loads the new model"
+            hint = "restart the server, so that it loads the model that is there now"
+            assert answer.json["hint"] == hint
             assert server.ask("GET", "/readyz").status == 503
             assert server.ask("GET", "/healthz").status == 200
             assert server.translate("abc").status == 200
@@ -229,6 +235,10 @@ def test_description_names_every_path(server: RunningServer) -> None:
             {"document": {"kind": "jsonl", "text": '{"text": "a", "flags": []}'}}, 400,
             "line 1: has the field `flags` already",
         ),
+        ({"document": {"kind": "jsonl", "text": '{"a": "b"}'}}, 400, "no field `text`"),
+        ({"document": {"kind": "jsonl", "text": "{}", "field": 1}}, 400, "`document.field`"),
+        ({"document": {"kind": "text", "text": "a", "field": "b"}}, 400, "`document.field`"),
+        ({"document": {"kind": "text", "text": "a", "base64": "b"}}, 400, "needs `text`"),
         ({"lines": ["a" * 5_000]}, 413, "5,001 characters"),
         ({"lines": [""] * 5_001}, 413, "5,001 characters"),
         ({"document": {"kind": "text", "text": "a" * 5_000}}, 413, "5,001 characters"),
@@ -239,6 +249,17 @@ def test_wrong_request_is_refused_with_the_reason(
 ) -> None:
     answer = server.ask("POST", "/v1/translate", fields)
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
+
+
+def test_another_field_of_json_lines_is_translated(server: RunningServer) -> None:
+    """The hint names the field of requests, as there is no option here."""
+    document = {"kind": "jsonl", "text": '{"text": 1, "a": {"b": "abc"}}\n'}
+    answer = server.ask("POST", "/v1/translate", {"document": document})
+    assert "`field` (beside `kind` or `file`) names another" in answer.json["hint"]
+    answer = server.ask("POST", "/v1/translate", {"document": {**document, "field": "a.b"}})
+    [translation] = answer.json["translations"]
+    assert translation["source"] == "abc"
+    assert json.loads(answer.json["document"]["text"])["translation"] == translation["text"]
 
 
 def test_document_may_have_the_defaults_of_what_it_may_not_choose(server: RunningServer) -> None:

@@ -76,6 +76,9 @@ def test_missing_path_names_the_model_beside_it_or_around_it() -> None:
     make_model(Path("small"))
     assert refused("model").hint == "there is a model in `.`: `small`"
     assert refused("small/model").hint == "`small` is a model directory"
+    for path in Path("small").iterdir():
+        path.rename(path.name)
+    assert refused("large").hint == "`.` is a model directory, and can be named so"
 
 
 def test_folders_that_cannot_be_read_or_are_no_models_are_not_named(

@@ -121,7 +121,7 @@ def command(
     texts = read_texts(wanted, resolved, console)
     how = {"lowercase": lowercase, "tokenize": tokenize, "confidence": confidence}
     results = _scores(texts, computed, tgt_lang, how)
-    _warn(texts.hypotheses, tokenize, console)
+    _warn_of_tokens(texts, computed, tokenize, console)
     judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
     _write_report(junit, texts, results, judging)
@@ -303,14 +303,30 @@ def _write_report(
         )
 
 
-def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
+def _warn_of_tokens(
+    texts: Texts, metrics: Sequence[str], tokenize: str, console: "Console"
+) -> None:
+    """Warn of texts that look tokenised, which the metrics tokenise themselves."""
     from nmt_cli.scoring import looks_tokenized
 
-    if tokenize != "none" and looks_tokenized(hypotheses):
-        console.warning(
-            "the hypotheses look tokenised (many lines end in ` .`): "
-            "the metrics expect plain text, and score this lower"
-        )
+    if tokenize == "none" or not set(metrics) - {"bleu-tokenized"}:
+        return
+    named = [("the hypotheses", texts.hypotheses)]
+    named += [
+        (f"the reference `{name}`", lines)
+        for name, lines in zip(texts.names[1:], texts.references, strict=False)
+    ]
+    found = [name for name, lines in named if looks_tokenized(lines)]
+    if not found:
+        return
+    verb = "look" if len(found) > 1 or found[0] == "the hypotheses" else "looks"
+    advice = "score detokenised text"
+    if len(found) == len(named):
+        advice += ", or use `--metric bleu-tokenized`, which splits at spaces only"
+    console.warning(
+        f"{' and '.join(found)} {verb} tokenised (many lines end in ` .`): the metrics expect "
+        f"plain text, and the score is another one; {advice}"
+    )
 
 
 def _enforce(

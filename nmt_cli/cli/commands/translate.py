@@ -11,7 +11,12 @@ from nmt_cli.cli.commands.translation.constraints import (
     open_prefixes,
     require_as_many_prefixes,
 )
-from nmt_cli.cli.commands.translation.document import DocumentOptions, translate_document
+from nmt_cli.cli.commands.translation.document import (
+    DocumentOptions,
+    document_command,
+    require_no_document,
+    translate_document,
+)
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT,
     Ban,
@@ -230,6 +235,7 @@ def _check_files(
     )  # fmt: skip
     require_text_file(str(text), "translate")
     if not doc.is_document:
+        require_no_document(str(text))
         require_utf8([str(text)])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
@@ -259,7 +265,7 @@ def _begin(work: Work, file: str) -> LineProgress:
     if kind_by_suffix(file) not in (None, "text"):
         work.console.note(
             f"`{file}` is translated as plain text, line by line; to translate its text and keep "
-            f"its format: nmt translate --document {shlex.quote(file)} -o FILE"
+            f"its format: {document_command(file)}"
         )
     note_waiting(work.console, file)
     return LineProgress(work.console, count)

@@ -41,6 +41,15 @@ OWN_NAMES = {
 _CODE_OF = {**ENGLISH_NAMES, **OWN_NAMES}
 
 
+def code_of_name(name: str) -> str | None:
+    """The code of a language by its name in English or in itself.
+
+    >>> code_of_name("Deutsch"), code_of_name("german"), code_of_name("dog")
+    ('de', 'de', None)
+    """
+    return _CODE_OF.get(name.lower())
+
+
 def require_codes(*codes: str) -> None:
     """Raise UsageError where the name of a language stands for its code: english, deutsch."""
     names = [code for code in dict.fromkeys(codes) if code.lower() in _CODE_OF]

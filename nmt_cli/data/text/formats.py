@@ -3,11 +3,13 @@
 Names the command that converts them to TSV, which needs nothing but Python's standard library.
 """
 
+import csv
 import json
 import re
 from collections.abc import Sequence
 
 from nmt_cli.data.text.shell_commands import tsv_command
+from nmt_cli.data.text.tables import sentence_columns
 from nmt_cli.errors import DataError
 
 SEPARATORS = {";": "semicolons", ",": "commas"}
@@ -55,8 +57,29 @@ def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
     separator = separator_of(rows, name)
     if separator:
         kind = f"values separated by {SEPARATORS[separator]}"
-        return kind, f"convert it: {conversion_to_tsv(name, separator)}"
+        return kind, _conversion_hint(rows, name, separator)
     return None
+
+
+def _conversion_hint(rows: Sequence[str], name: str, separator: str) -> str:
+    """How to convert a table with another separator; of more than two columns, which ones."""
+    try:
+        table = list(csv.reader(rows, delimiter=separator))
+    except csv.Error:
+        table = []
+    if max(map(len, table), default=0) <= 2:
+        return f"convert it: {conversion_to_tsv(name, separator)}"
+    found = sentence_columns(table)
+    if found is None:
+        return (
+            "convert it, with its first two columns, or others in place of row[0:1] and row[1:2]: "
+            + conversion_to_tsv(name, separator)
+        )
+    (first, second), languages = found
+    return (
+        f"convert its columns {first} and {second}, which look like {' and '.join(languages)}: "
+        + conversion_to_tsv(name, separator, (first, second))
+    )
 
 
 def separator_of(rows: Sequence[str], name: str) -> str:
@@ -72,18 +95,20 @@ def separator_of(rows: Sequence[str], name: str) -> str:
     return likeliest if share >= LEAST_SHARE else ""
 
 
-def conversion_to_tsv(name: str, separator: str) -> str:
-    """Return the command that converts the first two columns of a file to TSV.
+def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 2)) -> str:
+    """Return the command that converts two columns of a file, which count from 1, to TSV.
 
     >>> conversion_to_tsv("a.csv.gz", ";").partition("| python3")[0]
     'gzip -dc a.csv.gz '
     >>> conversion_to_tsv("a.csv.gz", ";").partition(" > ")[2]
     'a.tsv'
     """
+    # A row that ends too early has no such column.
+    cells = " + ".join(f"row[{column - 1}:{column}]" for column in columns)
     delimiter = {"\t": r"\t"}.get(separator, separator)
     program = (
         'import csv, sys; sys.stdin.reconfigure(encoding="utf-8-sig"); '
-        '[print(*(" ".join(cell.split()) for cell in row[:2]), sep="\\t") '
+        f'[print(*(" ".join(cell.split()) for cell in {cells}), sep="\\t") '
         f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
     )
     return tsv_command(["python3", "-c", program], name)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES
-from nmt_cli.data.languages.words import differing_languages
+from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
+from nmt_cli.data.languages.words import base_code, differing_languages
 from nmt_cli.data.text.shell_commands import copy_command
 
 # Of a table with more columns only those with most letters are examined.
@@ -25,7 +25,7 @@ def columns_hint(rows: Sequence[str], name: str) -> str:
     >>> columns_hint(["1\\ta\\tb"], "my/pairs.en-de.tsv").partition(" > ")[0]
     'to take two of the columns, with their numbers for A and B: cut -fA,B my/pairs.en-de.tsv'
     """
-    found = _sentence_columns([row.split("\t") for row in rows])
+    found = sentence_columns([row.split("\t") for row in rows])
     if found is None:
         which, numbers = "two of the columns, with their numbers for A and B", "A,B"
     else:
@@ -35,7 +35,7 @@ def columns_hint(rows: Sequence[str], name: str) -> str:
     return f"to take {which}: {copy_command(f'cut -f{numbers}', name, 'two-columns')}"
 
 
-def _sentence_columns(
+def sentence_columns(
     rows: Sequence[Sequence[str]],
 ) -> tuple[tuple[int, int], tuple[str, str]] | None:
     """The numbers of the two columns with most letters in two languages, and these languages."""
@@ -73,9 +73,20 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     (True, False)
     >>> is_header("Deutsch", "Français", ("de", "fr"))
     True
+
+    Where one names a language of the pair, the other may name its own in any language:
+
+    >>> is_header("Deutsch", "Englisch", ("de", "en")), is_header("Deutsch", "Wort", ("fr", "en"))
+    (True, False)
     """
     cells = [cell.strip().strip('"').lower() for cell in (src, tgt)]
-    return cells[0] != cells[1] and all(cell in _HEADINGS or cell in codes for cell in cells)
+    if cells[0] == cells[1]:
+        return False
+    languages = {base_code(code) for code in codes}
+    is_named = [code_of_name(cell) in languages for cell in cells]
+    if any(is_named) and all(cell.isalpha() for cell in cells):
+        return True
+    return all(cell in _HEADINGS or cell in codes for cell in cells)
 
 
 def header_note(name: str, text: str) -> str:

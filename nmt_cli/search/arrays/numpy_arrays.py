@@ -8,7 +8,7 @@ import numpy as np
 
 from nmt_cli.search.arrays.interface import Shape
 
-# Wider rows are sorted by keys.
+# Wider rows are sorted by keys, and searched one by one.
 NARROW = 64
 # The low bits of a key, and the parts of a float.
 COLUMN = np.uint64((1 << 32) - 1)
@@ -121,7 +121,7 @@ class NumpyArrays:
 
     def without_nan(self, array: np.ndarray) -> np.ndarray:
         """-inf in place of NaN."""
-        numbers: np.ndarray = np.nan_to_num(array, nan=-np.inf, neginf=-np.inf)
+        numbers: np.ndarray = np.fmax(array, array.dtype.type(-np.inf))
         return numbers
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -150,9 +150,11 @@ class NumpyArrays:
 
     def softmax(self, scores: np.ndarray) -> np.ndarray:
         """The exponentials of each row, divided by their sum; 0 in a row that has no sum."""
-        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+        exponentials = scores - scores.max(axis=1, keepdims=True)
+        np.exp(exponentials, out=exponentials)
         sums = exponentials.sum(axis=1, keepdims=True)
-        shares: np.ndarray = np.nan_to_num(exponentials / sums, nan=0.0)
+        exponentials /= sums
+        shares: np.ndarray = np.fmax(exponentials, 0, out=exponentials)
         return shares
 
     def running_sums(self, array: np.ndarray) -> np.ndarray:
@@ -162,11 +164,17 @@ class NumpyArrays:
 
     def first_above(self, ascending: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """The first column above the limit of its row, or the last: (rows, 1)."""
-        columns = [
-            int(np.searchsorted(row, limit, side="right"))
-            for row, limit in zip(ascending, limits[:, 0], strict=True)
-        ]
-        return self.at_most(np.array(columns, dtype=np.int64)[:, None], ascending.shape[1] - 1)
+        if ascending.shape[1] <= NARROW:
+            columns = np.count_nonzero(ascending <= limits, axis=1)
+        else:
+            columns = np.array(
+                [
+                    np.searchsorted(row, limit, side="right")
+                    for row, limit in zip(ascending, limits[:, 0], strict=True)
+                ],
+                np.int64,
+            )
+        return self.at_most(columns[:, None], ascending.shape[1] - 1)
 
 
 def _keys(scores: np.ndarray) -> np.ndarray:

@@ -29,7 +29,12 @@ from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
-from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
+from nmt_cli.server.translate_requests import (
+    TEXT_FIELD,
+    DocumentText,
+    TranslateRequest,
+    require_characters,
+)
 from nmt_cli.translation.calls import chosen_settings
 from nmt_cli.translation.constraints import NO_CONSTRAINTS
 from nmt_cli.translation.result import Translation
@@ -107,7 +112,7 @@ class LibreTranslate:
         if kind is None:
             hint = f"known suffixes: {' '.join(_suffixes())}"
             raise RefusedError(400, "files of this kind cannot be translated", hint)
-        document = DocumentText(kind, upload.data)
+        document = DocumentText(kind, upload.data, field=upload.fields.get("field") or TEXT_FIELD)
         read, detected = None, None
         if upload.fields.get("source") == AUTO:
             read = await self._service.read_document(document)
@@ -195,7 +200,7 @@ class LibreTranslate:
         key = fields.get("api_key", "")
         is_allowed = isinstance(key, str) and self._tokens.allow(key)
         if not is_allowed and not self._tokens.allow_header(request):
-            raise RefusedError(403, "a valid api_key is needed")
+            raise RefusedError(403, "the api_key is missing or wrong")
 
     def _asked(self, fields: Mapping[str, Any]) -> _Asked:
         """The request; raises RefusedError for fields that are missing or wrong."""

@@ -51,6 +51,9 @@ OPERATIONS: dict[str, Callable[[Arrays, Array, Array, Array], object]] = {
     "windows": lambda a, f, i, m: a.windows(i, 3),
     "top_k": lambda a, f, i, m: [a.top_k(f, k) for k in (1, 9, 199, 200, 300)],
     "running_sums": lambda a, f, i, m: a.running_sums(a.as_doubles(i)),
+    "first_above_narrow": lambda a, f, i, m: a.first_above(
+        a.running_sums(a.as_doubles(i[:, :50])), a.as_doubles(i[:, :1]) * 3 + 2
+    ),
     "first_above": lambda a, f, i, m: a.first_above(
         a.running_sums(a.as_doubles(i)), a.as_doubles(i[:, :1]) * 3 + 2
     ),

@@ -135,7 +135,7 @@ def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
 def check_references(
     hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console", *, gated: bool
 ) -> None:
-    """Warn once if a reference is the hypothesis itself, or in another language.
+    """Warn once if a reference is the hypothesis itself, in another language or another order.
 
     There is no check if `console` is quiet. gated: the score decides about success, which would
     mean nothing then. Raises DataError in this case, also if `console` is quiet; but two files with
@@ -149,7 +149,7 @@ def check_references(
             raise DataError(
                 wrong, "name the right files; without a threshold or --baseline, this is a warning"
             )
-        warning = wrong or _same_text(hypotheses, reference)
+        warning = wrong or _same_text(hypotheses, reference) or _other_order(hypotheses, reference)
         if warning:
             console.warning(warning)
             return
@@ -181,6 +181,19 @@ def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
     if hypotheses[1] == reference[1]:
         return f"the hypotheses and the reference `{other}` are identical: is this the right file?"
     return ""
+
+
+def _other_order(hypotheses: NamedLines, reference: NamedLines) -> str:
+    from nmt_cli.scoring.line_order import other_order
+
+    found = other_order(hypotheses[1], reference[1])
+    if found is None:
+        return ""
+    line, other = found
+    return (
+        f"the hypotheses and the reference `{reference[0]}` seem to have their lines in different "
+        f"orders: line {line:,} of the hypotheses resembles line {other:,} of the reference"
+    )
 
 
 def _other_language(hypotheses: NamedLines, reference: NamedLines) -> str:

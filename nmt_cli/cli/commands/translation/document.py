@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -155,6 +156,23 @@ class DocumentOptions(NamedTuple):
             return ""
         # "tgt" is the name of a language that nobody has named.
         return language if isinstance(language, str) and language != "tgt" else ""
+
+
+def require_no_document(file: str) -> None:
+    """Raise UsageError for a document whose text is not in lines, such as that of a .docx file."""
+    from nmt_cli.documents.kinds import KINDS, kind_by_suffix
+
+    kind = kind_by_suffix(file)
+    if kind is not None and KINDS[kind].is_binary:
+        raise UsageError(
+            f"`{file}` is a document, not text with a sentence on each line",
+            f"to translate its text and keep its format: {document_command(file)}",
+        )
+
+
+def document_command(file: str) -> str:
+    """The command that translates a file as a document."""
+    return f"nmt translate --document {shlex.quote(file)} -o FILE"
 
 
 def translate_document(

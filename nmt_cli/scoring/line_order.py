@@ -1,0 +1,63 @@
+"""Finds out whether references seem to be in another order than the hypotheses."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+# Of long texts, so many references and hypotheses are looked at.
+MOST_REFERENCES, MOST_HYPOTHESES = 5_000, 100
+# Lines are compared by the sequences of this many characters that few references have.
+SIZE, MOST_LINES = 4, 0.02
+# A reference clearly resembles a hypothesis if it has this share of its sequences, and so many
+# times more than any other.
+LEAST_SHARE, MARGIN = 0.2, 1.5
+# So many, and this share of all, must clearly resemble references of other lines; and so many times
+# more than those that resemble the reference of their own line most.
+FEWEST, FEWEST_SHARE, RATIO = 5, 0.2, 4
+
+
+def other_order(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
+    """A hypothesis and the reference that it resembles, by line, if all seem to be misplaced.
+
+    Lines count from 1. None if hypotheses resemble the references of their own lines, or none.
+    """
+    references = references[:MOST_REFERENCES]
+    lines_with = _lines_with(references)
+    step = max(1, len(references) // MOST_HYPOTHESES)
+    compared = range(0, min(len(hypotheses), len(references)), step)
+    own, elsewhere = 0, {}
+    for line in compared:
+        alike = _alike(hypotheses[line], lines_with)
+        (best, share), (_, second), *_ = [*alike.items(), (line, 0.0), (line, 0.0)]
+        if alike.get(line) == share:
+            own += 1
+        elif share >= max(LEAST_SHARE, MARGIN * second):
+            elsewhere[best] = line
+    # Hypotheses that are all alike resemble one reference.
+    count = len(elsewhere)
+    if count < max(FEWEST, FEWEST_SHARE * len(compared), RATIO * own):
+        return None
+    reference, hypothesis = next(iter(elsewhere.items()))
+    return hypothesis + 1, reference + 1
+
+
+def _lines_with(references: Sequence[str]) -> Mapping[str, list[int]]:
+    """The lines that have each sequence of characters which is not in many of them."""
+    lines_with: defaultdict[str, list[int]] = defaultdict(list)
+    for line, reference in enumerate(references):
+        for part in _parts(reference):
+            lines_with[part].append(line)
+    most = max(1, int(MOST_LINES * len(references)))
+    return {part: lines for part, lines in lines_with.items() if len(lines) <= most}
+
+
+def _alike(hypothesis: str, lines_with: Mapping[str, Sequence[int]]) -> dict[int, float]:
+    """The share of the parts of a hypothesis that each reference has, the greatest first."""
+    parts = _parts(hypothesis)
+    counts = Counter(chain.from_iterable(lines_with.get(part, ()) for part in parts))
+    return {line: count / len(parts) for line, count in counts.most_common()}
+
+
+def _parts(line: str) -> set[str]:
+    text = " ".join(line.lower().split())
+    return {text[start : start + SIZE] for start in range(len(text) - SIZE + 1)}

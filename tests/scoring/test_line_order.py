@@ -1,0 +1,48 @@
+"""References in another order than the hypotheses."""
+
+import random
+
+import pytest
+
+from nmt_cli.scoring.line_order import other_order
+
+LETTERS = random.Random(5)
+WORDS = ["".join(LETTERS.choices("aeioubdgklmnrst", k=6)) for _ in range(400)]
+LINES = [" ".join(LETTERS.choices(WORDS, k=8)) for _ in range(300)]
+
+
+def noisy(share: float) -> list[str]:
+    """The lines with only this share of their words, and others in place of the rest."""
+    choice = random.Random(9)
+    return [
+        " ".join(word if choice.random() < share else choice.choice(WORDS) for word in line.split())
+        for line in LINES
+    ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])
+def test_lines_in_the_same_order_are_not_misplaced(share: float) -> None:
+    assert other_order(noisy(share), LINES) is None
+
+
+@pytest.mark.parametrize("share", [0.6, 1.0])
+def test_shifted_and_shuffled_references_are_misplaced(share: float) -> None:
+    found = other_order(noisy(share), [LINES[-1], *LINES[:-1]])
+    assert found is not None
+    assert found[1] == found[0] + 1
+    order = list(range(len(LINES)))
+    random.Random(1).shuffle(order)
+    found = other_order(noisy(share), [LINES[index] for index in order])
+    assert found is not None
+    assert order[found[1] - 1] == found[0] - 1
+
+
+def test_some_misplaced_lines_are_not_all() -> None:
+    assert other_order(LINES, [*LINES[:150], *LINES[151:], LINES[150]]) is None
+
+
+def test_equal_or_few_hypotheses_prove_nothing() -> None:
+    assert other_order(LINES[:1] * 300, LINES) is None
+    assert other_order(LINES[:4], [*LINES[1:4], LINES[0]]) is None
+    assert other_order([], []) is None
+    assert other_order([""] * 300, LINES) is None
