@@ -47,7 +47,7 @@ def _chrf(texts: Sequence[str]) -> list[list[float]]:
 
 
 def _common(counts: Sequence[Mapping[str, int]]) -> "np.ndarray":
-    """What the n-grams of one order of some texts have in common, as sacreBLEU counts it."""
+    """What the n-grams of one order of some texts have in common, as sacreBLEU sums it up."""
     import numpy as np
 
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain(*counts)))}
@@ -56,7 +56,7 @@ def _common(counts: Sequence[Mapping[str, int]]) -> "np.ndarray":
         row[[columns[ngram] for ngram in of_text]] = list(of_text.values())
     matches = np.stack([np.minimum(matrix, reference).sum(1) for reference in matrix])
     references, hypotheses = np.meshgrid(matrix.sum(1), matrix.sum(1), indexing="ij")
-    return np.stack([hypotheses * (references > 0), references, matches], axis=2)
+    return np.stack([hypotheses, references, matches], axis=2)
 
 
 def _bleu(texts: Sequence[str]) -> list[list[float]]:

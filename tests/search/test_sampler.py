@@ -60,10 +60,12 @@ def test_top_k_samples_from_the_best_k_only() -> None:
 
 
 @pytest.mark.parametrize("top_p", [0.0, 0.5, 0.8, 0.97])
-def test_top_p_samples_from_the_fewest_ids_that_reach_it(top_p: float) -> None:
-    values, ids = chances(Table(9, 3, -1.0)).sort(descending=True)
+@pytest.mark.parametrize("temperature", [0.6, 1.0])
+def test_top_p_samples_from_the_fewest_ids_that_reach_it(top_p: float, temperature: float) -> None:
+    values, ids = chances(Table(9, 3, -1.0), temperature).sort(descending=True)
     needed = int((values.cumsum(0) < top_p).sum()) + 1
-    assert set(first_ids(replace(ONE, top_p=top_p))) == set(ids[:needed].tolist())
+    config = replace(ONE, top_p=top_p, temperature=temperature)
+    assert set(first_ids(config)) == set(ids[:needed].tolist())
 
 
 def test_the_nucleus_does_not_depend_on_how_many_ids_are_looked_at(monkeypatch) -> None:

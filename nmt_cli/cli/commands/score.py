@@ -121,7 +121,7 @@ def command(
     texts = read_texts(wanted, resolved, console)
     how = {"lowercase": lowercase, "tokenize": tokenize, "confidence": confidence}
     results = _scores(texts, computed, tgt_lang, how)
-    _warn_of_tokens(texts, computed, tokenize, console)
+    _warn_of_tokens(texts, tokenize, console)
     judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
     _write_report(junit, texts, results, judging)
@@ -303,13 +303,11 @@ def _write_report(
         )
 
 
-def _warn_of_tokens(
-    texts: Texts, metrics: Sequence[str], tokenize: str, console: "Console"
-) -> None:
+def _warn_of_tokens(texts: Texts, tokenize: str, console: "Console") -> None:
     """Warn of texts that look tokenised, which the metrics tokenise themselves."""
     from nmt_cli.scoring import looks_tokenized
 
-    if tokenize == "none" or not set(metrics) - {"bleu-tokenized"}:
+    if tokenize == "none":
         return
     named = [("the hypotheses", texts.hypotheses)]
     named += [
@@ -322,7 +320,7 @@ def _warn_of_tokens(
     verb = "look" if len(found) > 1 or found[0] == "the hypotheses" else "looks"
     advice = "score detokenised text"
     if len(found) == len(named):
-        advice += ", or use `--metric bleu-tokenized`, which splits at spaces only"
+        advice += ", or use `--tokenize none`, which splits at spaces only"
     console.warning(
         f"{' and '.join(found)} {verb} tokenised (many lines end in ` .`): the metrics expect "
         f"plain text, and the score is another one; {advice}"

@@ -39,8 +39,8 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME",
-        help="bleu, chrf, chrf++, ter, bleu-paper (see --paper) or bleu-tokenized (for tokenised "
-        "text); repeatable [default: bleu]",
+        help="bleu, chrf, chrf++, ter, bleu-paper (see --paper) or bleu-tokenized (the text is "
+        "tokenised as by Moses first); repeatable [default: bleu]",
     ),
 ]  # fmt: skip
 Paper = Annotated[
