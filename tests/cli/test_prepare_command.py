@@ -55,7 +55,8 @@ def test_prepare_options_become_settings_of_the_corpus(folder, capsys):
     assert corpus.config.train.preset == "tiny"
     out, err = capsys.readouterr()
     assert out == ""
-    assert "nmt train --corpus elsewhere" in err
+    following = "nmt train --preset tiny --corpus elsewhere --set model.tie_embeddings=target"
+    assert following in err
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
     assert err.count(warning) == 1
     assert err.endswith("nmt train --out model-2\n")
     assert main(["prepare", *TRAIN, "--vocab-size", "40", "--out", "other"]) == 0
-    assert capsys.readouterr().err.endswith("nmt train --corpus other\n")
+    assert capsys.readouterr().err.endswith("nmt train --corpus other --out model-2\n")
     # The model was trained on another one than the corpus which is there now.
     assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
     assert warning not in capsys.readouterr().err
@@ -437,6 +438,18 @@ def test_unknown_language_codes_are_noted_once(folder, capsys, command):
     assert "that nmt knows" not in capsys.readouterr().err
 
 
+def test_the_next_command_has_what_was_typed_and_what_two_vocabularies_need(folder, capsys):
+    def following(*options: str) -> str:
+        assert main(["prepare", *TRAIN, *SMALL, "--force", *options]) == 0
+        return capsys.readouterr().err.rpartition("next: ")[2]
+
+    assert following("--preset", "tiny") == "nmt train --preset tiny\n"
+    ties = "--set model.tie_embeddings=target"
+    assert following("--separate") == f"nmt train {ties}\n"
+    assert following("--separate", "--set", "model.tie_embeddings=none") == "nmt train\n"
+    assert following("--separate", "--subwords", "bytes") == "nmt train\n"
+
+
 def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
     assert main(["prepare", *TRAIN, *SMALL, "--quiet"]) == 0
     options = ["--set", "model.d_model=16", "--set", "model.d_ff=16", "--set", "model.layers=1"]
@@ -458,7 +471,8 @@ def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
     )
     (folder / "nmt.toml").unlink()
     assert main(["prepare", *more, "corpus", "--out", "from-corpus"]) == 0
-    assert capsys.readouterr().err.endswith("next: nmt train --corpus from-corpus\n")
+    err = capsys.readouterr().err
+    assert err.endswith("next: nmt train --corpus from-corpus --out model-3\n")
     assert main(["prepare", *more, "model", "--out", "other", "--vocab-size", "70"]) == 78
     assert "data.vocab_size is 70 (command line), but 60 in `model`" in capsys.readouterr().err
 

@@ -162,17 +162,25 @@ def _prepared(
 def _train_command(resolved: "ResolvedConfig", corpus: object, model: Path | None) -> str:
     """The command that trains on the corpus; corpus, model: None for those of the settings."""
     from nmt_cli.config.fine_tuning import overriding_preset
-    from nmt_cli.data.corpus.users import free_name
+    from nmt_cli.data.corpus.users import free_name, is_trained_on
     from nmt_cli.storage.model_check import is_model_directory
 
-    source, out = resolved.config.data.subwords_from, Path(resolved.config.paths.model)
+    config = resolved.config
+    source, out = config.data.subwords_from, Path(config.paths.model)
     start = source if source and is_model_directory(Path(source)) else None
-    if start is not None and out.exists():
-        # Fine-tuning does not write into the model that it begins with.
+    of_other_corpus = is_model_directory(out) and not is_trained_on(out, Path(config.paths.corpus))
+    if of_other_corpus or (start is not None and out.exists()):
+        # Neither a run on another corpus nor the model that fine-tuning begins with can go on.
         model = free_name(out)
-    preset = None if start is None else overriding_preset(resolved, Path(start))
+    typed = config.train.preset if resolved.origins["train.preset"] == "command line" else None
+    preset = typed if start is None else overriding_preset(resolved, Path(start))
+    has_two = not config.data.joint and config.data.subwords != "bytes"
+    ties = (
+        "model.tie_embeddings=target" if has_two and config.model.tie_embeddings == "all" else None
+    )
     options = [
         ("--init-from", start), ("--preset", preset), ("--corpus", corpus), ("--out", model),
+        ("--set", ties),
     ]  # fmt: skip
     given = [str(word) for option in options if option[1] is not None for word in option]
     return shlex.join(["nmt", "train", *given])
