@@ -19,7 +19,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     limit = limits.body_bytes
     too_large = RefusedError(
         413, f"the body is larger than {limit:,} bytes",
-        "send it in several requests; `nmt serve --max-body` sets the limit",
+        "send less at once; `nmt serve --max-body` sets the limit",
     )  # fmt: skip
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdecimal() or int(length[:20]) > limit:

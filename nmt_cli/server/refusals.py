@@ -26,6 +26,14 @@ class RefusedError(Exception):
         self.headers = headers or {}
 
 
+def missed_deadline(seconds: float) -> RefusedError:
+    """The refusal of a request whose translation took longer than the server allows."""
+    return RefusedError(
+        503, f"not translated within {seconds:g} s",
+        "send less at once, or try again later; `nmt serve --deadline` sets the limit",
+    )  # fmt: skip
+
+
 def refusal_of(error: NmtError) -> RefusedError:
     """The refusal of a request that ended with this error.
 

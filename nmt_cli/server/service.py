@@ -16,7 +16,7 @@ from nmt_cli.documents.document import Document, kept_or_translated
 from nmt_cli.errors import ModelChangedError, NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
-from nmt_cli.server.refusals import RefusedError, refusal_of
+from nmt_cli.server.refusals import RefusedError, missed_deadline, refusal_of
 from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
 from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
@@ -168,7 +168,7 @@ class Service:
                 return await work
             if gone.done():
                 raise ClientLeftError
-            raise RefusedError(503, f"not translated within {self.limits.seconds:g} s")
+            raise missed_deadline(self.limits.seconds)
         except ModelChangedError:
             self.model_changed = True
             raise RefusedError(

@@ -111,7 +111,7 @@ def require_characters(texts: Sequence[str], limits: Limits) -> None:
     if count > limits.characters:
         raise RefusedError(
             413, f"the text has {count:,} characters; a request may have {limits.characters:,}",
-            "send it in several requests; `nmt serve --max-chars` sets the limit",
+            "send less at once; `nmt serve --max-chars` sets the limit",
         )  # fmt: skip
 
 

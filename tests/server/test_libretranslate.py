@@ -145,6 +145,7 @@ def test_texts_in_html_have_one_deadline_together(
     with running_server(limits=Limits(seconds=1.0)) as server:
         answer = server.ask("POST", "/translate", fields, {"content-type": "application/json"})
     assert (answer.status, answer.json["error"]) == (503, "not translated within 1 s")
+    assert "`nmt serve --deadline` sets the limit" in answer.json["hint"]
 
 
 def test_html_text_is_text_whatever_it_declares(

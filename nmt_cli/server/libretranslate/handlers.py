@@ -26,7 +26,7 @@ from nmt_cli.documents.kinds import KINDS, kind_by_suffix
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.libretranslate.forms import form_fields, read_upload
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
-from nmt_cli.server.refusals import RefusedError
+from nmt_cli.server.refusals import RefusedError, missed_deadline
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
 from nmt_cli.server.translate_requests import (
@@ -270,7 +270,7 @@ class LibreTranslate:
                     data, _, _ = await self._service.translate_document(page, request)
                     answers.append([data.decode("utf-8", "replace")])
         except TimeoutError:
-            raise RefusedError(503, f"not translated within {seconds:g} s") from None
+            raise missed_deadline(seconds) from None
         return answers
 
     def _is_translated(self, detected: Mapping[str, object]) -> bool:
