@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 # Of long texts, so many references and hypotheses are looked at.
 MOST_REFERENCES, MOST_HYPOTHESES = 5_000, 100
@@ -11,15 +12,27 @@ SIZE, MOST_LINES = 4, 0.02
 # A reference clearly resembles a hypothesis if it has this share of its sequences, and so many
 # times more than any other.
 LEAST_SHARE, MARGIN = 0.2, 1.5
-# So many, and this share of all, must clearly resemble references of other lines; and so many times
-# more than those that resemble the reference of their own line most.
+# So many hypotheses, and this share of all, must clearly resemble references of other lines; and so
+# many times more than those that resemble the reference of their own line most, unless so many are
+# as far from it.
 FEWEST, FEWEST_SHARE, RATIO = 5, 0.2, 4
 
 
-def other_order(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
-    """A hypothesis and the reference that it resembles, by line, if all seem to be misplaced.
+class OtherOrder(NamedTuple):
+    """A hypothesis and the reference that it resembles, by line, from 1.
 
-    Lines count from 1. None if hypotheses resemble the references of their own lines, or none.
+    shift: how many lines most of the references stand after the hypotheses; 0: it differs.
+    """
+
+    hypothesis: int
+    reference: int
+    shift: int
+
+
+def other_order(hypotheses: Sequence[str], references: Sequence[str]) -> OtherOrder | None:
+    """How references are ordered otherwise than the hypotheses, with the clearest example.
+
+    None if hypotheses resemble the references of their own lines, or none.
     """
     references = references[:MOST_REFERENCES]
     lines_with = _lines_with(references)
@@ -32,13 +45,22 @@ def other_order(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[i
         if alike.get(line) == share:
             own += 1
         elif share >= max(LEAST_SHARE, MARGIN * second):
-            elsewhere[best] = line
-    # Hypotheses that are all alike resemble one reference.
-    count = len(elsewhere)
-    if count < max(FEWEST, FEWEST_SHARE * len(compared), RATIO * own):
+            # Hypotheses that are all alike resemble one reference.
+            elsewhere[best] = line, share
+    fewest = max(FEWEST, FEWEST_SHARE * len(compared))
+    shifts = Counter(reference - line for reference, (line, _) in elsewhere.items())
+    shift, as_far = shifts.most_common(1)[0] if shifts else (0, 0)
+    if as_far < fewest:
+        shift = 0
+    if not shift and len(elsewhere) < max(fewest, RATIO * own):
         return None
-    reference, hypothesis = next(iter(elsewhere.items()))
-    return hypothesis + 1, reference + 1
+    examples = [
+        (share, line, reference)
+        for reference, (line, share) in elsewhere.items()
+        if not shift or reference - line == shift
+    ]
+    _, hypothesis, reference = max(examples)
+    return OtherOrder(hypothesis + 1, reference + 1, shift)
 
 
 def _lines_with(references: Sequence[str]) -> Mapping[str, list[int]]:

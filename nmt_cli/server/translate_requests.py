@@ -10,7 +10,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import entries_of
 from nmt_cli.documents.document import Document, ReadOptions
-from nmt_cli.documents.kinds import KINDS, read_document
+from nmt_cli.documents.kinds import KINDS, kind_by_suffix, read_document
 from nmt_cli.errors import NmtError, did_you_mean
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.refusals import RefusedError
@@ -126,8 +126,9 @@ def _document(value: object) -> DocumentText:
         raise RefusedError(400, "`document` must have `kind`, and `text` or `base64`")
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        known = ", ".join(KINDS)
-        raise RefusedError(400, "`document.kind` is not a kind of documents", f"known: {known}")
+        meant = kind_by_suffix(f"document.{kind}")
+        hint = f"did you mean `{meant}`?" if meant else f"known: {', '.join(KINDS)}"
+        raise RefusedError(400, "`document.kind` is not a kind of documents", hint)
     name = "base64" if KINDS[kind].is_binary else "text"
     content = value.get(name)
     if not isinstance(content, str) or {"text", "base64"} <= value.keys():

@@ -1,5 +1,6 @@
 """`nmt score` warns of a test set that the model learnt from, or that was replaced since."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,3 +92,15 @@ def test_test_files_are_checked_too(score: Callable[..., str]) -> None:
     write_pairs(Path(), "new", two_languages(50, 9))
     Path("nmt.toml").write_text(settings.replace("t.xx", "new.src").replace("t.yy", "new.tgt"))
     assert "warning" not in score()
+
+
+def test_references_of_the_test_set_are_checked_as_those_of_a_file(
+    score: Callable[..., str],
+) -> None:
+    """Their order and language; but a translation that equals its reference is right."""
+    letters = random.Random(7)
+    lines = ["".join(letters.choices("aeioubdgklmnrst   ", k=40)) for _ in range(60)]
+    Path("a.src").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    Path("b.tgt").write_text("".join(f"{line}\n" for line in [*lines[1:], lines[0]]), "utf-8")
+    assert "(shifted by 1 line)" in score("--set", 'data.test=["a.src", "b.tgt"]')
+    assert "identical" not in score("--set", 'data.test=["a.src", "a.src"]')

@@ -168,8 +168,20 @@ def test_file_with_other_lines_in_utf8_is_not_to_be_converted(tmp_path, text, ha
     assert lines.has_utf8 is has_utf8
 
 
+def test_many_lines_in_another_encoding_are_converted_without_the_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.de").write_bytes(LATIN1 * 50 + "J\u00f6rg \u4e2d\n".encode() + b"\x80 5\n")
+    with pytest.raises(DataError, match="51 of 52 lines are not UTF-8") as caught:
+        require_utf8(["a.de"])
+    hint, _, command = caught.value.hint.partition(": ")
+    assert hint == "other lines are UTF-8; convert only the bytes that are not"
+    subprocess.run(command, shell=True, check=True)
+    text = "Gr\u00fcn\n" * 50 + "J\u00f6rg \u4e2d\n\u20ac 5\n"
+    assert Path("a.utf8.de").read_text("utf-8") == text
+
+
 def test_hint_at_many_lines_in_another_encoding_spares_the_others(tmp_path):
-    for other, hint in ((b"Gr\xc3\xbcn\n", "correct those lines"), (b"Green\n", "iconv -f CP1252")):
+    for other, hint in ((b"Gr\xc3\xbcn\n", "convert only"), (b"Green\n", "iconv -f CP1252")):
         path = write(tmp_path / "text", other * 50 + LATIN1 * 50)
         with pytest.raises(DataError, match="50 of 100 lines are not UTF-8") as caught:
             require_utf8([str(path)])

@@ -29,16 +29,25 @@ def test_lines_in_the_same_order_are_not_misplaced(share: float) -> None:
 def test_shifted_and_shuffled_references_are_misplaced(share: float) -> None:
     found = other_order(noisy(share), [LINES[-1], *LINES[:-1]])
     assert found is not None
-    assert found[1] == found[0] + 1
+    assert (found.shift, found.reference) == (1, found.hypothesis + 1)
     order = list(range(len(LINES)))
     random.Random(1).shuffle(order)
     found = other_order(noisy(share), [LINES[index] for index in order])
     assert found is not None
-    assert order[found[1] - 1] == found[0] - 1
+    assert found.shift == 0
+    assert order[found.reference - 1] == found.hypothesis - 1
+
+
+def test_a_line_that_is_missing_in_the_middle_shifts_the_rest() -> None:
+    references = [*LINES[:150], *LINES[151:], "One more."]
+    found = other_order(LINES, references)
+    assert found is not None
+    assert found.shift == -1
+    assert LINES[found.hypothesis - 1] == references[found.reference - 1]
 
 
 def test_some_misplaced_lines_are_not_all() -> None:
-    assert other_order(LINES, [*LINES[:150], *LINES[151:], LINES[150]]) is None
+    assert other_order(LINES, [*LINES[150:170], *LINES[20:150], *LINES[:20], *LINES[170:]]) is None
 
 
 def test_equal_or_few_hypotheses_prove_nothing() -> None:

@@ -251,6 +251,11 @@ def test_wrong_request_is_refused_with_the_reason(
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
 
 
+def test_suffix_in_place_of_a_kind_gets_the_kind(server: RunningServer) -> None:
+    answer = server.ask("POST", "/v1/translate", {"document": {"kind": "srt", "text": "a"}})
+    assert (answer.status, answer.json["hint"]) == (400, "did you mean `subtitles`?")
+
+
 def test_another_field_of_json_lines_is_translated(server: RunningServer) -> None:
     """The hint names the field of requests, as there is no option here."""
     document = {"kind": "jsonl", "text": '{"text": 1, "a": {"b": "abc"}}\n'}

@@ -9,6 +9,13 @@ from nmt_cli.plurals import agreeing
 if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
 
+# Decodes each byte that is not UTF-8 as Windows-1252, and leaves all others.
+MIXED_TO_UTF8 = (
+    'import codecs, sys; codecs.register_error("other", lambda e: (e.object[e.start:e.end]'
+    '.decode("cp1252", "replace"), e.end)); '
+    'sys.stdout.buffer.writelines(line.decode("utf-8", "other").encode() '
+    "for line in sys.stdin.buffer)"
+)
 CR_TO_LF = r"tr '\r' '\n'"
 # A file with more invalid lines than both of these limits is in another encoding, not damaged.
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
@@ -76,8 +83,16 @@ def refuse_other_encoding(lines: "Lines") -> None:
                 f"`{lines.name}`: {lines.invalid:,} of {lines.count:,} lines are not UTF-8, "
                 f"the first at line:byte {lines.first_invalid}"
                 + ("" if lines.has_utf8 else "; the file is in another encoding"),
-                repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8),
+                _mixed_hint(lines.name)
+                if lines.has_utf8
+                else repair_hint(lines.name, lines.invalid, has_utf8=False),
             )
+
+
+def _mixed_hint(name: str) -> str:
+    """How to convert the invalid bytes of a file, other lines of which are UTF-8."""
+    command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
+    return f"other lines are UTF-8; convert only the bytes that are not: {command}"
 
 
 def line_ending_error(name: str) -> DataError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.scoring import Gate
@@ -133,13 +134,18 @@ def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
 
 
 def check_references(
-    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console", *, gated: bool
+    hypotheses: NamedLines,
+    references: Sequence[NamedLines],
+    console: "Console",
+    *,
+    gated: bool,
+    translated: bool,
 ) -> None:
     """Warn once if a reference is the hypothesis itself, in another language or another order.
 
     There is no check if `console` is quiet. gated: the score decides about success, which would
     mean nothing then. Raises DataError in this case, also if `console` is quiet; but two files with
-    the same text may be right.
+    the same text may be right. translated: by the model, for this score: then they are.
     """
     if console.quiet and not gated:
         return
@@ -149,7 +155,8 @@ def check_references(
             raise DataError(
                 wrong, "name the right files; without a threshold or --baseline, this is a warning"
             )
-        warning = wrong or _same_text(hypotheses, reference) or _other_order(hypotheses, reference)
+        same = "" if translated else _same_text(hypotheses, reference)
+        warning = wrong or same or _other_order(hypotheses, reference)
         if warning:
             console.warning(warning)
             return
@@ -189,10 +196,11 @@ def _other_order(hypotheses: NamedLines, reference: NamedLines) -> str:
     found = other_order(hypotheses[1], reference[1])
     if found is None:
         return ""
-    line, other = found
+    how = f" (shifted by {counted(abs(found.shift), 'line')})" if found.shift else ""
     return (
         f"the hypotheses and the reference `{reference[0]}` seem to have their lines in different "
-        f"orders: line {line:,} of the hypotheses resembles line {other:,} of the reference"
+        f"orders{how}: line {found.hypothesis:,} of the hypotheses resembles line "
+        f"{found.reference:,} of the reference"
     )
 
 

@@ -97,8 +97,8 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
     check_aligned([(name, hypotheses), *named])
-    if wanted.files:
-        check_references((name, hypotheses), references, console, gated=wanted.gated)
+    gated, translated = wanted.gated, not wanted.files
+    check_references((name, hypotheses), references, console, gated=gated, translated=translated)
     reference_lines = [lines for _, lines in references]
     return Texts(
         (name, *reference_files),
