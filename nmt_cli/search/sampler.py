@@ -15,8 +15,10 @@ from nmt_cli.search.decoder import Edits, Source, Step
 from nmt_cli.search.full_distribution import edited_log_probs
 from nmt_cli.search.strategy import BeamCandidates, LiveBeam
 
-# So many ids are looked at first for those that reach top_p.
+# So many ids are looked at first for those that reach top_p, and so many times more each time
+# that they do not.
 NUCLEUS = 64
+WIDER = 16
 
 
 class Sampler:
@@ -44,11 +46,12 @@ class Sampler:
     ) -> BeamCandidates:
         """One id for each live hypothesis."""
         arrays, shape = arrays_of(log_probs), log_probs.shape
-        scores, ids, probabilities = self._distribution(step, edits)
-        # (slots * beam, 1)
-        indices = self._choose(probabilities, self._next_uniforms(log_probs).flatten()[:, None])
-        scores = arrays.chosen(scores, indices).reshape(shape)
-        chosen = (indices if ids is None else arrays.chosen(ids, indices)).reshape(shape)
+        uniforms = self._next_uniforms(log_probs).flatten()[:, None]
+        if self._config.top_p < 1.0 and not self._config.top_k:
+            scores, chosen = self._from_nucleus(step, edits, uniforms)
+        else:
+            scores, chosen = self._from_distribution(step, edits, uniforms)
+        scores, chosen = scores.reshape(shape), chosen.reshape(shape)
         own = arrays.filled(shape, 0) + arrays.arange(self.initial_hypotheses)
         return BeamCandidates(log_probs + scores, scores, own, chosen)
 
@@ -62,49 +65,46 @@ class Sampler:
     def max_log_prob(self, log_probs: Float[Array, "slots beam"]) -> None:
         """None: every sample is completed, however unlikely."""
 
-    def _distribution(
-        self, step: Step, edits: Edits
-    ) -> tuple[
-        Float[Array, "rows choices"],
-        Int[Array, "rows choices"] | None,
-        Float[Array, "rows choices"],
-    ]:
-        """Log-probabilities to choose from, their ids, and their probabilities in doubles.
-
-        ids: None for those of the whole vocabulary, in its order; else the best come first.
-        """
+    def _from_distribution(
+        self, step: Step, edits: Edits, uniforms: Float[Array, "rows 1"]
+    ) -> tuple[Float[Array, "rows 1"], Int[Array, "rows 1"]]:
+        """Log-probability and id of a choice from the top_k, or from the whole vocabulary."""
         config = self._config
-        if not config.top_k and config.top_p < 1.0:
-            return self._nucleus(step, edits)
         if config.top_k:
             scores, ids = step.top(config.top_k, edits)
         else:
             scores, ids = edited_log_probs(step.full(), edits), None
         arrays = arrays_of(scores)
         scores = arrays.without_nan(scores)
-        return scores, ids, arrays.softmax(arrays.as_doubles(scores) / config.temperature)
+        probabilities = arrays.softmax(arrays.as_doubles(scores) / config.temperature)
+        indices = self._choose(probabilities, uniforms)
+        chosen = indices if ids is None else arrays.chosen(ids, indices)
+        return arrays.chosen(scores, indices), chosen
 
-    def _nucleus(
-        self, step: Step, edits: Edits
-    ) -> tuple[
-        Float[Array, "rows choices"], Int[Array, "rows choices"], Float[Array, "rows choices"]
-    ]:
-        """The best of each row, at least as many as reach top_p; results as of `_distribution`.
+    def _from_nucleus(
+        self, step: Step, edits: Edits, uniforms: Float[Array, "rows 1"]
+    ) -> tuple[Float[Array, "rows 1"], Int[Array, "rows 1"]]:
+        """Log-probability and id of a choice from the fewest of the best ids that reach top_p.
 
-        How many there are depends on the neighbours of a row, but not which of them it chooses.
+        Only the best ids of each row are sorted; more for the rows in which these do not reach it.
         """
-        scores = edited_log_probs(step.full(), edits)
-        arrays = arrays_of(scores)
-        whole = arrays.softmax(arrays.without_nan(scores) / self._config.temperature)
-        count = NUCLEUS
+        arrays = arrays_of(uniforms)
+        scores = arrays.without_nan(edited_log_probs(step.full(), edits))
+        whole = arrays.softmax(scores / self._config.temperature)
+        rows = arrays.arange(len(scores))
+        count, (_, ids) = NUCLEUS, step.top(NUCLEUS, edits)
+        chosen = arrays.copied(ids[:, :1])
         while True:
-            best, ids = step.top(count, edits)
-            probabilities = arrays.as_doubles(arrays.chosen(whole, ids))
+            probabilities = arrays.as_doubles(arrays.chosen(whole[rows], ids))
             # A row that has no probabilities never reaches top_p.
             enough = (probabilities.sum(1) >= self._config.top_p) | (probabilities[:, -1] == 0)
-            if count >= scores.shape[1] or bool(enough.all()):
-                return arrays.without_nan(best), ids, probabilities
-            count *= 4
+            indices = self._choose(probabilities, uniforms[rows])
+            chosen[rows] = arrays.chosen(ids, indices)
+            [missing] = arrays.places(~enough)
+            if count >= scores.shape[1] or not len(missing):
+                return arrays.chosen(scores, chosen), chosen
+            rows, count = rows[missing], WIDER * count
+            _, ids = arrays.top_k(scores[rows], count)
 
     def _choose(
         self, probabilities: Float[Array, "rows choices"], uniforms: Float[Array, "rows 1"]

@@ -72,8 +72,9 @@ def test_the_nucleus_does_not_depend_on_how_many_ids_are_looked_at(monkeypatch) 
     """More are looked at until all rows reach top_p, and each row chooses as before."""
     config = replace(ONE, top_p=0.9, n_best=20)
     results = []
-    for count in (64, 1, 2):
+    for count, wider in ((64, 16), (1, 2), (2, 16)):
         monkeypatch.setattr(sampler, "NUCLEUS", count)
+        monkeypatch.setattr(sampler, "WIDER", wider)
         results.append(ids_of(sampled(config)))
     assert results[0] == results[1] == results[2]
     assert len({ids for samples in results[0] for ids in samples}) > 20
