@@ -176,6 +176,9 @@ ADVICE = {
         ("init", name): "the languages are named by --src-lang and --tgt-lang"
         for name in ("-s", "-t", "--src", "--tgt", "--source", "--target")
     },
+    ("info", "--preset"): (
+        "`nmt config presets` compares the presets, with --json with exact numbers of parameters"
+    ),
     ("config", "--preset"): (
         "`nmt config show --preset big` shows the settings of a preset; `nmt config presets` "
         "compares all presets"

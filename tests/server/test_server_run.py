@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import http.client
 import json
 import threading
 from datetime import UTC, datetime
@@ -72,6 +73,39 @@ def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.Monke
     assert head.startswith(b"HTTP/1.1 503 ")
     assert json.loads(body) == answers[0].json
     assert logged == [("/v1/translate", 503)] * 2
+
+
+def test_requests_that_were_sent_before_the_stop_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also those which a busy server has not accepted or read yet."""
+    with contextlib.ExitStack() as closing, running_server() as server:
+        http_server = server.http_server
+        tick = http_server.on_tick
+        stopping, sent = threading.Event(), threading.Event()
+
+        async def busy_tick(counter: int) -> bool:
+            if http_server.should_exit:
+                stopping.set()
+                assert sent.wait(60)
+            return await tick(counter)
+
+        monkeypatch.setattr(http_server, "on_tick", busy_tick)
+        connections = [
+            http.client.HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(8)
+        ]
+        for connection in connections:
+            closing.callback(connection.close)
+        # The first ones are open already.
+        for connection in connections[:4]:
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+        http_server.stop()
+        assert stopping.wait(60)
+        for connection in connections:
+            connection.request("POST", "/v1/translate", b'{"lines": ["abc"]}')
+        sent.set()
+        assert [connection.getresponse().status for connection in connections] == [200] * 8
 
 
 def test_options_are_the_limits_of_the_server(

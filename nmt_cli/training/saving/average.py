@@ -154,8 +154,9 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
                 f"{intervals.validate:,}: {by_last}, or train with a multiple as "
                 "train.validate_every"
             )
+        are = "is" if len(chosen) == 1 else "are"
         raise NoInputError(
-            f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there", hint
+            f"only {len(chosen)} of the {best} best checkpoints of `{path}` {are} still there", hint
         )
     return chosen
 
