@@ -96,7 +96,7 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         warn_of_test_set(source or [], references[0][1], resolved.config, console)
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
-    check_aligned([(name, hypotheses), *named])
+    check_aligned([("stdin" if name == STDIN else name, hypotheses), *named])
     gated, translated = wanted.gated, not wanted.files
     check_references((name, hypotheses), references, console, gated=gated, translated=translated)
     reference_lines = [lines for _, lines in references]
