@@ -88,7 +88,7 @@ nmt config show --preset small    all settings with one preset
 def presets(as_json: AsJson = False) -> None:
     """Compare the presets: size of the model, batch size and number of steps.
 
-    The number of parameters is that for the vocabulary size of the preset.
+    The number of parameters is that for the vocabulary size of the preset; with --json it is exact.
     """
     from dataclasses import asdict
 
