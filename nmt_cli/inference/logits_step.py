@@ -29,11 +29,7 @@ class BusyRows(NamedTuple):
 
     def select(self, edits: Edits) -> Edits:
         """The edits of busy rows, by their index among the busy rows."""
-        index_of = self.indices.new_full((self.all_rows,), -1)
-        index_of[self.indices] = torch.arange(len(self.indices), device=self.indices.device)
-        rows = index_of[edits.rows]
-        busy = rows >= 0
-        return Edits(rows[busy], edits.ids[busy], edits.bias[busy], edits.forced[self.indices])
+        return edits.of_rows(self.indices)
 
 
 class LogitsStep:
@@ -79,10 +75,12 @@ class LogitsStep:
         return self._busy.scatter(values, -torch.inf), self._busy.scatter(ids, 0)
 
     @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
+    def full(self, rows: Tensor | None = None) -> Tensor:
+        """All log-probabilities of some rows, or of all, without edits."""
         log_probs = (self._logits - self._totals)[:, : self._words]
-        return log_probs if self._busy is None else self._busy.scatter(log_probs, -torch.inf)
+        if self._busy is not None:
+            log_probs = self._busy.scatter(log_probs, -torch.inf)
+        return log_probs if rows is None else log_probs[rows]
 
 
 def _force_token(

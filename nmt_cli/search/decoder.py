@@ -10,7 +10,7 @@ import numpy as np
 from nmt_cli.array_types import Float, Int
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.search.arrays.interface import Array, Arrays
+from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
 from nmt_cli.search.constraints import LexicalConstraints
 
 
@@ -91,6 +91,15 @@ class Edits:
             arrays.filled((rows,), -1),
         )
 
+    def of_rows(self, rows: Int[Array, " chosen"]) -> "Edits":
+        """The edits of some rows, by their place among these."""
+        arrays = arrays_of(self.forced)
+        place = arrays.filled(self.forced.shape, -1)
+        place[rows] = arrays.arange(len(rows))
+        places = place[self.rows]
+        [kept] = arrays.places(places >= 0)
+        return Edits(places[kept], self.ids[kept], self.bias[kept], self.forced[rows])
+
 
 @runtime_checkable
 class Step(Protocol):
@@ -106,8 +115,8 @@ class Step(Protocol):
         """
         ...
 
-    def full(self) -> Float[Array, "rows vocabulary"]:
-        """All log-probabilities, without edits, as float32."""
+    def full(self, rows: Int[Array, " chosen"] | None = None) -> Float[Array, "chosen vocabulary"]:
+        """All log-probabilities of some rows, or of all, without edits, as float32."""
         ...
 
 

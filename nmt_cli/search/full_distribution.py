@@ -36,6 +36,6 @@ class FullDistributionStep:
         with arrays.inference():
             return arrays.top_k(edited_log_probs(self._log_probs, edits), k)
 
-    def full(self) -> Float[Array, "rows vocabulary"]:
-        """All log-probabilities, without edits."""
-        return self._log_probs
+    def full(self, rows: Int[Array, " chosen"] | None = None) -> Float[Array, "chosen vocabulary"]:
+        """All log-probabilities of some rows, or of all, without edits."""
+        return self._log_probs if rows is None else self._log_probs[rows]

@@ -47,13 +47,17 @@ class Sampler:
         """One id for each live hypothesis."""
         arrays, shape = arrays_of(log_probs), log_probs.shape
         uniforms = self._next_uniforms(log_probs).flatten()[:, None]
+        # Most hypotheses of a source may have ended when the longest goes on.
+        [live] = arrays.places(log_probs.flatten() > -math.inf)
         if self._config.top_p < 1.0 and not self._config.top_k:
-            scores, chosen = self._from_nucleus(step, edits, uniforms)
+            chosen = self._from_nucleus(step, edits, live, uniforms[live])
         else:
-            scores, chosen = self._from_distribution(step, edits, uniforms)
-        scores, chosen = scores.reshape(shape), chosen.reshape(shape)
+            chosen = self._from_distribution(step, edits, live, uniforms[live])
+        scores, ids = arrays.filled_floats(shape, 0.0), arrays.filled(shape, 0)
+        for column, live_column in zip((scores, ids), chosen, strict=True):
+            column.reshape(-1)[live] = live_column[:, 0]
         own = arrays.filled(shape, 0) + arrays.arange(self.initial_hypotheses)
-        return BeamCandidates(log_probs + scores, scores, own, chosen)
+        return BeamCandidates(log_probs + scores, scores, own, ids)
 
     def select_live(
         self, candidates: BeamCandidates, ended: Bool[Array, "slots candidates"]
@@ -66,14 +70,14 @@ class Sampler:
         """None: every sample is completed, however unlikely."""
 
     def _from_distribution(
-        self, step: Step, edits: Edits, uniforms: Float[Array, "rows 1"]
+        self, step: Step, edits: Edits, live: Int[Array, " rows"], uniforms: Float[Array, "rows 1"]
     ) -> tuple[Float[Array, "rows 1"], Int[Array, "rows 1"]]:
         """Log-probability and id of a choice from the top_k, or from the whole vocabulary."""
         config = self._config
         if config.top_k:
-            scores, ids = step.top(config.top_k, edits)
+            scores, ids = (best[live] for best in step.top(config.top_k, edits))
         else:
-            scores, ids = edited_log_probs(step.full(), edits), None
+            scores, ids = edited_log_probs(step.full(live), edits.of_rows(live)), None
         arrays = arrays_of(scores)
         scores = arrays.without_nan(scores)
         probabilities = arrays.softmax(arrays.as_doubles(scores) / config.temperature)
@@ -82,17 +86,17 @@ class Sampler:
         return arrays.chosen(scores, indices), chosen
 
     def _from_nucleus(
-        self, step: Step, edits: Edits, uniforms: Float[Array, "rows 1"]
+        self, step: Step, edits: Edits, live: Int[Array, " rows"], uniforms: Float[Array, "rows 1"]
     ) -> tuple[Float[Array, "rows 1"], Int[Array, "rows 1"]]:
         """Log-probability and id of a choice from the fewest of the best ids that reach top_p.
 
         Only the best ids of each row are sorted; more for the rows in which these do not reach it.
         """
         arrays = arrays_of(uniforms)
-        scores = arrays.without_nan(edited_log_probs(step.full(), edits))
+        scores = arrays.without_nan(edited_log_probs(step.full(live), edits.of_rows(live)))
         whole = arrays.softmax(scores / self._config.temperature)
         rows = arrays.arange(len(scores))
-        count, (_, ids) = NUCLEUS, step.top(NUCLEUS, edits)
+        count, ids = NUCLEUS, step.top(NUCLEUS, edits)[1][live]
         chosen = arrays.copied(ids[:, :1])
         while True:
             probabilities = arrays.as_doubles(arrays.chosen(whole[rows], ids))

@@ -105,7 +105,12 @@ def steps_of(
         parents += torch.arange(rows) // beam * beam
         step = decoder.step(parents, torch.randint(4, WORDS, (rows,), generator=chooser))
         full = step.full()
-        yield full, *step.top(6, edits), edited_log_probs(full, edits)
+        changed = edited_log_probs(full, edits)
+        # Some rows, in any order, also of a free slot.
+        chosen = torch.tensor([6, 0, 3, 5])
+        assert torch.equal(step.full(chosen), full[chosen])
+        assert torch.equal(edited_log_probs(full[chosen], edits.of_rows(chosen)), changed[chosen])
+        yield full, *step.top(6, edits), changed
 
 
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)

@@ -88,8 +88,9 @@ class TorchStep:
         values, ids = self.step.top(k, edits)
         return tensor_of(values), tensor_of(ids)
 
-    def full(self) -> Tensor:
-        return tensor_of(self.step.full())
+    def full(self, rows: Tensor | None = None) -> Tensor:
+        chosen = np.asarray(rows) if self._numpy and rows is not None else rows
+        return tensor_of(self.step.full(chosen))
 
 
 def tensor_of(array: Array) -> Tensor:

@@ -53,8 +53,8 @@ class TableStep:
                 edited[row, forced] = only
         return top_k(edited, k)
 
-    def full(self) -> Tensor:
-        return self.log_probs
+    def full(self, rows: Tensor | None = None) -> Tensor:
+        return self.log_probs if rows is None else self.log_probs[rows]
 
 
 class TableDecoder:

@@ -282,8 +282,8 @@ class NativeStep:
         kernels.library.nmt_top_k(kernels.lanes, *self._structs(), ctypes.byref(choice))
         return values, ids
 
-    def full(self) -> np.ndarray:
-        """All log-probabilities, without edits.
+    def full(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """All log-probabilities of some rows, or of all, without edits.
 
         A step computes only the logits that a search for the best needs. After the first call of
         this function, the steps of this decoder compute all.
@@ -293,19 +293,28 @@ class NativeStep:
             kernels = self._model.kernels
             kernels.library.nmt_logits(kernels.lanes, *self._structs())
         _, beam, widest, lists = self._layout
-        logits, totals = self._buffers["logits"], self._buffers["totals"][:, None]
-        shape = len(self._row_of), self._model.words
-        all_log_probs = np.full(shape, -np.inf, np.float32)
+        places = self._row_of if rows is None else self._row_of[rows]
+        [known] = (places >= 0).nonzero()
+        places = places[known]
+        logits = self._buffers["logits"][: len(self._rows) * widest].reshape(-1, widest)
+        totals = self._buffers["totals"][:, None]
+        log_probs = np.full(
+            (len(self._row_of) if rows is None else len(rows), self._model.words),
+            -np.inf,
+            np.float32,
+        )
         if lists is None:
-            by_row = logits[: len(self._rows) * widest].reshape(-1, widest)
-            all_log_probs[self._rows] = by_row[:, : self._model.words] - totals[: len(by_row)]
-            return all_log_probs
-        for first in range(0, len(self._rows), beam):
-            rows = self._rows[first : first + beam]
-            ids, width = lists.words_of(int(rows[0]) // beam)
-            own = logits[first * widest :][: beam * width].reshape(beam, width)[:, : len(ids)]
-            all_log_probs[rows[:, None], ids] = own - totals[first : first + beam]
-        return all_log_probs
+            log_probs[known] = logits[places, : self._model.words] - totals[places]
+            return log_probs
+        slots = self._rows[places] // beam
+        for slot in np.unique(slots):
+            ids, width = lists.words_of(int(slot))
+            [mine] = (slots == slot).nonzero()
+            first = self._row_of[slot * beam]
+            own = logits[first : first + beam].reshape(-1)[: beam * width].reshape(beam, width)
+            chosen = places[mine]
+            log_probs[known[mine, None], ids] = own[chosen - first, : len(ids)] - totals[chosen]
+        return log_probs
 
     def _structs(self) -> tuple[Any, Any]:
         """The model and the state, for the library."""
