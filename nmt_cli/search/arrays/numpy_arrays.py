@@ -12,7 +12,12 @@ from nmt_cli.search.arrays.interface import Shape
 NARROW = 64
 # The low bits of a key, and the parts of a float.
 COLUMN = np.uint64((1 << 32) - 1)
+WORST = np.uint64((1 << 64) - 1)
 SIGN, MAGNITUDE = np.uint32(1 << 31), np.uint32((1 << 31) - 1)
+# The best of a row are looked for in the blocks of so many columns that have the greatest maxima,
+# if these are at most this share of the row.
+BLOCK = 64
+SEARCHED = 0.25
 
 
 class NumpyArrays:
@@ -84,7 +89,7 @@ class NumpyArrays:
     def best_first(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row of a matrix in descending order, and the columns the values come from."""
         if array.shape[1] > NARROW and array.dtype == np.float32:
-            return _of_keys(array, np.sort(_keys(array), axis=1))
+            return _of_keys(array, np.sort(_keys(array, np.arange(array.shape[1])), axis=1))
         order = np.argsort(-array, axis=1, kind="stable")
         return self.chosen(array, order), order
 
@@ -138,8 +143,15 @@ class NumpyArrays:
 
     def top_k(self, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Values and columns of the best `k` (or all) of each row; ties go to the first column."""
-        k = min(k, scores.shape[1])
-        keys = _keys(scores)
+        width = scores.shape[1]
+        k = min(k, width)
+        if k * BLOCK <= SEARCHED * width:
+            columns = _columns_of_best_blocks(scores, k)
+            keys = _keys(self.chosen(scores, np.minimum(columns, width - 1)), columns)
+            # The last block may be shorter than the others.
+            keys[columns >= width] = WORST
+        else:
+            keys = _keys(scores, np.arange(width))
         best = np.partition(keys, k - 1, axis=1)[:, :k] if k < keys.shape[1] else keys
         return _of_keys(scores, np.sort(best, axis=1))
 
@@ -177,7 +189,24 @@ class NumpyArrays:
         return self.at_most(columns[:, None], ascending.shape[1] - 1)
 
 
-def _keys(scores: np.ndarray) -> np.ndarray:
+def _columns_of_best_blocks(scores: np.ndarray, k: int) -> np.ndarray:
+    """(rows, k * BLOCK): the columns of the k blocks of each row that have the greatest maxima.
+
+    The best k of a row are in them, and of equal ones the first: each block that is left out has a
+    maximum that is at most that of k others, and comes after those with the same one.
+    """
+    rows, width = scores.shape
+    whole = width // BLOCK * BLOCK
+    maxima = scores[:, :whole].reshape(rows, -1, BLOCK).max(2)
+    if whole < width:
+        maxima = np.concatenate([maxima, scores[:, whole:].max(1, keepdims=True)], axis=1)
+    keys = _keys(maxima, np.arange(maxima.shape[1]))
+    _, blocks = _of_keys(maxima, np.partition(keys, k - 1, axis=1)[:, :k])
+    columns: np.ndarray = blocks[:, :, None] * BLOCK + np.arange(BLOCK)
+    return columns.reshape(rows, -1)
+
+
+def _keys(scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Integers that ascend from the best score to the worst, with the column in the low bits.
 
     No two are equal, so that any sort gives the same order, and NumPy sorts integers with SIMD.
@@ -186,8 +215,7 @@ def _keys(scores: np.ndarray) -> np.ndarray:
     bits = (scores + np.float32(0.0)).view(np.uint32)
     # Greater negative numbers have lesser bits.
     ascending = np.where(bits & SIGN, bits, MAGNITUDE - bits)
-    columns = np.arange(scores.shape[1], dtype=np.uint64)
-    keys: np.ndarray = (ascending.astype(np.uint64) << np.uint64(32)) | columns
+    keys: np.ndarray = (ascending.astype(np.uint64) << np.uint64(32)) | columns.astype(np.uint64)
     return keys
 
 

@@ -84,3 +84,19 @@ def test_softmax_and_logarithms_agree_up_to_rounding() -> None:
     positive = np.abs(FLOATS[:2]) + 1
     expected = TORCH.logarithms(torch.from_numpy(positive)).numpy()
     assert np.allclose(NUMPY.logarithms(positive), expected)
+
+
+@pytest.mark.parametrize("width", [640, 1_000, 1_023, 1_025])
+@pytest.mark.parametrize("values", [2, 5, 400])
+def test_best_of_wide_rows_are_those_of_a_stable_sort(width: int, values: int) -> None:
+    """With many equal ones, rows of few numbers, and a last block of one column."""
+    generator = np.random.default_rng(width * values)
+    scores = generator.integers(-values, 1, (60, width)).astype(np.float32)
+    scores[generator.random(scores.shape) < 0.2] = -np.inf
+    scores[:9] = -np.inf
+    scores[1, -1], scores[2, -2:], scores[3, [70, -1]] = -1.0, -1.0, -1.0
+    expected = np.argsort(-scores, axis=1, kind="stable")
+    for k in (1, 2, 3):
+        found, columns = NUMPY.top_k(scores, k)
+        assert np.array_equal(columns, expected[:, :k])
+        assert np.array_equal(found, NUMPY.chosen(scores, columns))
