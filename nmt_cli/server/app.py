@@ -117,6 +117,9 @@ class Server:
         async def answer(request: Request) -> Response:
             begun = time.perf_counter()
             response = await self._answer(request, handler, is_open=is_open)
+            if self._service.draining:
+                # The connection is closed after this answer, as the client must know.
+                response.headers["connection"] = "close"
             seconds = time.perf_counter() - begun
             self._service.metrics.seconds.labels(path).observe(seconds)
             self._record(method, path, path, response.status_code, seconds)

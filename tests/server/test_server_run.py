@@ -105,7 +105,10 @@ def test_requests_that_were_sent_before_the_stop_are_answered(
         for connection in connections:
             connection.request("POST", "/v1/translate", b'{"lines": ["abc"]}')
         sent.set()
-        assert [connection.getresponse().status for connection in connections] == [200] * 8
+        answers = [connection.getresponse() for connection in connections]
+        assert [answer.status for answer in answers] == [200] * 8
+        # No client sends another request over a connection that is about to be closed.
+        assert all(answer.getheader("connection") == "close" for answer in answers)
 
 
 def test_options_are_the_limits_of_the_server(

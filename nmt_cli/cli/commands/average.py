@@ -10,7 +10,7 @@ from nmt_cli.cli.options.declarations import ConfigFile, Force, Quiet, Sets
 EXAMPLES = """
 nmt average    the last checkpoints of the model in nmt.toml
 nmt average model --last 20 --out model-last-20
-nmt average model --best 5 --out model-best-5    after nmt train --set train.keep_best=5
+nmt average model --best 9 --out model-best-9    after nmt train --set train.keep_best=9
 nmt average model/checkpoints/step-000001500 model/checkpoints/step-000003000
 """
 
@@ -36,8 +36,8 @@ Best = Annotated[
         "--best",
         min=1,
         metavar="N",
-        help="Average the N checkpoints with the best validation results; training keeps only the "
-        "best one unless train.keep_best is set",
+        help="Average the N checkpoints with the best validation results, of those that training "
+        "keeps: the last train.keep_last and the best train.keep_best",
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="MODEL", help="Model directory to write")]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         Validating,
     )
 
-# Fewer steps than this share of those that the time limit allows are not advised: they learn less.
+# Of fewer steps than this share of those that the time limit allows, a run may learn less.
 SHARE_WORTHWHILE = 0.7
 LONG_SECONDS = 24 * 3_600
 # About the size of the preset `small`.
@@ -177,13 +177,16 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     options = warmup_options(end.fitting, outline)
     # Another warm-up makes another run, unlike another number of steps; a run that is continued is
     # not to be given up for that.
-    if end.fitting >= SHARE_WORTHWHILE * end.last and not (options and outline.step):
-        advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
-        if options:
+    if end.fitting and not (options and outline.step):
+        steps = f"`--max-steps {end.fitting}{' ' * bool(options)}{options}`"
+        advice = f"{steps} fits into {hours}, with validations"
+        share = end.fitting / end.last
+        if share < SHARE_WORTHWHILE:
             advice = (
-                f"`--max-steps {end.fitting} {options}` fits into {hours}, with validations; "
-                "this is a new run, with another `--out`"
+                f"a larger --max-hours helps; {advice}, but has only {share:.0%} of these steps"
             )
+        if options:
+            advice += "; this is a new run, with another `--out`"
     return f"{reached}: {consequence} ({advice})"
 
 
