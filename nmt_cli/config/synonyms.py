@@ -171,6 +171,10 @@ ADVICE = {
     },
     ("average", "--inputs"): "the models are arguments: nmt average MODEL... --out DIR",
     ("average", "--input"): "the models are arguments: nmt average MODEL... --out DIR",
+    **{
+        ("score", name): "scores are written to stdout; `nmt translate -o FILE` writes translations"
+        for name in ("-o", "--output")
+    },
     ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
     **{
         ("init", name): "the languages are named by --src-lang and --tgt-lang"

@@ -149,7 +149,10 @@ class TrainConfig:
     keep_last: int = setting(5, "number of latest checkpoints to keep and to average", 1, 1_000)
     keep_best: int = setting(1, "number of best checkpoints to keep", 0, 1_000)
     validation_sentences: int = setting(
-        500, "sentences translated for BLEU at each validation; 0 = loss only", 0
+        500,
+        "sentences translated for BLEU at each validation, spread evenly over the text; 0 = loss "
+        "only",
+        0,
     )
     rank_timeout: float = setting(
         1_800.0, "seconds that ranks wait for one another before all stop", 1.0, 1e6

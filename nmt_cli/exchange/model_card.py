@@ -32,10 +32,9 @@ def model_card(loaded: LoadedModel, precision: str, library: str, usage: str) ->
     if config.train.init_from:
         facts.append(f"- fine-tuned, beginning with the weights of {_origin(config.train)}")
     if signature:
-        first = config.train.validation_sentences
+        sample = config.train.validation_sentences
         facts.append(
-            f"- validation BLEU {float(bleu):.2f} on at most the first {first:,} sentences "
-            f"({signature})"
+            f"- validation BLEU {float(bleu):.2f} on at most {sample:,} sentences ({signature})"
         )
     return f"""---
 language:

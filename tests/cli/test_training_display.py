@@ -325,7 +325,7 @@ def test_early_sample_shows_its_reference() -> None:
         (
             Published(900, "mean", (810, 900), 96.3, 1.04, "on 400: both", by_comparison=True),
             [
-                "published at the end, step 900: BLEU 96.30, perplexity 1.04",
+                "published at the end: BLEU 96.30, perplexity 1.04",
                 "on 400: both",
                 "model: the average of 2 checkpoints (steps 810 to 900)",
             ],

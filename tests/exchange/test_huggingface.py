@@ -123,7 +123,7 @@ def test_model_card_names_languages_and_scores(tmp_path: Path) -> None:
     TARGET.write(replace(loaded, metadata=metadata), tmp_path, "float16")
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("---\nlanguage:\n- en\n- de\n")
-    assert "validation BLEU 37.35 on at most the first 500 sentences (nrefs:1|tok:13a)" in card
+    assert "validation BLEU 37.35 on at most 500 sentences (nrefs:1|tok:13a)" in card
     assert "trained for 1,200 steps" in card
     assert "float16" in card
 

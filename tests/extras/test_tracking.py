@@ -222,6 +222,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
     assert main(["runs", "--json"]) == 0
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first.pop("settings")["train.preset"] == "small"
     assert first == {
         "schema": 1, "run": "runs/a", "preset": "small", "step": 300, "best_step": 200,
         "bleu": 31.5, "perplexity": 49.0, "tokens_per_second": 6_000 / 6, "hours": 2.0,
@@ -243,7 +244,7 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
     ]  # fmt: skip
 
 
-def summary_of(run: str, text: str = "", sentences: int = 0, **settings: str) -> RunSummary:
+def summary_of(run: str, text: str = "", sentences: int = 0, **settings: object) -> RunSummary:
     """The summary of a run with one validation; text, sentences: what its log tells."""
     validation = {"perplexity": 9.0, "bleu": 20.0, "text": text, "sentences": sentences}
     values = {"paths.corpus": "corpus", "train.validation_sentences": 300}
@@ -279,6 +280,25 @@ def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypa
     assert note == (
         "perplexities of different subwords are not comparable: bpe 8100: a; unigram 4000: b"
     )
+
+
+def test_settings_in_which_runs_of_a_preset_differ_are_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pre = {"model_norm_order": "pre", "train_preset": "tiny"}
+    post = {**pre, "model_norm_order": "post"}
+    runs = [
+        summary_of("a", **pre), summary_of("b", **pre, train_seed=2),
+        summary_of("c", **post), summary_of("d", **post, train_seed=2),
+        # Another preset is another comparison.
+        summary_of("e", train_preset="small"),
+    ]  # fmt: skip
+    assert differences(runs) == [
+        "model.norm_order differs: pre: a, b; post: c, d",
+        "train.seed differs: 1: a, c; 2: b, d",
+    ]
+    assert runs[3].settings["train.seed"] == 2
+    monkeypatch.setattr(records, "MOST_DIFFERING", 1)
+    assert differences(runs) == []
 
 
 def test_what_runs_differ_in_is_written_below_the_table(

@@ -122,8 +122,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "weights", info["published"]
     if info["validation"]:
         validation = info["validation"]
-        first = f"on at most the first {validation['sentences']:,} sentences"
-        yield "validation", f"BLEU {validation['bleu']:.2f} {first} ({validation['signature']})"
+        sample = f"on at most {validation['sentences']:,} sentences"
+        yield "validation", f"BLEU {validation['bleu']:.2f} {sample} ({validation['signature']})"
     yield from _export_rows(info["export"])
 
 

@@ -56,8 +56,8 @@ def command(
     The scores of a run are those of the validation that chose its published weights. The time
     includes validations, as that of `nmt train --max-hours` does; the speed is that of steps alone.
     `--json` has the time of both, as `hours` and `step_hours`. Notes below the table say which runs
-    were validated on other text or on another number of sentences, which have other subwords, and
-    which began with the weights of a model.
+    were validated on other text or on another number of sentences, which have other subwords, in
+    which settings runs of the same preset differ, and which began with the weights of a model.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.tracking.records import differences, find_runs, read_log, summarise

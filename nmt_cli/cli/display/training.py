@@ -249,6 +249,8 @@ def best_line(published: "Published") -> list[str]:
     if not published.step:
         return [f"no validation was better than the one before training: {shown}"]
     before = [f"before training: {scores(*published.before)}"] if published.before else []
-    at = "published at the end, step" if published.by_comparison else "best validation at step"
+    # Which steps an average is of is in the line on the model.
+    step = f"best validation at step {published.step:,}"
+    at = "published at the end" if published.by_comparison else step
     compared = [published.comparison] if published.comparison else []
-    return [*before, f"{at} {published.step:,}: {shown}", *compared]
+    return [*before, f"{at}: {shown}", *compared]

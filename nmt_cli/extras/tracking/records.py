@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 # Folders that are only guesses are searched so many levels deep.
 LEVELS = 4
+# Settings that name files, and those of which the kind and number of subwords tell.
+NOT_COMPARED = frozenset((
+    "data.train", "data.valid", "data.test", "train.init_from", "train.init_sha256",
+    "model.src_vocab_size", "model.tgt_vocab_size",
+))  # fmt: skip
+# Runs that differ in more settings than this are no comparison of them.
+MOST_DIFFERING = 8
 NOT_TRACKED = frozenset({"schema", "step", "eta_seconds"})
 
 
@@ -114,7 +121,8 @@ class RunSummary:
     `at step N`; validation_sentences: those of BLEU, in older logs as configured; validation_text:
     the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
     model that training began with, "" for random weights; subwords: their kind and number on the
-    target side, "" if unknown.
+    target side, "" if unknown; settings: those of text, model and training, but for
+    names of files, empty if unknown.
     """
 
     run: str
@@ -133,6 +141,7 @@ class RunSummary:
     corpus: str
     init_from: str
     subwords: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
@@ -173,7 +182,19 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         corpus=config.paths.corpus if config else "",
         init_from=config.train.init_from if config else "",
         subwords=_subwords(config) if config else "",
+        settings=_settings(config) if config else {},
     )
+
+
+def _settings(config: "Config") -> dict[str, object]:
+    """The settings by which runs are compared."""
+    from nmt_cli.config.schema import flatten
+
+    return {
+        key: value
+        for key, value in flatten(config).items()
+        if key.startswith(("data.", "model.", "train.")) and key not in NOT_COMPARED
+    }
 
 
 def _subwords(config: "Config") -> str:
@@ -182,7 +203,10 @@ def _subwords(config: "Config") -> str:
 
 
 def differences(summaries: Sequence[RunSummary]) -> list[str]:
-    """Why the scores of some runs are not comparable, and which runs began with a model."""
+    """Why the scores of some runs are not comparable, and what they were trained with.
+
+    Those of one preset differ in few settings, which are named, and some began with a model.
+    """
     notes = []
     validated = [summary for summary in summaries if summary.perplexity is not None]
     if all(summary.validation_text for summary in validated):
@@ -201,11 +225,24 @@ def differences(summaries: Sequence[RunSummary]) -> list[str]:
     subwords = [(summary.subwords, summary) for summary in validated if summary.subwords]
     if named := _grouped(subwords):
         notes.append(f"perplexities of different subwords are not comparable: {named}")
+    for preset in dict.fromkeys(summary.preset for summary in summaries):
+        notes += _differing([summary for summary in summaries if summary.preset == preset])
     return notes + [
         f"{summary.run} began with the weights of `{summary.init_from}`"
         for summary in summaries
         if summary.init_from
     ]
+
+
+def _differing(summaries: Sequence[RunSummary]) -> list[str]:
+    """The settings in which runs differ, each with its values; none if there are many."""
+    known = [summary for summary in summaries if summary.settings]
+    notes = []
+    for key in sorted({key for summary in known for key in summary.settings}):
+        values = [(str(summary.settings.get(key, "")), summary) for summary in known]
+        if named := _grouped(values):
+            notes.append(f"{key} differs: {named}")
+    return notes if len(notes) <= MOST_DIFFERING else []
 
 
 def _grouped(values: Sequence[tuple[str, RunSummary]]) -> str:

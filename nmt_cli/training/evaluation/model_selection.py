@@ -132,9 +132,9 @@ class ModelSelector:
     ) -> None:
         """Publish the last average if it translates more pairs better; record the comparison.
 
-        At the end of a run, both are decoded on up to `FINAL_SENTENCES` pairs, because the first
-        `train.validation_sentences` may favour weights from long before. Afterwards the model has
-        its own weights again. Raises AbandonedError when `poll()` returns True.
+        At the end of a run, both are decoded on up to `FINAL_SENTENCES` pairs, because the
+        `train.validation_sentences` of a validation may favour weights from long before. Afterwards
+        the model has its own weights again. Raises AbandonedError when `poll()` returns True.
         """
         sample = self._config.train.validation_sentences
         text, published = self._corpus.valid_text, state.published
@@ -144,7 +144,7 @@ class ModelSelector:
         if not averages or _is_published(averages[-1], state):
             return
         last, sentences = averages[-1], min(len(text[0]), FINAL_SENTENCES)
-        where = f"on {sentences:,} validation pairs, not only the first {sample:,}"
+        where = f"on {sentences:,} validation pairs, not only {sample:,}"
         passes = ComparisonPasses.of(sentences, sample)
         try:
             arrays = read_model(self._out).weights

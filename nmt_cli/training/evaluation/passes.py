@@ -1,5 +1,6 @@
 """The passes over the validation pairs: those of a validation, and of the comparison at the end."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt_cli.config.automatic import Intervals, max_steps
@@ -8,6 +9,18 @@ from nmt_cli.data.corpus.corpus import Corpus
 
 # Sentences that are translated, at most, to compare the last average with the published weights.
 FINAL_SENTENCES = 2_000
+
+
+def sample_of(lines: Sequence[str], count: int) -> list[str]:
+    """`count` lines at equal distances, or all if there are not more.
+
+    The first ones of a text that is sorted by length are easier than the rest.
+
+    >>> sample_of("abcdefg", 3), sample_of("ab", 3)
+    (['a', 'c', 'e'], ['a', 'b'])
+    """
+    size = min(count, len(lines))
+    return [lines[index * len(lines) // size] for index in range(size)]
 
 
 class Pass(NamedTuple):

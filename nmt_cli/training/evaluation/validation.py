@@ -14,6 +14,7 @@ from nmt_cli.data.corpus.corpus import Corpus, Pairs
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
+from nmt_cli.training.evaluation.passes import sample_of
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
 
@@ -50,18 +51,19 @@ def validate(
     losses: Validation | None = None,
     sentences: int | None = None,
 ) -> Validation:
-    """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
+    """Teacher-forced loss over all validation pairs; with `bleu`, a sample is decoded, too.
 
     losses: an earlier validation of the same weights, whose losses are taken. sentences: how many
-    are decoded, by default `train.validation_sentences`. Decoding uses the configured search. The
-    model is left in evaluation mode. Raises AbandonedError soon after `stop()` returns True.
+    are decoded, by default `train.validation_sentences`; they are spread evenly over the text.
+    Decoding uses the configured search. The model is left in evaluation mode. Raises AbandonedError
+    soon after `stop()` returns True.
     on_progress: called repeatedly with the number of sentences decoded so far, 0 while the losses
     are computed, and of all that are to be decoded for a BLEU.
     """
     assert corpus.valid is not None
     model.eval()
     count = config.train.validation_sentences if sentences is None else sentences
-    sources, references = (side[:count] for side in corpus.valid_text or ([], []))
+    sources, references = (sample_of(side, count) for side in corpus.valid_text or ([], []))
 
     def begin() -> None:
         _check(stop)

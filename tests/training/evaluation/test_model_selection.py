@@ -122,7 +122,7 @@ def published_model(monkeypatch: pytest.MonkeyPatch, judge: Validations) -> None
     monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.read_model", lambda _: stored)
 
 
-WHERE = "on 1,014 validation pairs, not only the first 500"
+WHERE = "on 1,014 validation pairs, not only 500"
 BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 
 
