@@ -43,12 +43,6 @@ class TimedConnection(H11Protocol):
             self._expect_body()
         self._await_reader()
 
-    @property
-    def is_between_requests(self) -> bool:
-        """Whether the connection is open, and has no request in work."""
-        is_idle = self.cycle is None or self.cycle.response_complete
-        return is_idle and not self.transport.is_closing()
-
     def pause_writing(self) -> None:
         """Called when much of an answer waits for the client."""
         super().pause_writing()

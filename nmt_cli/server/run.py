@@ -4,11 +4,10 @@ import asyncio
 import contextlib
 import gc
 import logging
-import selectors
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import uvicorn
 from starlette.applications import Starlette
@@ -23,10 +22,8 @@ FINISH_SECONDS = 8.0
 # Connections that are still open then are closed: with the end of the worker and of the process,
 # the server has ended within 10 s.
 DRAIN_SECONDS = 9
-# What had been sent to the server before the signal is read within this time.
-ARRIVAL_SECONDS = 0.5
-# So many turns of the event loop take a connection from the queue of the socket to its request.
-ARRIVAL_TURNS = 5
+# Four turns of the event loop take a connection from the queue of the socket to its request.
+ARRIVAL_TURNS = 8
 KEEP_ALIVE_SECONDS = 5
 MAX_CONNECTIONS = 2_048
 BACKLOG = 1_024
@@ -36,9 +33,13 @@ class HttpServer(uvicorn.Server):
     """uvicorn's server; after a signal the process goes on, so that nmt chooses the exit code."""
 
     def __init__(
-        self, app: Starlette, on_stop: Callable[[], None], refuse_rest: Callable[[], None]
+        self,
+        app: Starlette,
+        on_stop: Callable[[], None],
+        refuse_rest: Callable[[], None],
+        on_start: Callable[[], None] = lambda: None,
     ) -> None:
-        """on_stop: called at the signal, when no more connections are accepted.
+        """on_start: called when the server answers; on_stop: at the signal, when it is to stop.
 
         refuse_rest: called FINISH_SECONDS later, for the requests that have no answer then.
         """
@@ -57,6 +58,7 @@ class HttpServer(uvicorn.Server):
             limit_concurrency=MAX_CONNECTIONS,
         )
         super().__init__(config)
+        self._on_start = on_start
         self._on_stop = on_stop
         self._refuse_rest = refuse_rest
         # The signal that ended it, if one did.
@@ -95,36 +97,20 @@ class HttpServer(uvicorn.Server):
         self._on_stop()
         self.should_exit = True
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        self._on_start()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the requests that were sent before the signal, and close everything."""
         timer = asyncio.get_running_loop().call_later(FINISH_SECONDS, self._refuse_rest)
-        await self._accept_what_was_sent(sockets or [])
+        # A busy server accepts connections and reads requests some time after they were sent, and
+        # closing the sockets would discard these.
+        for _ in range(ARRIVAL_TURNS):
+            await asyncio.sleep(0)
         await super().shutdown(sockets)
         timer.cancel()
-
-    async def _accept_what_was_sent(self, listeners: Sequence[socket.socket]) -> None:
-        """Let the event loop read what waits in the sockets, which closing them would discard.
-
-        A server that is busy accepts connections and reads requests some time after they came.
-        """
-        loop = asyncio.get_running_loop()
-        end = loop.time() + ARRIVAL_SECONDS
-        turns = 0
-        while turns < ARRIVAL_TURNS and loop.time() < end:
-            turns = 0 if self._has_unread(listeners) else turns + 1
-            await asyncio.sleep(0.001)
-
-    def _has_unread(self, listeners: Sequence[socket.socket]) -> bool:
-        """Whether a connection waits to be accepted, or one without a request has sent bytes."""
-        with selectors.DefaultSelector() as selector:
-            for listener in listeners:
-                selector.register(listener, selectors.EVENT_READ)
-            for connection in self.server_state.connections:
-                # uvicorn closes those that are between two requests.
-                if isinstance(connection, TimedConnection) and connection.is_between_requests:
-                    sent = connection.transport.get_extra_info("socket")
-                    selector.register(sent, selectors.EVENT_READ)
-            return bool(selector.select(0))
 
     def answer(self, listener: socket.socket) -> None:
         """Answer the requests that come to this socket until SIGTERM, Ctrl-C or `stop`."""

@@ -5,7 +5,7 @@ import ipaddress
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,7 +168,8 @@ def command(
     translator = load_translator(path, device, precision=precision.value, console=console)
     search = chosen_search(resolved, translator.config)
     translator.shortlist_for(search)
-    _announce(console, listener, translator.engine.notice, has_token=bool(tokens))
+    if translator.engine.notice:
+        console.note(translator.engine.notice)
     limits = Limits(max_queue, max_chars, seconds=deadline, body_bytes=max_body * MIB)
 
     from nmt_cli.server.app import Server
@@ -177,14 +178,19 @@ def command(
     service = Service(translator, search, limits)
     log = _write_log if access_log else None
     server = Server(service, tokens, log, cors_origin or (), public_url or "")
-    _answer(server, service, listener)
+    _answer(server, service, listener, lambda: _announce(console, listener, has_token=bool(tokens)))
 
 
-def _answer(server: "Server", service: "Service", listener: socket.socket) -> None:
-    """Answer requests until a signal comes; raises EndedBySignalError at SIGHUP."""
+def _answer(
+    server: "Server", service: "Service", listener: socket.socket, announce: Callable[[], None]
+) -> None:
+    """Answer requests until a signal comes; raises EndedBySignalError at SIGHUP.
+
+    announce: called when requests are answered, and a signal lets them be finished.
+    """
     from nmt_cli.server.run import HttpServer
 
-    http = HttpServer(server.app(), service.drain, server.refuse_rest)
+    http = HttpServer(server.app(), service.drain, server.refuse_rest, announce)
     http.answer(listener)
     if http.received in existing_signals("SIGHUP"):
         raise EndedBySignalError(http.received)
@@ -229,10 +235,8 @@ def _read_tokens(path: Path | None) -> tuple[str, ...]:
     return tokens
 
 
-def _announce(console: "Console", listener: socket.socket, notice: str, *, has_token: bool) -> None:
-    """Write what the engine has to say, the address, and a warning if others can reach it."""
-    if notice:
-        console.note(notice)
+def _announce(console: "Console", listener: socket.socket, *, has_token: bool) -> None:
+    """Write the address, and a warning if others can reach it."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     console.note(f"listening on http://{shown}:{port}")
