@@ -24,6 +24,7 @@ KINDS = {
     "markdown": Kind((".md", ".markdown"), ("markdown.document", "MarkdownDocument")),
     "subtitles": Kind((".srt", ".vtt", ".ass", ".ssa"), ("subtitles.document", "SubtitleDocument")),
     "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
+    "xliff": Kind((".xlf", ".xliff"), ("xliff.document", "XliffDocument")),
     "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True),
     "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument")),
 }

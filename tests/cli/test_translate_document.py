@@ -20,6 +20,7 @@ from document_samples import (
     SRT,
     TEXT,
     VTT,
+    XLIFF,
     each_text,
     opened,
     word_document,
@@ -34,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "documents.md"
 FILES = {
     "page.html": HTML, "README.md": MARKDOWN, "film.srt": SRT, "film.vtt": VTT, "film.ass": ASS,
-    "de.po": PO, "notes.txt": TEXT, "items.jsonl": JSONL, "letter.tmpl": HTML,
+    "de.po": PO, "app.xlf": XLIFF, "notes.txt": TEXT, "items.jsonl": JSONL, "letter.tmpl": HTML,
     "reviewed.jsonl": '{"text": "a"}\n{"text": "b", "flags": ["mine"], "translation": "c"}\n',
     "titles.jsonl": '{"item": {"title": "A dog"}}\n', "terms.tsv": "dog\tHund\n",
 }  # fmt: skip
@@ -232,6 +233,7 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
         ("--document page.html --kind docx -o new.docx", 65, "damaged, or not a .docx"),
         ("--document page.html --kind po", 65, "catalogue"),
+        ("--document page.html --kind xliff", 65, "document type"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_a_model_is_loaded(
@@ -283,5 +285,5 @@ def test_page_shows_every_kind_and_library() -> None:
         assert f"`{name}`" in text
         assert all(f"`{suffix}`" in text for suffix in kind.suffixes)
     assert set(SAMPLES) == {
-        f"a.{each}" for each in ("txt", "html", "md", "srt", "vtt", "ass", "po")
+        f"a.{each}" for each in ("txt", "html", "md", "srt", "vtt", "ass", "po", "xlf", "xliff")
     }

@@ -45,6 +45,18 @@ third line. Footnote[^1] and $x^2$ formula.
 [^1]: The *note*, see <https://a.b/c>.
 """
 
+MORE_XLIFF = """<xliff version="1.2"><file><body>
+<trans-unit><source>I don't <g id="1">know</g>, he said: "<g id="2">Don't</g> go!"</source>
+</trans-unit><trans-unit><source><g id="1">First</g>, <bpt id="2">{</bpt>second<ept id="2">}</ept>;
+<x id="3"/>third and &lt;b&gt;fourth&lt;/b&gt;<ph id="4">%</ph>.</source></trans-unit>
+<trans-unit><source>Tom and Ann of <mrk mtype="protected">Press Corp</mrk> have {count} dogs, %s
+said (<g id="1">really</g>).</source></trans-unit>
+<trans-unit><source>One. Two, <x/>three.</source><seg-source><mrk mtype="seg">One.</mrk>
+<mrk mtype="seg">Two, <x/>three.</mrk></seg-source></trans-unit>
+<trans-unit xml:space="preserve"><source>A line
+  another <g>line</g> with 12 %.</source></trans-unit>
+</body></file></xliff>"""
+
 
 def copied(document: Document, stand_ins: Sequence[str]) -> list[str]:
     """The segments of a document, translated by a model that copies and aligns the same words."""
@@ -69,10 +81,11 @@ def normal(text: str) -> str:
     [
         ("html", MORE_HTML),
         ("markdown", MORE_MARKDOWN),
+        ("xliff", MORE_XLIFF),
         ("markdown", (ROOT / "README.md").read_text(encoding="utf-8")),
         ("markdown", (ROOT / "docs/translating.md").read_text(encoding="utf-8")),
     ],
-    ids=["html", "markdown", "readme", "guide"],
+    ids=["html", "markdown", "xliff", "readme", "guide"],
 )
 def test_copied_document_is_the_document(kind: str, text: str, stand_ins: Sequence[str]) -> None:
     document = opened(text, kind)

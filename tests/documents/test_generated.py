@@ -11,17 +11,17 @@ from document_samples import each_text, opened, tags_last
 from generated_documents.markdown import markdown
 from generated_documents.pages import page
 from generated_documents.reports import report, texts_of
-from generated_documents.texts import catalogue, cues, json_lines, lines
+from generated_documents.texts import catalogue, cues, json_lines, lines, units
 from generated_documents.words import Words, expected_words, written_words
 
 from nmt_cli.data.markup.marked_text import MarkedText, plain_text
 
 GENERATORS: dict[str, Callable[[Words], str | bytes]] = {
     "text": lines, "html": page, "markdown": markdown, "subtitles": cues, "po": catalogue,
-    "docx": report, "jsonl": json_lines,
+    "xliff": units, "docx": report, "jsonl": json_lines,
 }  # fmt: skip
 # Their documents keep the source beside the translation.
-WITH_SOURCE = ("po", "jsonl")
+WITH_SOURCE = ("po", "xliff", "jsonl")
 # For thousands of documents, set it higher.
 EXAMPLES = {"docx": 40, "markdown": 250}
 OTHER_EXAMPLES = 120

@@ -6,6 +6,7 @@ import urllib.parse
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
+from xml.etree import ElementTree
 
 import docx
 import pytest
@@ -78,6 +79,18 @@ def test_word_document_is_translated(server: RunningServer) -> None:
     file = download(server, upload(server, written.getvalue(), "letter.docx"))
     [paragraph] = docx.Document(BytesIO(file.body)).paragraphs
     assert paragraph.text == byte_translator().translate("abc de").text
+
+
+def test_xliff_is_translated_in_its_encoding(server: RunningServer) -> None:
+    text = (
+        '<?xml version="1.0" encoding="iso-8859-1"?><xliff version="2.0" trgLang="x"><file>'
+        "<unit><segment>\n<source>abc ü</source>\n</segment></unit></file></xliff>"
+    )
+    file = download(server, upload(server, text.encode("latin-1"), "a.xlf"))
+    root = ElementTree.fromstring(file.body)
+    assert [each.text for each in root.iter("source")] == ["abc ü"]
+    [target] = root.iter("target")
+    assert target.text == byte_translator().translate("abc ü").text
 
 
 def test_page_is_downloaded_as_a_file_and_not_run(server: RunningServer) -> None:

@@ -85,6 +85,12 @@ def test_document_is_translated_and_keeps_its_form(server: RunningServer) -> Non
             '# \u0142\nmsgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
             'msgid "abc \u0142"\nmsgstr ""\n',
         ),
+        (
+            "xliff",
+            '<?xml version="1.0" encoding="iso-8859-1"?><xliff version="1.2"><!-- \u0142 -->'
+            '<file target-language="de"><trans-unit><source>abc \u0142</source></trans-unit>'
+            "</file></xliff>",
+        ),
     ],
 )
 def test_document_in_json_is_text_whatever_encoding_it_declares(

@@ -152,15 +152,54 @@ msgid "First \\"line\\".\\n"
 msgstr ""
 """
 
+XLIFF = """<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+  <file original="a.txt" source-language="en" datatype="plaintext">
+    <body>
+      <trans-unit id="1">
+        <source>The <g id="1">small</g> dog &amp; {name}<x id="2"/>.</source>
+      </trans-unit>
+      <trans-unit id="2">
+        <source>done</source>
+        <target>fertig</target>
+      </trans-unit>
+      <trans-unit id="3">
+        <source>Two sentences. In one unit.</source>
+        <seg-source><mrk mtype="seg" mid="0">Two sentences.</mrk> <mrk
+          mtype="seg" mid="1">In one unit.</mrk></seg-source>
+        <target state="new"/>
+        <alt-trans><source>another</source><target>anderes</target></alt-trans>
+      </trans-unit>
+      <group translate="no"><trans-unit id="4"><source>Name</source></trans-unit></group>
+    </body>
+  </file>
+</xliff>
+"""
+
+XLIFF_2 = """<?xml version="1.0"?>
+<xliff version="2.1" srcLang="en" xmlns="urn:oasis:names:tc:xliff:document:2.0">
+  <file id="f">
+    <unit id="1">
+      <notes><note>a note</note></notes>
+      <segment id="s">
+        <source>The <pc id="1">small</pc> dog<ph id="2"/> <sc id="3"/>sleeps<ec startRef="3"/>.</source>
+      </segment>
+      <ignorable><source> </source></ignorable>
+      <segment state="final"><source>done</source><target>fertig</target></segment>
+    </unit>
+  </file>
+</xliff>
+"""
+
 JSONL = '{"id": 1.50, "text": "Hello you."}\n\n{"text": "two\\nlines", "a": {"b": "c"}}\n'
 
 SAMPLES = {
     "a.txt": TEXT, "a.html": HTML, "a.md": MARKDOWN, "a.srt": SRT, "a.vtt": VTT, "a.ass": ASS,
-    "a.po": PO,
+    "a.po": PO, "a.xlf": XLIFF, "a.xliff": XLIFF_2,
 }  # fmt: skip
 KINDS = {
     "txt": "text", "html": "html", "md": "markdown", "srt": "subtitles", "vtt": "subtitles",
-    "ass": "subtitles", "po": "po", "jsonl": "jsonl",
+    "ass": "subtitles", "po": "po", "xlf": "xliff", "xliff": "xliff", "jsonl": "jsonl",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from document_samples import opened, word_document
+from document_samples import XLIFF, opened, word_document
 from faults.tally import fault
 
 from nmt_cli.cli import main
@@ -54,6 +54,8 @@ BROKEN = {
     "bad.srt": b"1\n00:00:01;000 --> 00:00:02,000\nHello\n",
     "latin.txt": "Grün\n".encode("latin-1"),
     "bad.po": b"no catalogue\n",
+    "cut.xlf": XLIFF.encode()[:-20],
+    "entity.xlf": ENTITY,
 }
 
 

@@ -1,6 +1,7 @@
 """Generated lines of text, JSON lines, catalogues and subtitles."""
 
 import json
+from html import escape
 
 from generated_documents.words import Words
 
@@ -59,6 +60,45 @@ def catalogue(words: Words) -> str:
 
 def _entry(words: Words) -> str:
     return _line(words).replace('"', '\\"')
+
+
+def units(words: Words) -> str:
+    """XLIFF of both versions, with and without translations, with inline elements."""
+    is_first = words.chance(0.5)
+    version, name = ("1.2", "trans-unit") if is_first else ("2.1", "unit")
+    rows = [f'<xliff version="{version}"><file><!-- {words.keep()} -->']
+    for number in range(words.random.randint(1, 5)):
+        is_done = words.chance(0.2)
+        text = words.keep() if is_done else " ".join(
+            _inline(words, is_first) for _ in range(words.random.randint(1, 4))
+        )  # fmt: skip
+        target = f"<target>{words.keep()}</target>" if is_done else words.random.choice(
+            ["", "<target/>", "<target> </target>"]
+        )  # fmt: skip
+        source = f"  <source>{text}</source>{target}"
+        space = words.random.choice(["", "", ' xml:space="preserve"'])
+        rows += [
+            f'<{name} id="{number}"{space}>',
+            *([source] if is_first else ["<segment>", source, "</segment>"]),
+            f"<note>{words.keep()}</note></{name}>",
+        ]
+    ending = words.random.choice(["\n", "\r\n"])
+    return ending.join([*rows, "</file></xliff>", ""])
+
+
+def _inline(words: Words, is_first: bool) -> str:
+    word, keep, inner = words.word, words.keep, words.words
+    container, begin, end = ("g", "bx", "ex") if is_first else ("pc", "sc", "ec")
+    return words.pick([
+        word, inner, inner, lambda: f'<{container} id="1">{inner()}</{container}>',
+        lambda: f'<{container} id="1">{inner()}\n<{container} id="2">{word()}</{container}>'
+                f"</{container}>",
+        lambda: f'<{begin} id="3"/>{inner()}<{end} id="3"/>', lambda: '<ph id="4"/>',
+        lambda: f'<mrk translate="no">{keep()}</mrk>', lambda: escape(_line(words)),
+        lambda: f"<![CDATA[<b>{inner()}</b>]]>", lambda: f"<ph>{keep()}</ph>",
+        lambda: f"{word()}\n{word()}", lambda: f'{word()}<{end} id="5"/>', lambda: "&lt;b&gt;",
+        lambda: f'&lt;b&gt;<{container} id="6">{word()}&lt;/b&gt;</{container}>',
+    ])  # fmt: skip
 
 
 def cues(words: Words) -> str:

@@ -83,8 +83,8 @@ class DocumentOptions(NamedTuple):
                 f"--translation-field and --flags-field are both `{self.flags_field}`",
                 "name two fields",
             )
-        if self.fuzzy and kind != "po":
-            raise UsageError("--fuzzy is for catalogues (.po)", "leave it out")
+        if self.fuzzy and kind not in ("po", "xliff"):
+            raise UsageError("--fuzzy is for catalogues (.po) and XLIFF", "leave it out")
         to_stdout = output is None or str(output) == STDOUT
         if KINDS[kind].is_binary and to_stdout and not as_json:
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")

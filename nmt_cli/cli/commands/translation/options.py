@@ -180,11 +180,11 @@ Document = Annotated[
     typer.Option(
         "--document", metavar="FILE",
         help="Translate a document and keep its form: text, HTML, Markdown, subtitles "
-        "(.srt .vtt .ass), .po, .docx or JSON lines; - is stdin",
+        "(.srt .vtt .ass), .po, XLIFF, .docx or JSON lines; - is stdin",
     ),
 ]  # fmt: skip
 Kind = Annotated[
-    Literal["text", "html", "markdown", "subtitles", "po", "docx", "jsonl"] | None,
+    Literal["text", "html", "markdown", "subtitles", "po", "xliff", "docx", "jsonl"] | None,
     typer.Option("--kind", help="Kind of the document [default: by its suffix]"),
 ]
 JsonInput = Annotated[
@@ -217,5 +217,9 @@ FlagsField = Annotated[
 ]  # fmt: skip
 Fuzzy = Annotated[
     bool,
-    typer.Option("--fuzzy", help="Also translate the fuzzy entries of a .po file again"),
+    typer.Option(
+        "--fuzzy",
+        help="Also translate the fuzzy entries of a .po file again, and "
+        "what is to be reviewed in XLIFF",
+    ),
 ]
