@@ -36,11 +36,17 @@ def load(
     Raises:
         NmtError: NoInputError for a missing model, DataError for a damaged one, ConfigError for a
             precision or device that does not fit, UnavailableError for a missing device.
-        TypeError: a path or a number of threads that is none.
+        TypeError: an argument of a wrong type, such as a number for a path.
         ValueError: a number of threads below 1.
     """
-    from nmt_cli.api.arguments import path_text
+    from nmt_cli.api.arguments import optional_path, path_text
 
+    if not isinstance(others, list | tuple):
+        raise TypeError(f"others is a list of model directories, not {type(others).__name__}")
+    if not isinstance(precision, str):
+        raise TypeError(f"precision is a str such as 'int8', not {precision!r}")
+    if cache != "auto":
+        optional_path("cache", cache)
     paths = [path_text("model", model), *(path_text("others", other) for other in others)]
     if threads is not None and (type(threads) is not int or threads < 1):
         kind = ValueError if type(threads) is int else TypeError

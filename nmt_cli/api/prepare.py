@@ -169,7 +169,8 @@ def language_notes(config: Config) -> list[str]:
 def _file_pairs(train: object) -> list[list[str]]:
     if isinstance(train, str | bytes) or not isinstance(train, Sequence):
         raise TypeError(f"train is {_PAIRS}, not {type(train).__name__}")
-    return [_file_pair("each entry of train", pair, f"{_PAIRS[2:]}") for pair in train]
+    expected = _PAIR.replace("valid", "train")
+    return [_file_pair("each entry of train", pair, expected) for pair in train]
 
 
 def _file_pair(argument: str, pair: object, expected: str) -> list[str]:

@@ -51,6 +51,8 @@ def score(
     reference_lines = [
         _lines(f"reference {number}", reference) for number, reference in enumerate(references, 1)
     ]
+    if baselines is not None and not isinstance(baselines, Mapping):
+        raise TypeError(f'baselines is a dict, {{"old": lines}}, not {type(baselines).__name__}')
     others = {
         name: _lines(f"baseline {name!r}", baseline) for name, baseline in (baselines or {}).items()
     }

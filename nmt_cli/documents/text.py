@@ -1,4 +1,7 @@
-"""Plain text: each line is a segment; empty lines, indentation and line endings are kept."""
+"""Plain text: each line is a segment.
+
+Empty lines, indentation, marks of list items and line endings are kept.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +13,8 @@ from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.template import Template
 
+# Marks of list items: `1.`, `2)`, `(3)`, `a)`, `-`, `*`, a bullet.
+_ITEM = re.compile(r"\s*(?:\(?\d{1,3}[.)]|\(?[A-Za-z]\)|[-*+–—•‣◦▪●·])\s+(?=\S)")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
@@ -43,6 +48,10 @@ class TextDocument:
             self._template.keep(BYTE_ORDER_MARK)
             text = text[1:]
         for number, (line, ending) in enumerate(lines_of(text), 1):
+            item = _ITEM.match(line)
+            if item:
+                self._template.keep(item[0])
+                line = line[item.end() :]
             pieces = parse_line(line)
             self._template.add_sentences(pieces, f"line {number}", writer_like(pieces))
             self._template.keep(ending)

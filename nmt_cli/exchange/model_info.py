@@ -43,6 +43,7 @@ def model_info(directory: Path) -> dict[str, object]:
         "tgt_vocab_size": subwords.tgt_size,
         "shortlist": has_shortlist,
         "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
+        "trained_with": loaded.metadata.get("trained_with"),
         "averaged": loaded.metadata.get("averaged"),
         "published": loaded.metadata.get("published"),
         "init_from": config.train.init_from or None,

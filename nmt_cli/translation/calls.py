@@ -9,6 +9,7 @@ from nmt_cli.config.schema import SETTINGS, Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.values import require_type
 from nmt_cli.errors import ConfigError, did_you_mean
+from nmt_cli.translation.constraints import Constraints
 
 PRECISION_NAMES = ("float32", "bf16", "int8", "split", "fp16")
 EXPECTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
@@ -132,6 +133,23 @@ def each_line(lines: Iterable[str]) -> Iterator[str]:
         if not isinstance(line, str):
             raise TypeError(f"line {line_number:,} is of type {type(line).__name__}; {EXPECTED}")
         yield line
+
+
+def require_constraints(constraints: object) -> None:
+    """Raise TypeError for anything but Constraints."""
+    if not isinstance(constraints, Constraints):
+        raise TypeError(
+            'constraints are Constraints(banned=["dog"], glossary={"dog": "Hund"}), not '
+            f"{type(constraints).__name__}"
+        )
+
+
+def each_prefix(prefixes: Iterable[str]) -> Iterator[str]:
+    """The prefixes in their order; raises TypeError for one that is not a str."""
+    for number, prefix in enumerate(prefixes, 1):
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix {number:,} is of type {type(prefix).__name__}, not str")
+        yield prefix
 
 
 def require_prefixes(prefixes: object) -> None:

@@ -31,13 +31,18 @@ class Constraints:
 
     banned: words and phrases that never occur in them; glossary: the terms that they use, from
     `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}. Raises UsageError
-    for other glossaries.
+    for other glossaries, TypeError for banned words that are no list of str.
     """
 
-    banned: tuple[str, ...] = ()
+    banned: Sequence[str] = ()
     glossary: tuple[Entry, ...] | Mapping[str, str | Sequence[str]] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.banned, list | tuple) or not all(
+            isinstance(phrase, str) for phrase in self.banned
+        ):
+            raise TypeError(f'banned is a list of str, such as ["dog"], not {self.banned!r}')
+        object.__setattr__(self, "banned", tuple(self.banned))
         try:
             if isinstance(self.glossary, Mapping):
                 object.__setattr__(self, "glossary", entries_of(self.glossary))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli import Translator, load
+from nmt_cli import Constraints, Translator, load
 from nmt_cli.errors import ConfigError, NoInputError
 from nmt_cli.model_dir import save_model
 
@@ -45,3 +45,20 @@ def test_wrong_arguments_are_refused_before_a_model_is_read(tmp_path: Path) -> N
         load("m", precision="int4")
     with pytest.raises(NoInputError):
         load(tmp_path / "none")
+    for wrong in ({"others": "m"}, {"others": None}, {"precision": 8}, {"cache": 3}):
+        with pytest.raises(TypeError, match=f"^{next(iter(wrong))} is "):
+            load("m", **wrong)  # type: ignore[arg-type]
+
+
+def test_wrong_types_of_constraints_and_prefixes_are_refused(saved: Path) -> None:
+    for banned in ("abc", (3,), None):
+        with pytest.raises(TypeError, match=r"^banned is a list of str"):
+            Constraints(banned=banned)  # type: ignore[arg-type]
+    assert Constraints(banned=["abc"]) == Constraints(banned=("abc",))
+    with load(saved, cache=None) as translator:
+        for given in ({"banned": ["abc"]}, ["abc"], "abc"):
+            with pytest.raises(TypeError, match=r"^constraints are Constraints"):
+                translator.translate("abc", constraints=given)  # type: ignore[call-overload]
+        for prefix in (3, None):
+            with pytest.raises(TypeError, match=r"^prefix 1 is of type"):
+                translator.translate(["abc"], prefixes=[prefix])  # type: ignore[list-item]

@@ -61,6 +61,8 @@ def test_anything_but_lines_is_refused(hypotheses, references, words):
 
 
 def test_metrics_are_a_list_of_names():
+    with pytest.raises(TypeError, match=r"^baselines is a dict"):
+        score(["a"], ["a"], baselines=[["a"]])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r'such as \["bleu", "chrf"\]'):
         score(HYPOTHESES, REFERENCES, metrics="bleu")
     with pytest.raises(UsageError, match="blue"):

@@ -61,6 +61,10 @@ def in_tmx(encoding: str) -> str:
     )
 
 
+def in_lines(between: str, behind: str) -> str:
+    return "".join(f"{src}{between}{tgt}{behind}" for src, tgt in PAIRS)
+
+
 def refusal(name: str) -> DataError:
     with pytest.raises(DataError) as caught:
         deque(read_pairs((name,), keep_bad_rows=True), maxlen=0)
@@ -78,6 +82,18 @@ def converted(error: DataError) -> str:
 CONTENTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "comma.csv": (lambda: in_csv(",").encode("utf-8-sig"), "values separated by commas"),
     "a b.csv.gz": (lambda: gzip.compress(in_csv(";").encode()), "values separated by semicolons"),
+    "marks.txt": (
+        lambda: in_lines(" | ", "\n").encode(),
+        "pairs with `|` between source and target",
+    ),
+    "m.txt.gz": (
+        lambda: gzip.compress(in_lines(" ||| ", "\n").encode()),
+        "pairs with `|||` between source and target",
+    ),
+    "lines.txt": (
+        lambda: in_lines("\n", "\n\n").encode(),
+        "source and target in alternating lines, with empty lines between the pairs",
+    ),
     "text.jsonl": (lambda: in_json(PAIRS).encode("utf-8-sig"), "JSON lines"),
     "text.jsonl.gz": (lambda: gzip.compress(in_json(PAIRS).encode()), "JSON lines"),
     "memory.en-de.tmx": (lambda: in_tmx("UTF-8").encode(), "TMX"),

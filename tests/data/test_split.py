@@ -66,6 +66,12 @@ def test_held_out_pairs_stay_when_pairs_are_added_moved_or_dropped() -> None:
     assert len(valid & set(kept) - fewer_valid) <= 2
 
 
+def test_sides_of_held_out_pairs_are_not_in_the_training_text_in_the_other_direction() -> None:
+    swapped = [(tgt, src) for src, tgt in PAIRS[:350]]
+    prepared([*PAIRS, *swapped])
+    assert not {*held_out()[0], *held_out()[1]} & {*PAIRS[:350], *swapped}
+
+
 def test_pairs_that_differ_only_in_spaces_or_unicode_form_are_equal() -> None:
     """To subwords they are, so none of them is set apart while its twin is trained on."""
     marked = [(src, f"{tgt} \u00e9") for src, tgt in PAIRS]

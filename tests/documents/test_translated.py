@@ -24,7 +24,7 @@ from document_samples import (
     word_document,
 )
 
-from nmt_cli.data.markup.marked_text import Tag, Text, plain_text
+from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, plain_text
 
 
 def test_text_keeps_empty_lines_indentation_and_endings() -> None:
@@ -32,6 +32,23 @@ def test_text_keeps_empty_lines_indentation_and_endings() -> None:
     assert changed(text, "text") == (
         "\ufeffTITLE\r\n\r\n  AN INDENTED LINE, 3 %.\r\n\t\r\nMORE\n\nLAST {name} LINE"
     )
+
+
+def test_marks_of_list_items_in_text_are_kept() -> None:
+    marks = ["1. ", "2)  ", "(3) ", "  a) ", "- ", "* ", "\u2022\t", "\u2013 "]
+    document = opened("".join(f"{mark}A dog sleeps.\n" for mark in marks), "text")
+    assert [plain_text(segment) for segment in document.segments] == ["A dog sleeps."] * len(marks)
+    # These are words of the sentence.
+    lines = ["-5 dogs sleep.", "A. Smith sleeps.", "3 dogs sleep.", "1.5 dogs sleep.", "1984."]
+    document = opened("\n".join(lines), "text")
+    assert [plain_text(segment) for segment in document.segments] == lines[:-1]
+
+
+def test_gaps_to_fill_in_are_kept() -> None:
+    [segment] = opened("Tom has ____ (go) to ___.", "text").segments
+    assert [piece.raw for piece in segment if isinstance(piece, Placeholder)] == ["____", "___"]
+    [segment] = opened("a __main__ and ___name", "text").segments
+    assert not any(isinstance(piece, Placeholder) for piece in segment)
 
 
 def test_lines_without_words_are_no_segments() -> None:

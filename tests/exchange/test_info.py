@@ -81,9 +81,11 @@ def test_info_names_the_reasons_against_an_export(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded = random_model({"model.positions": "rotary"})
-    save_model(tmp_path / "m", loaded.model.state_dict(), loaded.config, loaded.subwords, {})
+    metadata = {"step": "1200", "trained_with": "nmt 0.1.0, torch 2.13.0"}
+    save_model(tmp_path / "m", loaded.model.state_dict(), loaded.config, loaded.subwords, metadata)
     assert main(["info", str(tmp_path / "m")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
+    assert "trained 1,200 steps with nmt 0.1.0, torch 2.13.0" in shown
     assert "export to ctranslate2 possible" in shown
     assert "export to huggingface not possible: model.positions=rotary" in shown
     assert f"parameters {parameter_count(loaded.model):,}" in shown

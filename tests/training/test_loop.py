@@ -11,6 +11,7 @@ import pytest
 import torch
 from corpora import reversal_corpus
 
+from nmt_cli import __version__
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, load, with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
@@ -74,6 +75,7 @@ def test_a_run_leaves_a_model_directory_and_a_log(undisturbed):
     assert loaded.config.model.src_vocab_size == loaded.subwords.src_size
     assert int(loaded.metadata["step"]) in (5, 10, 15, 20)
     assert "nrefs:1" in loaded.metadata["validation"]
+    assert loaded.metadata["trained_with"] == f"nmt {__version__}, torch {torch.__version__}"
     records = logged(undisturbed)
     assert [r["step"] for r in records if "validation" in r] == [5, 10, 15, 20]
     assert records[-1]["note"] == "finished: 20 steps are done"

@@ -111,7 +111,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if info["shortlist"]:
         yield "shortlist", "yes"
     if info["step"] is not None:
-        yield "trained", f"{info['step']:,} steps"
+        versions = f" with {info['trained_with']}" if info["trained_with"] else ""
+        yield "trained", f"{info['step']:,} steps{versions}"
     if info["init_from"]:
         yield "fine-tuned from", info["init_from"]
     if info["imported_from"]:

@@ -23,6 +23,8 @@ NAMED = re.compile(
     r"|(?<![%\w])%[A-Za-z_]\w*%(?!\w)"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
     r"(?![A-Za-z0-9])"
+    # Gaps to fill in: ____
+    r"|(?<!\w)_{3,}(?!\w)"
 )
 _MESSAGE = re.compile(r"\{\s*\w+\s*,\s*\w+(?=\s*[,}])")
 _NUMBER = re.compile(r"(?<![\w.,])[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")

@@ -100,10 +100,13 @@ def _pairs_of(files: Sequence[Path]) -> Pairs:
 def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.ndarray:
     """The indices of the pairs to keep neither of whose sides occurs in another pair.
 
-    digests: (pairs,) PAIR_DIGEST. Raises DataError if there are too few.
+    Not even on the other side there: texts may hold pairs in both directions. digests: (pairs,)
+    PAIR_DIGEST. Raises DataError if there are too few.
     """
     sizes.require_small(int(keep.sum()))
-    unique = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
+    sentences = np.concatenate([digests["src"], digests["tgt"]])
+    is_source_unique, is_target_unique = np.split(occurrences(sentences)[0] == 1, 2)
+    unique = np.flatnonzero(keep & is_source_unique & is_target_unique)
     if len(unique) < sizes.total:
         raise DataError(
             f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
@@ -111,11 +114,6 @@ def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.
             "side with another pair",
             sizes.at_most(len(unique)),
         )
-    return unique
-
-
-def _is_unique(digests: np.ndarray) -> np.ndarray:
-    unique: np.ndarray = occurrences(digests)[0] == 1
     return unique
 
 

@@ -13,6 +13,8 @@ from nmt_cli.data.text.tables import sentence_columns
 from nmt_cli.errors import DataError
 
 SEPARATORS = {";": "semicolons", ",": "commas"}
+# What people write between source and target, with spaces around it, as awk's field separator.
+MARKS = {"|||": " [|][|][|] ", "|": " [|] "}
 # At least this share of the rows must contain the separator.
 LEAST_SHARE = 0.9
 # A single line of a file that is not called .csv proves nothing: a sentence may have a comma.
@@ -47,17 +49,36 @@ def not_tsv(name: str, kind: str, hint: str) -> DataError:
 def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
     """Return what a file looks like whose `rows` contain no tab, and a hint that converts it.
 
-    None if it is neither JSON lines nor a table with another separator.
+    None if it is neither JSON lines nor a table with another separator, nor alternating lines.
     """
     fields = json_fields(rows)
     if fields:
         src, tgt = fields
         command = json_to_tsv(name, fields)
         return "JSON lines", f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
+    if layout := _layout_of_pairs(rows, name):
+        return layout
     separator = separator_of(rows, name)
     if separator:
         kind = f"values separated by {SEPARATORS[separator]}"
         return kind, _conversion_hint(rows, name, separator)
+    return None
+
+
+def _layout_of_pairs(rows: Sequence[str], name: str) -> tuple[str, str] | None:
+    """A layout of pairs without columns, and a hint as of `other_format`; None if it is none."""
+    if len(rows) < MIN_ROWS:
+        return None
+    for mark, pattern in MARKS.items():
+        if sum(row.count(f" {mark} ") == 1 for row in rows) >= LEAST_SHARE * len(rows):
+            command = tsv_command(["awk", "-F", pattern, '{print $1 "\\t" $2}'], name)
+            return f"pairs with `{mark}` between source and target", f"convert it: {command}"
+    is_empty = [not row.strip() for row in rows]
+    groups = len(rows) // 3
+    if is_empty[: 3 * groups] == groups * [False, False, True]:
+        program = 'NR % 3 == 1 {s = $0} NR % 3 == 2 {print s "\\t" $0}'
+        kind = "source and target in alternating lines, with empty lines between the pairs"
+        return kind, f"convert it: {tsv_command(['awk', program], name)}"
     return None
 
 

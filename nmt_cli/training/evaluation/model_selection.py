@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from nmt_cli import __version__
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -216,7 +217,8 @@ class ModelSelector:
         more validation pairs, if that is why they are published.
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
-        metadata = {"step": str(state.step), "validation": score}
+        versions = f"nmt {__version__}, torch {torch.__version__}"
+        metadata = {"step": str(state.step), "validation": score, "trained_with": versions}
         if validation is not None and validation.confidence:
             metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())

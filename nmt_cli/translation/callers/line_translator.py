@@ -9,7 +9,9 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.calls import (
     SearchOptions,
     each_line,
+    each_prefix,
     one_line,
+    require_constraints,
     require_lines,
     require_prefixes,
 )
@@ -132,6 +134,7 @@ class LineTranslator(ABC, Generic[Chosen]):
         a line break, and ConfigError for an invalid value. The elements of an iterator are checked
         when they are read, everything else at the call.
         """
+        require_constraints(constraints)
         chosen = self._chosen(search, options, constraints)
         if isinstance(lines, str):
             starts = [prefixes] if isinstance(prefixes, str) else prefixes
@@ -155,7 +158,7 @@ class LineTranslator(ABC, Generic[Chosen]):
         prefixes: Iterable[str] | None,
     ) -> Iterator[Translation]:
         """One translation per line, computed as they are asked for."""
-        stream = None if prefixes is None else Prefixes(iter(prefixes), NAME)
+        stream = None if prefixes is None else Prefixes(each_prefix(prefixes), NAME)
         count = 0
         for window in windows(iter(lines)):
             starts = stream.take(len(window)) if stream else None
