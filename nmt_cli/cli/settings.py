@@ -124,10 +124,11 @@ def note_defaults(
     )
 
 
-def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
+def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bool) -> None:
     """Warn if the project names other text or settings now than its corpus was prepared with.
 
-    Not of a corpus that the command line or a variable names: it may well be of other text.
+    Not of a corpus that the command line or a variable names: it may well be of other text. Raises
+    ConfigError if a new run would learn from other files than the project names.
     """
     from nmt_cli.config.schema import flatten
     from nmt_cli.data.preparation.options import options_for
@@ -149,9 +150,13 @@ def warn_if_outdated(resolved: ResolvedConfig, console: "Console") -> None:
         values = flatten(resolved.config)
         typed = {key: values[key] for key in given if origins[key] in named}
         prepare = " ".join(["nmt prepare --force", *options_for(typed)])
+        message = f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}"
+        if is_new_run and any(reason.startswith("data.train ") for reason in reasons):
+            old = f"`nmt train --corpus {shlex.quote(corpus)}`"
+            hint = f"`{prepare}` prepares the new text; to train with the old one: {old}"
+            raise ConfigError(message, hint)
         console.warning(
-            f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}; to train with it, "
-            f"`{prepare}` and then `nmt train` with another --out"
+            f"{message}; to train with it, `{prepare}` and then `nmt train` with another --out"
         )
 
 

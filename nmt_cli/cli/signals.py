@@ -43,7 +43,7 @@ stopping: the step in progress is finished and saved first;
 """
 ABANDONING = b"""
 stopping: the validation is abandoned, which takes some seconds,
-  and the step is saved; the next run of the command validates it;
+  and the step is saved; the next run of the command repeats it;
   press Ctrl-C again to stop at once
 """
 # Python handles a signal between two operations; one of torch's may last for minutes.

@@ -200,7 +200,10 @@ VALUES = {
 
 # What to do instead of giving more arguments than a command takes.
 EXTRA_ARGUMENTS = {
-    "translate": "only one file is translated at a time; -o FILE names the file to write",
+    "translate": (
+        'a path with spaces needs quotation marks, and a text comes from a pipe: echo "..." | nmt '
+        "translate; only one file is translated at a time, and -o FILE names the file to write"
+    ),
     "init": (
         "name the text with options: --train SRC TGT, which can be repeated, --valid SRC TGT, "
         "--test SRC TGT"

@@ -124,6 +124,27 @@ def test_train_warns_unless_another_corpus_is_named(
         assert ("`corpus` was prepared before this changed: languages.tgt was" in said) is is_warned
 
 
+def test_a_new_run_on_other_files_than_the_project_names_is_refused(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    """One that has checkpoints goes on, as has been decided before."""
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    for name in ("other.src", "other.tgt"):
+        Path(name).write_text("a b\n")
+    other = {"data.train": [("other.src", "other.tgt")]}
+    Path("nmt.toml").write_text(dump(with_values(config, other)))
+    assert main(["train", "--out", "m"]) == 78
+    said = " ".join(capsys.readouterr().err.split())
+    assert "`corpus` was prepared before this changed: data.train was" in said
+    assert "`nmt prepare --force` prepares the new text" in said
+    assert "to train with the old one: `nmt train --corpus corpus`" in said
+    assert main(["train", "--out", "m", "--corpus", "corpus"]) == 1
+    Path("m/checkpoints/step-000000010").mkdir(parents=True)
+    assert main(["train", "--out", "m"]) == 1
+    assert "warning: `corpus` was prepared before" in capsys.readouterr().err
+
+
 def test_what_is_typed_is_part_of_the_command_that_prepares_again(
     project: tuple[Config, Path], monkeypatch, capsys
 ) -> None:

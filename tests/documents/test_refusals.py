@@ -205,8 +205,13 @@ def test_broken_times_are_named_by_their_line() -> None:
 
 def test_subtitles_that_other_programs_read_otherwise_are_refused() -> None:
     text = SRT.replace("Some text", "from 00:00:01,000 to 00:00:02,000")
-    with pytest.raises(DataError, match="5 lines of times, but pysubs2 finds 6"):
+    with pytest.raises(DataError, match="5 lines of times, but pysubs2 finds 6") as caught:
         opened(text, "subtitles")
+    assert caught.value.hint == "a line of a text may not have two times in it"
+    text = SRT.replace("00:00:02,600 --> 00:00:03,500", "00:00:02.600 -> 00:00:03")
+    with pytest.raises(DataError, match="5 lines of times, but pysubs2 finds 4 cues") as caught:
+        opened(text, "subtitles")
+    assert caught.value.hint == "line 7 is not written as 00:01:02,345 --> 00:01:04,000"
 
 
 @pytest.mark.parametrize("text", ["no catalogue", 'msgid "a"\n', 'msgstr "a'])

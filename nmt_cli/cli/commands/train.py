@@ -111,8 +111,9 @@ def command(
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
     from nmt_cli.cli.environment import apply_threads, make_console
-    from nmt_cli.cli.settings import note_defaults, resolve_settings, warn_if_outdated
+    from nmt_cli.cli.settings import check_corpus, note_defaults, resolve_settings
     from nmt_cli.installation import require_torch
+    from nmt_cli.storage.output_directory import CHECKPOINTS
 
     require_torch("`nmt train`")
     if dry_run and (as_json or track):
@@ -128,7 +129,8 @@ def command(
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         console = make_console(quiet=quiet)
         note_defaults(resolved, config_file, console)
-        warn_if_outdated(resolved, console)
+        is_new_run = not any((Path(config.paths.model) / CHECKPOINTS).glob("step-*"))
+        check_corpus(resolved, console, is_new_run=is_new_run)
         if note := optimizer_note(resolved):
             console.warning(note)
         start_ranks(config, gpus, quiet=quiet)

@@ -8,6 +8,8 @@ from nmt_cli.documents.text import lines_of
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,:](\d{1,3})"
 _TIMES = re.compile(rf"\s*{_TIME}\s*-{{1,3}}>\s*{_TIME}(?:\s.*)?")
+_USUAL_TIME = r"(?:\d+:)?\d\d:\d\d[,.]\d{3}"
+_USUAL_TIMES = re.compile(rf"\s*{_USUAL_TIME}\s+-->\s+{_USUAL_TIME}(?!\S)")
 _ASS_TIME = re.compile(r"\s*(\d+):(\d{1,2}):(\d{1,2})[.:](\d{1,3})\s*")
 # Drawings of .ass files are coordinates, not words.
 _DRAWING = re.compile(r"\\p[1-9]")
@@ -37,6 +39,18 @@ class Cue(NamedTuple):
 def count_times(text: str) -> int:
     """How many lines of times an .srt or .vtt file has."""
     return sum(1 for line, _ in lines_of(text) if _TIMES.fullmatch(line))
+
+
+def odd_times(text: str) -> int:
+    """The first line of times, from 1, that is not written as usual; 0 if all are."""
+    return next(
+        (
+            number
+            for number, (line, _) in enumerate(lines_of(text), 1)
+            if _TIMES.fullmatch(line) and not _USUAL_TIMES.match(line)
+        ),
+        0,
+    )
 
 
 def find_cues(text: str, kind: str) -> list[Cue]:

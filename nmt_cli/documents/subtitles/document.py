@@ -12,9 +12,10 @@ from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
-from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues
+from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
 from nmt_cli.documents.template import Template, trimmed
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 # Cues further apart than this, in seconds, are not of one sentence; nor are more than this many.
 MAX_PAUSE, MAX_JOINED = 2.0, 5
@@ -50,10 +51,13 @@ class SubtitleDocument:
             ) from error
         self._times = self._event_times(self._text)
         if self._kind != ".ass" and count_times(self._text) != len(self._times):
+            odd = odd_times(self._text)
             raise DataError(
                 f"`{options.name}`: {count_times(self._text):,} lines of times, but pysubs2 finds "
-                f"{len(self._times):,} cues",
-                "a line of a text may not have two times in it",
+                f"{counted(len(self._times), 'cue')}",
+                f"line {odd:,} is not written as 00:01:02,345 --> 00:01:04,000"
+                if odd
+                else "a line of a text may not have two times in it",
             )
         if not self._times:
             raise DataError(
