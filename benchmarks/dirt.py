@@ -1,4 +1,4 @@
-"""How much noise `nmt prepare` finds: 22 kinds are planted into real text, 200 pairs of each.
+"""How much noise `nmt prepare` finds: 23 kinds are planted into real text, 200 pairs of each.
 
     python benchmarks/dirt.py train.en train.de [--pairs 30000] [--each 200] [--out dirt.json]
 
@@ -81,6 +81,10 @@ def _subword_marks(_chance: random.Random, text: str) -> str:
     return " ".join(words)
 
 
+def _line_number(chance: random.Random, text: str) -> str:
+    return chance.choice(["{}. ", "{}) ", "({}) ", "[{}] "]).format(chance.randrange(1, 400)) + text
+
+
 def _numbers(chance: random.Random, pair: Pair) -> Pair:
     number = chance.randrange(110, 9_990)
     return f"{pair[0]} {number}", f"{pair[1]} {number + chance.choice([-100, 7, 1, 10])}"
@@ -108,6 +112,7 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("control characters",),
     ),
     "mojibake": (_one_side(_mojibake), ("UTF-8 read as Latin-1 (Ã¼)",)),
+    "line number on one side": (_one_side(_line_number), ("line numbers on one side only",)),
     "marks of subwords": (_one_side(_subword_marks), ("marks of subwords (@@)",)),
     "web address only": (
         lambda chance, _pair: (f"https://a.org/{chance.random()}?q=1",) * 2,

@@ -132,7 +132,7 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
     """
     from nmt_cli.config.schema import flatten
     from nmt_cli.data.preparation.options import options_for
-    from nmt_cli.data.preparation.outdated import outdated_reasons
+    from nmt_cli.data.preparation.outdated import changes_since
 
     origins = resolved.origins
     named = (COMMAND_LINE, "--set")
@@ -146,12 +146,13 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
         for key, origin in origins.items()
         if key.startswith("data.") and not origin.startswith(("default", "preset "))
     ]
-    if reasons := outdated_reasons(Path(corpus), resolved.config, given):
+    if changes := changes_since(Path(corpus), resolved.config, given):
         values = flatten(resolved.config)
         typed = {key: values[key] for key in given if origins[key] in named}
         prepare = " ".join(["nmt prepare --force", *options_for(typed)])
-        message = f"`{corpus}` was prepared before this changed: {'; '.join(reasons)}"
-        if is_new_run and any(reason.startswith("data.train ") for reason in reasons):
+        described = "; ".join(change.description for change in changes)
+        message = f"`{corpus}` was prepared before this changed: {described}"
+        if is_new_run and any(change.key == "data.train" for change in changes):
             old = f"`nmt train --corpus {shlex.quote(corpus)}`"
             hint = f"`{prepare}` prepares the new text; to train with the old one: {old}"
             raise ConfigError(message, hint)

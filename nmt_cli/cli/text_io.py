@@ -54,8 +54,9 @@ def require_text_file(name: str, command: str | None = None) -> None:
     try:
         require_file(Path(name))
     except NoInputError as error:
-        # A word without a dot or a slash is probably not a file name.
-        is_text = any(character.isspace() for character in name) or not set(name) & set("./\\")
+        # A word without a suffix or a slash is probably not a file name.
+        is_word = not set(name) & set("/\\") and not Path(name).suffix.strip(".")
+        is_text = is_word or any(character.isspace() for character in name)
         if command is None or not is_text or Path(name).exists():
             raise
         raise NoInputError(

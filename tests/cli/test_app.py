@@ -494,11 +494,21 @@ def test_missing_arguments_are_explained_with_an_example(
         assert hint in err
 
 
+@pytest.mark.parametrize("text", ["The dog sleeps .", "Sleep", "Sleep."])
 def test_text_in_place_of_a_file_hints_at_stdin_for_parse(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["parse", "The dog sleeps ."]) == 66
+    assert main(["parse", text]) == 66
     err = " ".join(capsys.readouterr().err.split())
-    assert "there is no file `The dog sleeps .`" in err
-    assert "echo 'The dog sleeps .' | nmt parse" in err
+    assert f"there is no file `{text}`" in err
+    assert f"echo {shlex.quote(text)} | nmt parse" in err
+
+
+@pytest.mark.parametrize("name", ["text.en", "texts/en", "text.en.txt"])
+def test_name_of_a_file_is_not_taken_for_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["parse", name]) == 66
+    assert "echo" not in capsys.readouterr().err

@@ -76,6 +76,34 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
 
 
 @pytest.mark.parametrize(
+    ("line", "other", "repaired"),
+    [
+        ("1. Ka to", "Tra", "Ka to"),
+        (" (12)  ka", "Tra", "ka"),
+        ("[345]: «Ka»", "Tra", "«Ka»"),
+        ("1. Ka to", "Tra. Ble", "Ka to"),
+        ("1. Ka to", "1) Tra", "1. Ka to"),
+        ("1. Ka to", "a) Tra", "1. Ka to"),
+        ("1. Ka to", "- Tra", "1. Ka to"),
+        ("4. Ka to", "Tra IV", "4. Ka to"),
+        ("4. Ka to", "Tra 4", "4. Ka to"),
+        ("12. ka to", "Tra", "12. ka to"),
+        ("12.30 Ka", "Tra", "12.30 Ka"),
+        ("12. 5. Ka", "Tra", "12. 5. Ka"),
+        ("12", "Tra", "12"),
+    ],
+)
+def test_line_numbers_are_removed_where_the_other_side_has_none(
+    folder: Path, line: str, other: str, repaired: str
+) -> None:
+    for pair, expected in (((line, other), (repaired, other)), ((other, line), (other, repaired))):
+        result = prepared(folder, [*CLEAN, pair])
+        assert texts(folder)[300:] == [expected]
+        counts = {finding.kind: finding.pairs for finding in result.findings}
+        assert counts.get("line numbers on one side only", 0) == (line != repaired)
+
+
+@pytest.mark.parametrize(
     ("text", "stripped"),
     [
         ('Press <g id="1">OK</g>.', "Press OK."),

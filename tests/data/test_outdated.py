@@ -10,7 +10,7 @@ from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, dump, with_values
-from nmt_cli.data.preparation.outdated import outdated_reasons
+from nmt_cli.data.preparation.outdated import changes_since
 from nmt_cli.data.preparation.prepare import prepare
 
 
@@ -27,41 +27,43 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Config, Pa
     return config, corpus
 
 
-def test_an_unchanged_project_gives_no_reason(project: tuple[Config, Path]) -> None:
+def test_an_unchanged_project_gives_no_changes(project: tuple[Config, Path]) -> None:
     config, corpus = project
-    assert outdated_reasons(corpus, config) == []
+    assert changes_since(corpus, config) == []
     Path(config.data.train[0][0]).touch()
-    assert outdated_reasons(corpus, config) == []
-    assert outdated_reasons(corpus / "missing", config) == []
+    assert changes_since(corpus, config) == []
+    assert changes_since(corpus / "missing", config) == []
 
 
-def test_changed_text_languages_and_files_are_reasons(project: tuple[Config, Path]) -> None:
+def test_changed_text_languages_and_files_are_changes(project: tuple[Config, Path]) -> None:
     config, corpus = project
     src, tgt = config.data.train[0]
-    assert outdated_reasons(corpus, with_values(config, {"languages.tgt": "ca"})) == [
-        f'languages.tgt was "{config.languages.tgt}", is "ca"'
+    assert changes_since(corpus, with_values(config, {"languages.tgt": "ca"})) == [
+        ("languages.tgt", f'languages.tgt was "{config.languages.tgt}", is "ca"')
     ]
     more = with_values(config, {"data.train": [(src, tgt), (tgt, src)]})
-    (reason,) = outdated_reasons(corpus, more)
-    assert reason.startswith("data.train was [[")
+    (change,) = changes_since(corpus, more)
+    assert change.key == "data.train"
+    assert change.description.startswith("data.train was [[")
     with Path(src).open("a") as file:
         file.write("more\n")
-    assert outdated_reasons(corpus, config) == [f"the text of `{src}` has changed"]
+    assert changes_since(corpus, config) == [(None, f"the text of `{src}` has changed")]
 
 
-def test_changed_settings_of_the_project_are_reasons(project: tuple[Config, Path]) -> None:
+def test_changed_settings_of_the_project_are_changes(project: tuple[Config, Path]) -> None:
     config, corpus = project
     values = {"data.max_length": 99, "data.clean": "strict", "data.joint": False}
     changed = with_values(config, {**values, "data.test_split": 20, "train.seed": 5})
-    assert outdated_reasons(corpus, changed) == []
-    assert outdated_reasons(corpus, changed, [*values, "data.test_split"]) == [
+    assert changes_since(corpus, changed) == []
+    changes = changes_since(corpus, changed, [*values, "data.test_split"])
+    assert [change.description for change in changes] == [
         "data.test_split was 0, is 20",
         "data.joint was true, is false",
         "data.max_length was 256, is 99",
         'data.clean was "safe", is "strict"',
     ]
     copied = with_values(changed, {"data.subwords_from": "model"})
-    assert not any("joint" in reason for reason in outdated_reasons(corpus, copied, values))
+    assert "data.joint" not in {change.key for change in changes_since(corpus, copied, values)}
 
 
 def test_train_warns_of_settings_in_the_project_file_alone(
@@ -82,7 +84,7 @@ def test_train_warns_of_settings_in_the_project_file_alone(
     assert "was prepared before" not in capsys.readouterr().err
 
 
-def test_settings_that_were_deleted_in_the_project_file_are_reasons(
+def test_settings_that_were_deleted_in_the_project_file_are_changes(
     project: tuple[Config, Path], monkeypatch, capsys
 ) -> None:
     """Not those that an option of `nmt prepare` set, which are never in the file."""
@@ -103,13 +105,13 @@ def test_settings_that_were_deleted_in_the_project_file_are_reasons(
         assert "data.clean" not in said
 
 
-def test_text_that_moved_or_is_gone_is_no_reason(project: tuple[Config, Path]) -> None:
+def test_text_that_moved_or_is_gone_is_no_change(project: tuple[Config, Path]) -> None:
     config, corpus = project
     moved = [tuple(f"{path}.moved" for path in config.data.train[0])]
     for old, new in zip(config.data.train[0], moved[0], strict=True):
         shutil.move(old, new)
-    assert outdated_reasons(corpus, with_values(config, {"data.train": moved})) == []
-    assert outdated_reasons(corpus, config) == []
+    assert changes_since(corpus, with_values(config, {"data.train": moved})) == []
+    assert changes_since(corpus, config) == []
 
 
 def test_train_warns_unless_another_corpus_is_named(

@@ -32,6 +32,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("Windows-1252 read as Latin-1", "repaired"),
     NoiseKind("tags on one side only", "repaired"),
     NoiseKind("marks of subwords (@@)", "repaired"),
+    NoiseKind("line numbers on one side only", "repaired"),
     # Pairs from which nothing can be learnt.
     NoiseKind("wrong number of columns", "dropped"),
     NoiseKind("header of a table", "dropped"),
@@ -60,7 +61,7 @@ KINDS: tuple[NoiseKind, ...] = (
 )
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK,
-    COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
+    LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
     NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED,
     SOURCE_WRONG, TARGET_WRONG, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, flatten, load
 from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, PROJECT_SETTINGS, read_description
@@ -14,7 +15,17 @@ TEXT_KEYS = ("data.train", "data.valid", "data.test")
 COMPARED_KEYS = ("languages.src", "languages.tgt", *TEXT_KEYS)
 
 
-def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) -> list[str]:
+class Change(NamedTuple):
+    """What has changed since a corpus was prepared.
+
+    key: the dotted key of the setting; None if the text of a file has changed.
+    """
+
+    key: str | None
+    description: str
+
+
+def changes_since(corpus: Path, config: Config, given: Collection[str] = ()) -> list[Change]:
     """What has changed since `corpus` was prepared: languages, settings, files, or their text.
 
     given: the dotted keys that the user has set. They are compared, and so are those that the
@@ -23,7 +34,7 @@ def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) 
 
     Text that moved to other paths is no change. Files with the same paths are read only if they
     are younger than the corpus; files that are gone are not compared. A corpus that cannot be read
-    gives no reasons; whoever opens it says what is wrong.
+    gives no changes; whoever opens it says what is wrong.
     """
     try:
         description = read_description(corpus)
@@ -34,20 +45,27 @@ def outdated_reasons(corpus: Path, config: Config, given: Collection[str] = ()) 
     sums = recorded if isinstance(recorded, dict) else {}
     compared = {*given, *_deletable(description.get(PROJECT_SETTINGS))}
     old, new = flatten(before), flatten(config)
-    reasons = []
-    for key in COMPARED_KEYS:
-        is_same = old[key] == new[key] or (
+    changed = [
+        key
+        for key in COMPARED_KEYS
+        if new[key]
+        and old[key] != new[key]
+        and not (
             key in TEXT_KEYS and _is_moved(list(_paths(old[key])), list(_paths(new[key])), sums)
         )
-        if not is_same and new[key]:
-            reasons.append(f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}")
-    reasons += [
-        f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}"
+    ]
+    changed += [
+        key
         for key in new
         if key in compared and old[key] != new[key] and key not in _not_compared(before, config)
     ]
-    return reasons or [
-        f"the text of `{path}` has changed"
+    if changed:
+        return [
+            Change(key, f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}")
+            for key in changed
+        ]
+    return [
+        Change(None, f"the text of `{path}` has changed")
         for path in dict.fromkeys(path for key in TEXT_KEYS for path in _paths(new[key]))
         if _is_younger(Path(path), corpus) and sums.get(path) not in (None, _sum(path))
     ]
