@@ -15,7 +15,8 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.layout import check_corpus_files
-from nmt_cli.data.languages.words import other_language
+from nmt_cli.data.languages.checks import check_languages
+from nmt_cli.data.languages.words import other_language, third_languages
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines
@@ -119,7 +120,7 @@ def test_tags_of_xliff_are_stripped(text: str, stripped: str) -> None:
 
 def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> None:
     dirty: Pairs = [("", "x y"), CLEAN[3], ("https://a.org/b", "https://a.org/b"),
-                    ("ka 1989", "tra 1998")]  # fmt: skip
+                    ("ka 1989", "tra 1998"), ("<p><br/></p>", "<p><br/></p>")]  # fmt: skip
     listed = folder / "dropped.tsv"
     result = prepared(folder, [*CLEAN, *dirty], listed)
     src, rows = str(folder / "train.src"), listed.read_text().split("\n")
@@ -127,10 +128,11 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
         "file\tline\treason\tsource\ttarget",
         f"{src}\t301\tempty side\t\tx y",
         f"{src}\t302\tsame pair before\t{CLEAN[3][0]}\t{CLEAN[3][1]}",
-        f"{src}\t303\tnothing but a web address\thttps://a.org/b\thttps://a.org/b",
+        f"{src}\t303\tnothing but an address or tags\thttps://a.org/b\thttps://a.org/b",
+        f"{src}\t305\tnothing but an address or tags\t<p><br/></p>\t<p><br/></p>",
         "",
     ]
-    assert sum(result.dropped.values()) == 3
+    assert sum(result.dropped.values()) == 4
     prepared(folder, [*CLEAN, *dirty], listed, clean="strict")
     assert f"{src}\t304\tnumbers that differ\tka 1989\ttra 1998" in listed.read_text().split("\n")
     with pytest.raises(CannotCreateError, match="is an input file"):
@@ -394,11 +396,57 @@ class TestFilesInOtherLanguages:
         assert main(["init", "--train", "train.en", "mixed.de"]) == 0
         assert (
             "30 of the first 150 lines of the training target `mixed.de` look like fr (lines 2, 7, "
-            "12, ...)"
+            "12, ...): `nmt prepare --clean` drops such pairs"
         ) in " ".join(capsys.readouterr().err.split())
         for target in ("train.de", "mixed.gsw"):
             assert main(["init", "--force", "--train", "train.en", target]) == 0
             assert "look like" not in capsys.readouterr().err
+
+    def test_sides_in_a_third_language_are_listed_and_dropped_by_clean(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        french = "Le chien de la voisine est dans le jardin et il ne dort pas"
+        # Of each language only words that the other has too, or too few.
+        near = ["A dog sat on la plage with him", "Le chien the dog", "Ein Hund in La Paz"]
+        pairs = [(f"{ENGLISH} {n}", f"{GERMAN} {n}") for n in range(150)]
+        pairs[20], pairs[90] = (french, pairs[20][1]), (pairs[90][0], french)
+        pairs[30:33] = [(text, pairs[30][1]) for text in near]
+        for level, action in (("safe", "kept"), ("strict", "dropped")):
+            train = write_pairs(folder, "train", pairs)
+            config = tiny_config(
+                data_train=[train], data_vocab_size=200, data_clean=level,
+                languages_src="en", languages_tgt="de",
+            )  # fmt: skip
+            result = prepare(config, folder / "corpus", force=True, workers=1)
+            found = {finding.kind: finding for finding in result.findings}
+            third = found["a side in a third language"]
+            assert (third.pairs, third.action, third.lines) == (2, action, ("21", "91"))
+
+    @pytest.mark.parametrize(
+        ("line", "found"),
+        [
+            ("Le chien est dans Paris.", {"fr": [0]}),
+            ("Le chien est là.", {}),
+            ("Le chien est dans the garden of Paris.", {}),
+            ("Le chien est dans " + " ".join(f"Paris{letter}" for letter in "abcdefghi"), {}),
+            ("There's no need to get so angry.", {}),
+        ],
+    )
+    def test_third_languages_need_enough_words(
+        self, line: str, found: dict[str, list[int]]
+    ) -> None:
+        assert third_languages([line], ("en", "de")) == found
+
+    def test_prepare_does_not_warn_of_what_its_table_lists(self, folder: Path) -> None:
+        """Of validation text it does."""
+        french = "Le chien de la voisine est dans le jardin et il ne dort pas"
+        train = write_pairs(folder, "train", [(f"{ENGLISH} {n}", french) for n in range(9)])
+        valid = write_pairs(folder, "valid", [(f"{ENGLISH} {n}", french) for n in range(8)])
+        names = {"languages_src": "en", "languages_tgt": "de"}
+        config = tiny_config(data_train=[train], data_valid=valid, **names)
+        (warning,) = (text for text in check_languages(config) if "look like" in text)
+        assert warning.startswith("8 of the first 8 lines of the validation target")
+        assert "no pair is dropped" in warning
 
     def test_one_language_on_both_sides_is_refused(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

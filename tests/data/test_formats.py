@@ -73,7 +73,11 @@ def refusal(name: str) -> DataError:
 
 def converted(error: DataError) -> str:
     """The text that the command in the hint of an error writes."""
-    command = error.hint[error.hint.index(": ") + 2 :]
+    return written_by(error.hint[error.hint.index(": ") + 2 :])
+
+
+def written_by(command: str) -> str:
+    """The text that a command writes into the file that it names at its end."""
     environ = {**os.environ, "PYTHONUTF8": "1"}
     subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
     return Path(command.rpartition(" > ")[2].strip("'")).read_text("utf-8")
@@ -214,7 +218,7 @@ def test_single_quoted_lines_of_a_table_are_counted() -> None:
         "empty side": (1, "dropped"),
         "quoted as in a spreadsheet": (5, "kept"),
     }
-    assert not any("quotation marks" in note for note in result.notes)
+    assert not any("both columns" in note for note in result.notes)
     assert prepared_table(text, clean="strict").dropped["quoted as in a spreadsheet"] == 5
     assert prepared_table(text, clean="off").dropped == {}
 
@@ -228,6 +232,50 @@ def test_many_quoted_lines_of_a_table_are_warned_of() -> None:
     files = write_pairs(Path(), "two", [(quoted(src), quoted(tgt)) for src, tgt in PAIRS])
     result = prepare(tiny_config(data_train=[files]), Path("corpus"), force=True, workers=1)
     assert result.findings == ()
+
+
+def test_rows_that_line_breaks_in_cells_have_cut_are_dropped_with_a_remedy() -> None:
+    """In the source, in the target, and in both."""
+    broken = [
+        ("Two\nlines", "Eine Zeile"),
+        ("One line", 'Zwei "neue"\nZeilen'),
+        ("Two\nlines\nmore", "Zwei\nZeilen"),
+    ]
+    doubled = ('Say "no".', 'Sag "nein".')
+    result = prepared_table(TSV + quoted_rows([*broken, doubled]))
+    columns = next(found for found in result.findings if found.kind == "wrong number of columns")
+    assert (columns.pairs, columns.lines[:3]) == (8, ("201", "202", "203"))
+    (note,) = (note for note in result.notes if " > train.converted.tsv" in note)
+    assert "spread 3 pairs over several lines" in note
+    assert written_by(note.partition("marks: ")[2]) == (
+        TSV
+        + 'Two lines\tEine Zeile\nOne line\tZwei "neue" Zeilen\nTwo lines more\tZwei Zeilen\n'
+        + 'Say "no".\tSag "nein".\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # A quotation mark that is never closed, before a row without a tab, and before inches.
+        '"Open\tOffen\nbad row\nNext\tNach\n',
+        '"Open\tOffen\nWidth 5"\tBreite 5"\n6 inches\t6"\n',
+        '"Open\tOffen\nbad row\nA 6" nail\tEin Nagel\n',
+        '"Open\tOffen\nbad row\n' + 9 * "Next\tNach\n" + '6 inches\t6"\n',
+    ],
+)
+def test_rows_with_other_quotation_marks_are_kept(rows: str) -> None:
+    result = prepared_table(TSV + rows, drop_duplicates=False)
+    assert result.kept == len(PAIRS) + rows.count("\t")
+    assert not any("line breaks" in note for note in result.notes)
+
+
+def test_quoted_lines_are_noted_with_the_command_that_unquotes_them() -> None:
+    result = prepared_table(TSV + quoted_rows([('Say "no" now.', 'Sag "nein" jetzt.')]))
+    (note,) = (note for note in result.notes if "quoted" in note)
+    assert note.startswith("1 pair is quoted as in a spreadsheet; to remove only the quotation")
+    assert written_by(note.partition("marks: ")[2]).endswith('Say "no" now.\tSag "nein" jetzt.\n')
+    assert not any("quoted" in note for note in prepared_table(TSV).notes)
 
 
 # -- files in the place of the directory, and line endings -----------------------------------------

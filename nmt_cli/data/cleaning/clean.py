@@ -23,9 +23,10 @@ from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
+from nmt_cli.data.text.formats import unquoting
 from nmt_cli.data.text.lines import LinePairs, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
-from nmt_cli.data.text.tables import is_header
+from nmt_cli.data.text.tables import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
 
@@ -141,7 +142,11 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
             early_text = "".join(f"{src[index]}\t{tgt[index]}\n" for index in dropped)
         kept = [index for index in range(len(src)) if index not in early]
         src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
-    is_checked = cleaning.level != "off" and src
+    if cleaning.level != "off" and src:
+        languages = (cleaning.src, cleaning.tgt)
+        doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table)
+    else:
+        doubts = np.zeros(len(src), np.uint8)
     return CleanChunk(
         chunk.corpus,
         chunk.first_line,
@@ -149,7 +154,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         joined_lines(src).encode(),
         joined_lines(tgt).encode(),
         digests_of(src, tgt).tobytes(),
-        find_doubts(src, tgt, is_table=chunk.is_table).tobytes() if is_checked else bytes(len(src)),
+        doubts.tobytes(),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
@@ -306,6 +311,7 @@ class _Reader:
         for corpus, paths in enumerate(self._train):
             self._pairs = pairs = read_pairs(paths, strict=self._strict, keep_bad_rows=True)
             profiles = (Profile(), Profile())
+            broken = BrokenCells()
             is_table = len(paths) == 1
             chunk = RawChunk(self._cleaning, corpus, 1, [], [], [], is_table)
             for src, tgt in pairs:
@@ -313,6 +319,10 @@ class _Reader:
                     chunk.bad_rows.append(len(chunk.src))
                 chunk.src.append(src)
                 chunk.tgt.append(tgt)
+                if is_table:
+                    # Rows of an earlier chunk stay as they are.
+                    rows = broken.add(f"{src}\t{tgt}", is_bad=pairs.is_bad_row)
+                    chunk.bad_rows.extend(range(max(0, len(chunk.src) - rows), len(chunk.src)))
                 if pairs.count == 1 and is_table:
                     codes = (self._cleaning.src, self._cleaning.tgt)
                     chunk = chunk._replace(has_header=is_header(src, tgt, codes))
@@ -325,9 +335,11 @@ class _Reader:
             if chunk.src:
                 yield chunk
             self._finished += pairs.src.size
-            self._note(corpus, pairs, profiles)
+            self._note(corpus, pairs, profiles, broken.records)
 
-    def _note(self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile]) -> None:
+    def _note(
+        self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile], broken: int
+    ) -> None:
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
             refuse_other_encoding(lines)
             if lines.invalid:
@@ -337,11 +349,17 @@ class _Reader:
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
                     f"{repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8)}"
                 )
+        if broken:
+            self.notes.append(
+                f"`{pairs.src.name}`: line breaks in cells in quotation marks spread "
+                f"{counted(broken, 'pair')} over several lines, which are dropped; to keep them, "
+                f"remove the line breaks and marks: {unquoting(pairs.src.name)}"
+            )
         if pairs.quoted_rows > LEAST_QUOTED * pairs.count:
             self.notes.append(
                 f"`{pairs.src.name}`: both columns of {pairs.quoted_rows:,} of "
                 f"{counted(pairs.count, 'line')} are in quotation marks, which count as text; if a "
-                "spreadsheet wrote them, remove them (see docs/data.md)"
+                f"spreadsheet wrote them, remove them: {unquoting(pairs.src.name)}"
             )
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]

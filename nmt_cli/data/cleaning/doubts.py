@@ -11,7 +11,9 @@ import numpy as np
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.numbers import numbers_differ
+from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.languages.words import third_languages
 from nmt_cli.data.text.formats import has_doubled_marks
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
@@ -57,13 +59,16 @@ def _script_table() -> np.ndarray:
 _SCRIPTS = _script_table()
 
 
-def find_doubts(src: Sequence[str], tgt: Sequence[str], *, is_table: bool = False) -> np.ndarray:
+def find_doubts(
+    src: Sequence[str], tgt: Sequence[str], languages: Sequence[str], *, is_table: bool = False
+) -> np.ndarray:
     """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8.
 
-    is_table: whether they come from a TSV file, in which a spreadsheet may have quoted fields.
+    languages: the codes of source and target. is_table: whether the pairs come from a TSV file, in
+    which a spreadsheet may have quoted fields.
     """
     doubts = np.zeros(len(src), np.uint8)
-    for kind, indices in _checks(src, tgt, is_table=is_table):
+    for kind, indices in _checks(src, tgt, languages, is_table=is_table):
         for index in indices:
             if not doubts[index]:
                 doubts[index] = kind
@@ -71,7 +76,7 @@ def find_doubts(src: Sequence[str], tgt: Sequence[str], *, is_table: bool = Fals
 
 
 def _checks(
-    src: Sequence[str], tgt: Sequence[str], *, is_table: bool
+    src: Sequence[str], tgt: Sequence[str], languages: Sequence[str], *, is_table: bool
 ) -> Iterator[tuple[int, Iterator[int]]]:
     pairs = list(zip(src, tgt, strict=True))
     sides = [(joined_lines(side), side) for side in (src, tgt)]
@@ -95,15 +100,23 @@ def _checks(
         signs = {index for text, side in sides for index in lines_with(_DOUBLED, text, side)}
         yield kinds.QUOTED, (i for i in sorted(signs) if any(map(has_doubled_marks, pairs[i])))
     yield kinds.COPIED, (i for i, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
+    for side in (src, tgt):
+        for indices in third_languages(side, languages).values():
+            yield kinds.THIRD_LANGUAGE, iter(indices)
 
 
 def _has_lost_letters(line: str) -> bool:
     return _LOST_LETTER.search(line) is not None and not _LIKE_ADDRESS.search(line)
 
 
+def _is_markup(line: str) -> bool:
+    return not strip_tags(line).strip()
+
+
 # Kind of noise, the sign that a doubtful line contains, and the check of such a line.
 _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] = (
     (kinds.ADDRESS, re.compile(r"://|www\.|@"), _ONLY_ADDRESSES.fullmatch),
+    (kinds.ADDRESS, re.compile("<"), _is_markup),
     (kinds.NOT_UTF8, re.compile("\ufffd"), str),
     (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
 )

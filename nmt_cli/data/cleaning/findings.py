@@ -25,7 +25,7 @@ from nmt_cli.storage.files import has_content, writing
 
 # A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
 MIN_SHARE = 2e-4
-_UNCERTAIN = (*kinds.WRONG_SIDES, kinds.NOT_TRANSLATION)
+_UNCERTAIN = (*kinds.WRONG_SIDES, kinds.THIRD_LANGUAGE, kinds.NOT_TRANSLATION)
 HEADER = "file\tline\treason\tsource\ttarget\n"
 
 

@@ -38,7 +38,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("header of a table", "dropped"),
     NoiseKind("empty side", "dropped"),
     NoiseKind("same pair before", "dropped"),
-    NoiseKind("nothing but a web address", "dropped"),
+    NoiseKind("nothing but an address or tags", "dropped"),
     NoiseKind("too short", "dropped"),
     NoiseKind("too long", "dropped"),
     NoiseKind("lengths too different", "dropped"),
@@ -54,6 +54,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("sides swapped", "kept"),
     NoiseKind("source in the target's language", "kept"),
     NoiseKind("target in the source's language", "kept"),
+    NoiseKind("a side in a third language", "kept"),
     NoiseKind("lines shifted", "kept"),
     NoiseKind("not a translation", "kept"),
     NoiseKind("one source, too many targets", "kept"),
@@ -63,7 +64,7 @@ KINDS: tuple[NoiseKind, ...] = (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK,
     LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
     NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED,
-    SOURCE_WRONG, TARGET_WRONG, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
+    SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 

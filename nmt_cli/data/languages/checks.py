@@ -15,7 +15,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
-from nmt_cli.data.languages.words import other_language, third_language
+from nmt_cli.data.languages.words import other_language, third_languages
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
@@ -84,7 +84,8 @@ def check_languages(config: Config) -> list[str]:
     check_names(texts, src, tgt)
     if data.clean == "off":
         return []
-    return check_texts(texts, src, tgt, "; if they are right: --no-clean")
+    hint = "; if they are right: --no-clean"
+    return check_texts(texts, src, tgt, hint, is_cleaned=True)
 
 
 def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
@@ -101,8 +102,19 @@ def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
     )
 
 
-def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str = "") -> list[str]:
-    """Return warnings about texts in other languages; raises DataError if files are swapped."""
+def check_texts(
+    texts: Sequence[TextFiles],
+    src: str,
+    tgt: str,
+    more_hint: str = "",
+    *,
+    is_cleaned: bool = False,
+) -> list[str]:
+    """Return warnings about texts in other languages; raises DataError if files are swapped.
+
+    is_cleaned: whether the training text is about to be cleaned, which counts its lines in third
+    languages.
+    """
     heads = [(text, _head(text)) for text in texts]
     swapped: list[tuple[TextFiles, str]] = []
     warnings: list[str] = []
@@ -118,7 +130,7 @@ def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str =
                 )
                 if other is not None
             ]
-            if others == (None, None):
+            if others == (None, None) and not (is_cleaned and text.role == "training"):
                 warnings += _third_languages(text, (src_lines, tgt_lines), (src, tgt))
     turned = [text for text, _ in swapped]
     # Held-out files are compared with the training text as it will be once its files are in order.
@@ -156,14 +168,18 @@ def _third_languages(
 ) -> Iterator[str]:
     """Warnings about lines in a language beside those of the text."""
     for index, lines in enumerate(sides):
-        language, indices = third_language(lines, known) or ("", [])
+        found = third_languages(lines, known)
+        language, indices = max(found.items(), key=lambda item: len(item[1]), default=("", []))
         if len(indices) >= FEWEST_OF_THIRD:
             side = ("source", "target")[index]
             examples = ", ".join(f"{line + 1:,}" for line in indices[:EXAMPLES])
+            action = "`nmt prepare --clean` drops such pairs"
+            if text.role != "training":
+                action = "no pair is dropped"
             yield (
                 f"{len(indices):,} of the first {len(lines):,} lines of the {text.role} {side} "
-                f"{_file_of(text, index)} look like {language} (lines {examples}, ...): no line is "
-                "dropped for a third language"
+                f"{_file_of(text, index)} look like {language} (lines {examples}, ...): "
+                f"{action}"
             )
 
 

@@ -83,13 +83,16 @@ _TWO_LETTER_CODES = {
     "jpn": "ja", "zho": "zh", "chi": "zh",
 }  # fmt: skip
 _TOKEN = re.compile(r"[^\W\d_]+")
+# Without what an apostrophe cuts off: `A's` has no Slovene `s`.
+_WHOLE_WORD = re.compile(r"(?<![\w'’])[^\W\d_]+(?!['’])")
 MIN_TOKENS = 200
 MIN_SHARE = 0.12
 # Another language must fit this many times better than the stated one to be reported.
 MIN_SHARE_RATIO = 3.0
 MIN_SHARE_OF_SCRIPT = 0.9
-# A line is in another language if it has so many of its words, of which these are a share.
-MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE = 4, 0.3
+# A line is in a third language if it has so many different words of it, which are this share of
+# its words, and so many times more than words of a language of the text.
+MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE, MIN_RATIO_OF_LINE = 3, 0.25, 2.0
 
 
 def base_code(code: str) -> str:
@@ -131,30 +134,35 @@ def other_language(lines: Iterable[str], stated: str) -> str | None:
     return best if best and best != stated and share > MIN_SHARE_RATIO * own else None
 
 
-def third_language(lines: Iterable[str], known: Sequence[str]) -> tuple[str, list[int]] | None:
-    """A language beside those of a text that some lines are clearly in, and the indices of these.
+def third_languages(lines: Iterable[str], known: Sequence[str]) -> dict[str, list[int]]:
+    """Find lines that are clearly in a language beside those of a text: their indices by language.
 
-    known: the codes of the languages of the text. Returns None if there is none, or if a language
-    of the text is not known to this module: it may be similar to one that is.
+    known: the codes of the languages of the text. Nothing is found if one of them is not known to
+    this module: it may be similar to one that is.
 
-    >>> third_language(["Le chien de la voisine est dans le jardin."] * 3, ("en", "de"))
-    ('fr', [0, 1, 2])
-    >>> third_language(["The dog of the neighbour is in the garden."], ("en", "de")) is None
-    True
+    >>> third_languages(["Le chien de la voisine est dans le jardin.", "Ja."], ("en", "de"))
+    {'fr': [0]}
+    >>> third_languages(["The dog of the neighbour is in the garden."], ("en", "de"))
+    {}
     """
     codes = [base_code(code) for code in known]
     if not _WORDS.keys() >= set(codes):
-        return None
+        return {}
+    words_of_others = _LANGUAGES_OF.keys() - frozenset().union(*(_WORDS[code] for code in codes))
     found: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
-        tokens = _TOKEN.findall(line.lower())
-        counts = Counter(code for token in tokens for code in _LANGUAGES_OF.get(token, ()))
-        own = max(counts[code] for code in codes)
+        lowered = line.lower()
+        # Most lines have almost no words of other languages; these are not counted exactly.
+        if len(words_of_others.intersection(lowered.split())) < MIN_WORDS_OF_LINE - 1:
+            continue
+        words = set(_WHOLE_WORD.findall(lowered))
+        counts = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
         best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
-        enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(tokens))
-        if most >= enough and most > MIN_SHARE_RATIO * own:
+        own = max(counts[code] for code in codes)
+        enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(words))
+        if most >= enough and most > MIN_RATIO_OF_LINE * own:
             found.setdefault(best, []).append(index)
-    return max(found.items(), key=lambda item: len(item[1]), default=None)
+    return found
 
 
 def differing_languages(

@@ -9,6 +9,7 @@ from nmt_cli.data.cleaning.held_out import HeldOut
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.formats import unquoting
 from nmt_cli.data.text.tables import header_note, is_header
 from nmt_cli.plurals import agreeing, counted
 
@@ -50,6 +51,21 @@ def few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
         f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
         f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
         "`--dropped FILE` lists the dropped pairs"
+    ]
+
+
+def quoted_notes(data: DataConfig, quoted: int, others: Sequence[str]) -> list[str]:
+    """Return a note that names the command which unquotes the cells of tables.
+
+    quoted: pairs with cells that only a spreadsheet can have quoted; others: the other notes, of
+    which one may name the command already.
+    """
+    tables = [paths[0] for paths in data.train if len(paths) == 1]
+    if not quoted or not tables or any(unquoting(tables[0]) in note for note in others):
+        return []
+    return [
+        f"{counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a spreadsheet; to "
+        f"remove only the quotation marks: {unquoting(tables[0])}"
     ]
 
 

@@ -47,6 +47,7 @@ from nmt_cli.data.preparation.notes import (
     format_reasons,
     header_notes,
     overlap_notes,
+    quoted_notes,
     rare_entries,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
@@ -164,6 +165,7 @@ class PreparationRun:
             notes=(
                 *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
+                *quoted_notes(data, int((ledger.kinds == kinds.QUOTED).sum()), text.notes),
                 *overlap_notes(held_out, dropped=data.clean == "strict"),
                 *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),

@@ -8,6 +8,8 @@ from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
 from nmt_cli.data.languages.words import base_code, differing_languages
 from nmt_cli.data.text.shell_commands import copy_command
 
+# A cell of more rows has a quotation mark that is never closed, not line breaks.
+MOST_ROWS_OF_CELL = 10
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
 # In sentences, the ten commonest words are a quarter of all.
@@ -99,3 +101,40 @@ def header_note(name: str, text: str) -> str:
         f"line 1 of `{name}` seems to name the columns, and counts as a {text} pair: remove that "
         "line"
     )
+
+
+class BrokenCells:
+    """Finds records of a TSV file that line breaks in quoted cells have spread over several rows.
+
+    records: how many there were so far.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first row."""
+        self.records = 0
+        self._rows = 0
+        self._has_bad_row = False
+
+    def add(self, row: str, *, is_bad: bool) -> int:
+        r"""Add the next row; return how many of the last rows are one record if it ends here.
+
+        is_bad: whether the row does not have two columns. 0 is returned for all other rows.
+
+        >>> cells = BrokenCells()
+        >>> [cells.add(row, is_bad="\t" not in row) for row in ("a\tb", 'c\t"d', 'e"', "f\tg")]
+        [0, 0, 2, 0]
+        """
+        is_odd = row.count('"') % 2 == 1
+        columns = row.split("\t") if is_odd else []
+        if self._rows:
+            self._rows += 1
+            self._has_bad_row |= is_bad
+            if not is_odd and self._rows < MOST_ROWS_OF_CELL:
+                return 0
+            rows, self._rows = self._rows, 0
+            if self._has_bad_row and any(column.endswith('"') for column in columns):
+                self.records += 1
+                return rows
+        if any(column.startswith('"') for column in columns):
+            self._rows, self._has_bad_row = 1, is_bad
+        return 0
