@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
@@ -23,6 +24,7 @@ from nmt_cli.inference.forced_pairs import ForcedPair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
+from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.alone import TermsAlone
 from nmt_cli.translation.terms.compounds import Compounds
 from nmt_cli.translation.terms.elision import elided_draft, missing_terms
@@ -30,6 +32,7 @@ from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms
 from nmt_cli.translation.terms.spans import TermSpans
 
+_HYPHENATED = re.compile(rf"\s*\w+[{HYPHENS}]\w+")
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
 
@@ -152,7 +155,11 @@ class TermPlacer:
             ]
             for source, hypothesis in plain.items()
         }
-        spans = self._spans.find(plain, words)
+        joined = {
+            source: self._joined(hypothesis.ids[:-1], of_source)
+            for (source, hypothesis), of_source in zip(plain.items(), words.values(), strict=True)
+        }
+        spans = self._spans.find(plain, words, joined)
         return {
             source: self._draft(source, plain[source], chosen)
             for source, chosen in self._forms.choose(spans, plain).items()
@@ -162,6 +169,17 @@ class TermPlacer:
         if not self._spaced:
             return [(position,) for position in range(len(ids))]
         return SpelledIds(ids, self._spellings).words()
+
+    def _joined(self, ids: Sequence[int], words: Sequence[tuple[int, ...]]) -> set[int]:
+        """The indices of the words that a hyphen joins with the next one."""
+        if not self._spaced:
+            return set()
+        pairs = enumerate(pairwise(words))
+        spelled = {
+            index: SpelledIds(ids[left[0] : right[-1] + 1], self._spellings).text
+            for index, (left, right) in pairs
+        }
+        return {index for index, text in spelled.items() if _HYPHENATED.fullmatch(text)}
 
     def _draft(self, source: Source, plain: Hypothesis, chosen: Sequence[PlacedForm]) -> Draft:
         """The translation with the form of each span in its place."""

@@ -63,6 +63,11 @@ class TermWeights(NamedTuple):
         after = [index for index in (best + 1,) if self.as_next[index : index + 1] > [limit]]
         return [*before, best, *after]
 
+    def is_doubtful(self, joined: Collection[int]) -> bool:
+        """Whether the other words of the source decide which words translate the term."""
+        first, *others = self.candidates()
+        return bool(others) or first in joined or first - 1 in joined
+
 
 class TermSpans:
     """Finds the words that translate terms, with scores and attention of forced translations."""
@@ -75,10 +80,12 @@ class TermSpans:
         self,
         plain: Mapping[Source, Hypothesis],
         words: Mapping[Source, Sequence[tuple[int, ...]]],
+        joined: Mapping[Source, Collection[int]],
     ) -> dict[Source, list[TermSpan]]:
         """The spans of the terms of each source that have a place, in the order of the translation.
 
         words: the positions of each word in the ids of the translation that may be replaced.
+        joined: the indices of those that a hyphen joins with the next one.
         """
         filled = {source: plain[source] for source, of_source in words.items() if of_source}
         together = ForcedTogether(self._force, attention=True)
@@ -99,14 +106,18 @@ class TermSpans:
         doubtful = {
             source: filled[source]
             for source, of_source in weights.items()
-            if any(len(of_place.candidates()) > 1 for of_place in of_source)
+            if any(of_place.is_doubtful(joined[source]) for of_place in of_source)
             or any(len(place.positions) > 1 for place in places_of(source))
         }
         others = self._other_weights(doubtful, wholes, words)
         return {
             source: spans
             for source, of_source in weights.items()
-            if (spans := _spans(source, words[source], of_source, others.get(source, {})))
+            if (
+                spans := _spans(
+                    source, words[source], of_source, others.get(source, {}), joined[source]
+                )
+            )
         }
 
     def _other_weights(
@@ -169,13 +180,14 @@ def _spans(
     words: Sequence[tuple[int, ...]],
     weights: Sequence[TermWeights],
     others: Mapping[int, Sequence[float]],
+    joined: Collection[int],
 ) -> list[TermSpan]:
     """What each place of a term is translated by, in the order of the translation."""
     spans: list[TermSpan] = []
     for place, of_place in zip(places_of(source), weights, strict=True):
         rest = [of_id for position, of_id in others.items() if position not in place.positions]
         own = parts(of_place, [others[position] for position in place.positions if others])
-        span = span_of(place.term, words, of_place, claims(of_place, rest), own)
+        span = span_of(place.term, words, of_place, claims(of_place, rest), own, joined)
         if not any(span.begin < other.end and other.begin < span.end for other in spans):
             spans.append(span)
     return sorted(spans)
@@ -238,12 +250,14 @@ def span_of(
     weights: TermWeights,
     claimed: Mapping[int, float] | None = None,
     own: Collection[int] = (),
+    joined: Collection[int] = (),
 ) -> TermSpan:
     """The words of a translation that translate a term.
 
     claimed: words that translate other words of the source, and how much; they stay. Where all that
     fit are claimed, the one that is least so is replaced: `'s` changes the ending of its noun. own:
-    words that translate parts of the term.
+    words that translate parts of the term. joined: words that a hyphen joins with the next one: of
+    `T-shirt`, both are replaced, but of `donne-moi` not the one that translates another word.
     """
     claimed = claimed or {}
     candidates = weights.candidates()
@@ -264,5 +278,9 @@ def span_of(
         and last + 1 not in claimed
         and (last + 1 in own or weights.as_next[last + 1] > threshold)
     ):
+        last += 1
+    while first - 1 in joined and first - 1 not in claimed:
+        first -= 1
+    while last in joined and last + 1 not in claimed:
         last += 1
     return TermSpan(words[first][0], words[last][-1] + 1, term)

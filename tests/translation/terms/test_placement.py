@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 import torch
 
@@ -239,6 +240,77 @@ def test_words_that_translate_parts_of_a_term_are_replaced_together() -> None:
     assert parts(weights, [[0.2, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.1]]) == {0}
 
 
+def test_words_that_a_hyphen_joins_are_replaced_together_unless_they_translate_others() -> None:
+    """`T-shirt` as a whole, of `donne-moi` the verb alone."""
+    words, scores = [(0,), (2,), (4,), (5,)], equal(4)
+    for weights, joined, claimed, expected in (
+        ([0.9, 0.0, 0.1, 0.0, 0.0, 0.1], {0}, {}, TermSpan(0, 3, 0)),
+        ([0.1, 0.0, 0.0, 0.0, 0.9, 0.1], {0, 1}, {}, TermSpan(0, 5, 0)),
+        ([0.1, 0.0, 0.0, 0.0, 0.9, 0.1], {1}, {}, TermSpan(2, 5, 0)),
+        ([0.9, 0.0, 0.1, 0.0, 0.0, 0.1], {0}, {1: 1.0}, TermSpan(0, 1, 0)),
+        ([0.1, 0.0, 0.0, 0.0, 0.9, 0.1], {0, 1}, {1: 1.0}, TermSpan(4, 5, 0)),
+        ([0.9, 0.0, 0.1, 0.0, 0.0, 0.1], (), {}, TermSpan(0, 1, 0)),
+    ):
+        each = weights_of(words, torch.tensor(weights), scores)
+        assert span_of(0, words, each, claimed, (), joined) == expected
+
+
+def test_parts_of_a_word_are_compared_with_the_other_words_of_the_source() -> None:
+    words = [(0,), (2,), (4,), (6,)]
+    weights = weights_of(words, torch.tensor([0.0, 0, 0.9, 0, 0.0, 0, 0.0]), equal(4))
+    doubtful = {joined: weights.is_doubtful({joined}) for joined in range(4)}
+    assert doubtful == {0: True, 1: True, 2: False, 3: False}
+    assert not weights.is_doubtful(())
+
+
+class TwoParts:
+    """A model for `dog cat`: `Haus` is due to `dog`, and what follows it less so.
+
+    of_cat: the nats that this loses without `cat`.
+    """
+
+    def __init__(self, subwords: Subwords, of_cat: float) -> None:
+        _, self._dog, _, _, _, self._cat, *_ = subwords.encode_source(["dog cat"])[0]
+        self._of_cat = of_cat
+
+    def __call__(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        results = []
+        for source, target in pairs:
+            scores = np.full(len(target), -1.0)
+            if self._dog not in source:
+                scores -= np.where(np.arange(len(target)) < len(" Haus"), 8.0, 2.0)
+            elif len(source) == len(" dog") + 1:
+                scores[:] = np.where(np.arange(len(target)) < len(" Haus"), -0.1, OTHER)
+            elif self._cat not in source:
+                scores[len(" Haus") :] -= self._of_cat
+            weights = torch.full((len(target), len(source)), 0.5)
+            results.append(ForcedPair(scores.tolist(), weights if attention else None))
+        return results
+
+
+@pytest.mark.parametrize(
+    ("text", "of_cat", "expected"),
+    [
+        ("Haus-Boot", 0.0, "Katze"),
+        ("Haus‑Boot", 0.0, "Katze"),
+        ("Haus-Boot", 5.0, "Katze-Boot"),
+        ("Haus Boot", 0.0, "Katze Boot"),
+    ],
+)
+def test_hyphens_of_a_translation_join_its_words(text: str, of_cat: float, expected: str) -> None:
+    """Those between words, if no other word of the source is translated behind them."""
+    counts = dict.fromkeys(("Haus-Boot", "Haus‑Boot", "Katze", "dog", "cat"), 10)
+    letters = learn_subwords(DataConfig(subwords="chars", vocab_size=99), counts, counts)
+    forms = LexicalConstraints(
+        ((ids_of(letters, "Katze")[:-1],),), places=(Place(0, tuple(range(len(" dog")))),)
+    )
+    source = Source(tuple(letters.encode_source(["dog cat"])[0]), (), forms)
+    plain = Hypothesis(ids_of(letters, text), -1.0, -1.0, ())
+    placer = TermPlacer(TwoParts(letters, of_cat), letters, "de")
+    [best, *_] = placer.place({source: [plain]}, lambda _: {}, DEFAULTS)[source]
+    assert text_of(letters, best.ids) == expected
+
+
 def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
     words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
     assert span_of(0, words, weights_of(words, weights, equal(2))) == TermSpan(1, 1, 0)
@@ -296,7 +368,7 @@ def test_neighbours_are_compared_with_the_other_words(
     source = demanded(subwords)
     spans = TermSpans(Article(subwords, article), TermsAlone(subwords))
     plain = {source: Hypothesis(ids_of(subwords, TGT), -1.0, -1.0, ())}
-    assert spans.find(plain, {source: [(0,), (1,), (2,), (3,)]}) == {
+    assert spans.find(plain, {source: [(0,), (1,), (2,), (3,)]}, {source: ()}) == {
         source: [TermSpan(begin, 2, 0)]
     }
 
