@@ -292,6 +292,22 @@ def test_junit_has_a_case_for_each_metric_threshold_and_baseline(nmt: Nmt) -> No
         assert (element.get("tests"), element.get("failures")) == ("6", "3")
 
 
+def test_error_replaces_the_report_of_an_earlier_score(nmt: Nmt) -> None:
+    assert nmt("hyp.txt", "ref.txt", "--junit", "score.xml").code == 0
+    write("short.txt", HYPOTHESIS[1:])
+    result = nmt("short.txt", "ref.txt", "--junit", "score.xml")
+    assert result.code == 65
+    root = Xml.parse("score.xml").getroot()
+    (suite,) = root
+    (case,) = suite.findall("testcase")
+    for element in (root, suite):
+        assert [element.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+    assert suite.get("name") == "short.txt ref.txt"
+    assert case.find("error").get("message") in result.err.replace("\n", " ")
+    assert nmt("missing.txt", "ref.txt", "--junit", "new.xml").code == 66
+    assert "missing.txt" in Path("new.xml").read_text("utf-8")
+
+
 def test_junit_holds_any_text_and_replaces_only_its_own_report(nmt: Nmt) -> None:
     strange = 'a\x01"<&ü.txt'
     write(strange, REFERENCE)

@@ -1,7 +1,8 @@
 """`nmt score`: compare translations with references, or translate and score the test set."""
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -25,7 +26,7 @@ from nmt_cli.cli.display.scores import (
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, SearchSets, Threads
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.text_io import STDIN, require_output
-from nmt_cli.errors import QualityGateError
+from nmt_cli.errors import NmtError, QualityGateError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,9 +119,10 @@ def command(
         needs_reference=bool(computed or (worst and not given)), gated=bool(gates or baseline),
     )  # fmt: skip
     _check_report(junit, wanted, resolved, config_file, force=force)
-    texts = read_texts(wanted, resolved, console)
     how = {"lowercase": lowercase, "tokenize": tokenize, "confidence": confidence}
-    results = _scores(texts, computed, tgt_lang, how)
+    with _reporting_errors(junit, wanted.files):
+        texts = read_texts(wanted, resolved, console)
+        results = _scores(texts, computed, tgt_lang, how)
     _warn_of_tokens(texts, tokenize, console)
     judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
@@ -286,6 +288,20 @@ def _show_details(
         return
     for rank, line in enumerate(lines, 1):
         typer.echo(worst_as_json(line, rank))
+
+
+@contextlib.contextmanager
+def _reporting_errors(junit: "Path | None", files: Sequence[str]) -> Iterator[None]:
+    """Write a report of an error that ends the command, in place of an earlier report."""
+    try:
+        yield
+    except NmtError as error:
+        if junit is not None:
+            from nmt_cli.cli.commands.scoring.junit import report_of_error
+            from nmt_cli.storage.files import write_bytes
+
+            write_bytes(junit, report_of_error(files, error.message))
+        raise
 
 
 def _write_report(

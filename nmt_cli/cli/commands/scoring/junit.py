@@ -46,16 +46,33 @@ def report(
         *_gate_cases(results, gates),
         *_baseline_cases(results, level),
     ]
+    properties = [("hypothesis", names[0]), *(("reference", name) for name in names[1:])]
+    suite_name = TEST_SET if names[0] == TRANSLATION else " ".join(names)
+    return _document(suite_name, _properties([*properties, ("lines", str(lines))]), cases)
+
+
+def report_of_error(files: Sequence[str], message: str) -> bytes:
+    """The report as XML where there are no scores.
+
+    files: those of hypotheses and references, none where the model translates the test set;
+    message: why there are no scores.
+    """
+    case = _case("error", "scores are computed")
+    error = Xml.SubElement(case, "error", {"message": _text(message), "type": "error"})
+    error.text = _text(message)
+    return _document(" ".join(files) or TEST_SET, None, [case])
+
+
+def _document(name: str, properties: Xml.Element | None, cases: Sequence[Xml.Element]) -> bytes:
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
+        "errors": str(sum(case.find("error") is not None for case in cases)),
     }
     root = Xml.Element("testsuites", {"name": SUITE, **counts})
-    suite_name = TEST_SET if names[0] == TRANSLATION else " ".join(names)
-    suite = Xml.SubElement(root, "testsuite", {"name": _text(suite_name), **counts})
-    properties = [("hypothesis", names[0]), *(("reference", name) for name in names[1:])]
-    suite.append(_properties([*properties, ("lines", str(lines))]))
+    suite = Xml.SubElement(root, "testsuite", {"name": _text(name), **counts})
+    if properties is not None:
+        suite.append(properties)
     suite.extend(cases)
     Xml.indent(root)
     data: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
