@@ -122,8 +122,7 @@ def command(
     how = {"lowercase": lowercase, "tokenize": tokenize, "confidence": confidence}
     with _reporting_errors(junit, wanted.files):
         texts = read_texts(wanted, resolved, console)
-        results = _scores(texts, computed, tgt_lang, how)
-    _warn_of_tokens(texts, tokenize, console)
+        results = _scores(texts, computed, tgt_lang, how, console)
     judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
     _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
     _write_report(junit, texts, results, judging)
@@ -226,6 +225,7 @@ def _scores(
     metrics: Sequence[str],
     tgt_lang: str,
     how: "Mapping[str, Any]",
+    console: "Console",
 ) -> "dict[str, Score]":
     """The scores by name: the computed metrics, then those of other tools.
 
@@ -234,6 +234,7 @@ def _scores(
     from nmt_cli.scoring import score
     from nmt_cli.scoring.given import score_given
 
+    _warn_of_tokens(texts, how["tokenize"], console)
     results: dict[str, Score] = {}
     if metrics:
         computed = score(
