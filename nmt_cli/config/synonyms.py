@@ -141,7 +141,7 @@ ADVICE = {
     },
     **{
         (command, name): f"the model is an argument: nmt {command} MODEL"
-        for command in ("serve", "info", "export")
+        for command in ("average", "serve", "info", "export")
         for name in ("--model", "-m")
     },
     ("prepare", "--valid-tsv"): "the project names it: nmt init --valid-tsv FILE, or `data.valid`",
