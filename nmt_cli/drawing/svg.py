@@ -14,45 +14,45 @@ DARK = {
     "paper": "#16181c", "ink": "#ececec", "faint": "#9a9a9a", "line": "#44474d",
     "curve1": "#f59e66", "curve2": "#7db4f5", "curve3": "#4fc79a", "curve4": "#d59ae0",
 }  # fmt: skip
-RULES = """
-text { font: 12px FONTS; fill: var(--ink); white-space: pre; }
+_RULES = """
+text { font: 12px FONTS; white-space: pre; }
 .small { font-size: 10px; } .tiny { font-size: 7px; } .title { font-size: 15px; }
-.faint { fill: var(--faint); }
-.paper { fill: var(--paper); }
-.link, .curve { fill: none; stroke: var(--ink); }
-.curve1 { stroke: var(--curve1); } .curve2 { stroke: var(--curve2); }
-.curve3 { stroke: var(--curve3); } .curve4 { stroke: var(--curve4); }
-.mark { fill: var(--ink); }
-.frame { fill: none; stroke: var(--line); }
+.link, .curve, .frame { fill: none; }
+"""
+# The colours have no CSS variables, which many programs other than browsers do not know.
+_COLOURED = """
+text, .mark { fill: INK; }
+.faint { fill: FAINT; }
+.paper { fill: PAPER; }
+.link, .curve { stroke: INK; }
+.curve1 { stroke: CURVE1; } .curve2 { stroke: CURVE2; }
+.curve3 { stroke: CURVE3; } .curve4 { stroke: CURVE4; }
+.frame { stroke: LINE; }
 """
 
 
-def _variables(colours: Mapping[str, str]) -> str:
-    return f":root {{ {' '.join(f'--{name}: {value};' for name, value in colours.items())} }}"
+def _coloured(colours: Mapping[str, str]) -> str:
+    rules = _COLOURED
+    for name, value in colours.items():
+        rules = rules.replace(name.upper(), value)
+    return rules
 
 
-THEMES = f"""
-{_variables(LIGHT)}
-@media (prefers-color-scheme: dark) {{
-  {_variables(DARK)}
-}}"""
+_DARK = f"@media (prefers-color-scheme: dark) {{{_coloured(DARK)}}}\n"
 # Marks the pictures made by nmt.
 GENERATOR = "nmt"
-FONTS = "system-ui, sans-serif"
-# The fonts for programs that do not support these generic names.
+# The fonts for programs that do not support the generic name `system-ui`.
 NAMED_FONTS = (
     "'Segoe UI', Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', Roboto, "
     "sans-serif"
 )
-STYLE = THEMES + RULES.replace("FONTS", FONTS)
+FONTS = f"system-ui, {NAMED_FONTS}"
+STYLE = _RULES.replace("FONTS", FONTS) + _coloured(LIGHT) + _DARK
 
 
 def in_light(drawn: str) -> str:
-    """The document for programs without support of themes, variables and `system-ui`."""
-    drawn = drawn.replace(THEMES, "").replace(FONTS, NAMED_FONTS)
-    for name, value in LIGHT.items():
-        drawn = drawn.replace(f"var(--{name})", value)
-    return drawn
+    """The document for programs without support of themes and `system-ui`."""
+    return drawn.replace(_DARK, "").replace(FONTS, NAMED_FONTS)
 
 
 def clean(text: str) -> str:

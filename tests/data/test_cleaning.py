@@ -118,6 +118,31 @@ def test_tags_of_xliff_are_stripped(text: str, stripped: str) -> None:
     assert strip_tags(text) == stripped
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
+    files = []
+    for name, pairs in (("a", [*CLEAN, ("ka 1989", "tra 1998")]), ("b", [("ka 1989", "tra 1898")])):
+        (folder / name).mkdir()
+        files.append(write_pairs(folder / name, "train", pairs))
+    result = prepare(tiny_config(data_train=files), folder / "corpus", force=True, workers=1)
+    (finding,) = (found for found in result.findings if found.kind == "numbers that differ")
+    assert finding.lines == (f"{files[0][0]}:301", f"{files[1][0]}:1")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_training_text_that_is_named_twice_is_refused(folder: Path, count: int) -> None:
+    """Unless its pairs are to count twice."""
+    train = write_pairs(folder, "train", CLEAN)[:count]
+    if count == 1:
+        (folder / "train.src").write_text("".join(f"{a}\t{b}\n" for a, b in CLEAN))
+    config = tiny_config(data_train=[train, train], data_vocab_size=200)
+    with pytest.raises(UsageError, match="named twice"):
+        prepare(config, folder / "corpus", force=True, workers=1)
+    repeated = tiny_config(
+        data_train=[train, train], data_vocab_size=200, data_drop_duplicates=False
+    )
+    assert prepare(repeated, folder / "corpus", force=True, workers=1).kept == 2 * len(CLEAN)
+
+
 def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> None:
     dirty: Pairs = [("", "x y"), CLEAN[3], ("https://a.org/b", "https://a.org/b"),
                     ("ka 1989", "tra 1998"), ("<p><br/></p>", "<p><br/></p>")]  # fmt: skip
@@ -383,6 +408,48 @@ class TestFilesInOtherLanguages:
         write_sides(folder, "train", de=ENGLISH)
         assert main(["init", "--train", "train.en", "train.de"]) == 0
         assert "the training target `train.de` looks like en, not de" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("codes", [("en", "gsw"), ("gsw", "en")])
+    def test_swapped_files_are_found_where_one_language_is_known(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], codes: tuple[str, str]
+    ) -> None:
+        """The other one, which is not known, shares few words with it."""
+        texts = {
+            "en": ENGLISH,
+            "gsw": "dr Hund vom Maa isch im Garte und er het nid gwüsst wär das isch",
+        }
+        for code in codes:
+            lines = [f"{texts[code]} {n}." for n in range(150)]
+            (folder / f"a.{code}.txt").write_text("\n".join(lines) + "\n")
+        files = [f"a.{code}.txt" for code in codes]
+        given = ["--src-lang", codes[0], "--tgt-lang", codes[1], "--train"]
+        (folder / "b.txt").write_bytes((folder / files[0]).read_bytes())
+        (folder / "c.txt").write_bytes((folder / files[1]).read_bytes())
+        assert main(["init", *given, "b.txt", "c.txt"]) == 0
+        capsys.readouterr()
+        assert main(["init", "--force", *given, "c.txt", "b.txt"]) == 65
+        err = " ".join(capsys.readouterr().err.split())
+        assert f"`c.txt` and `b.txt` is in {codes[1]} and {codes[0]}" in err
+        assert "hint: --train b.txt c.txt" in err
+
+    def test_file_most_of_whose_pairs_are_swapped_is_named_with_the_remedy(
+        self, folder: Path
+    ) -> None:
+        """Among others that are right; one swapped pair is no swapped file."""
+        right = [(f"{ENGLISH} {n}", f"{GERMAN} {n}") for n in range(400)]
+        wrong = [(f"{GERMAN} {n}", f"{ENGLISH} {n}") for n in range(400, 520)]
+        good = write_pairs(folder, "good", [*right, (f"{GERMAN} x", f"{ENGLISH} x")])
+        bad = write_pairs(folder, "bad", wrong)
+        (folder / "bad.tsv").write_text("".join(f"{a} so\t{b} so\n" for a, b in wrong))
+        table = str(folder / "bad.tsv")
+        config = tiny_config(data_train=[good, bad, (table,)], data_vocab_size=200)
+        result = prepare(config, folder / "corpus", force=True, workers=1)
+        notes = [note for note in result.notes if "seem swapped" in note]
+        assert notes[0].startswith(f"120 of 120 pairs of `{bad[0]}` and `{bad[1]}` seem swapped")
+        assert notes[0].endswith(f"--train {bad[1]} {bad[0]}")
+        assert notes[1].startswith(f"120 of 120 pairs of `{table}` seem swapped")
+        assert " > " in notes[1]
+        assert len(notes) == 2
 
     def test_lines_in_a_third_language_are_warned_of(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -133,7 +133,9 @@ def test_columns_with_the_sentences_are_converted() -> None:
 def test_the_first_two_columns_are_named_where_no_languages_are_seen() -> None:
     Path("n.csv").write_text("1;one;x\n2;two;x\n3;three\n" * 5)
     error = refusal("n.csv")
-    assert "its first two columns, or others in place of row[0:1] and row[1:2]" in error.hint
+    assert (
+        "column 1 (row[0:1]) as source and column 2 (row[1:2]) as target, or others" in error.hint
+    )
     assert converted(error) == "1\tone\n2\ttwo\n3\tthree\n" * 5
 
 

@@ -11,7 +11,7 @@ import torch
 from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
 from nmt_cli.drawing.charts import SHADES, Axis, Box, Curve, bars, curves, field, ticks
-from nmt_cli.drawing.svg import LIGHT, STYLE, in_light
+from nmt_cli.drawing.svg import DARK, LIGHT, STYLE, in_light
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.extras import plots
 from nmt_cli.extras.plots import PLOTS, ROWS, losses, plot, positions_table
@@ -219,9 +219,9 @@ def test_curves_have_dashes_and_colours_of_their_own() -> None:
     drawn = [(line.get("class") or "").split() for line in lines]
     assert drawn == [["curve"], *(["curve", f"curve{number}"] for number in range(1, 5))]
     for _, name in drawn[1:]:
-        assert f".{name} {{ stroke: var(--{name}); }}" in STYLE
-        assert STYLE.count(f"--{name}: #") == 2
-        assert LIGHT[name] in in_light(STYLE)
+        for theme in (LIGHT, DARK):
+            assert f".{name} {{ stroke: {theme[name]}; }}" in STYLE
+        assert DARK[name] not in in_light(STYLE)
 
 
 @pytest.mark.parametrize("what", PLOTS)

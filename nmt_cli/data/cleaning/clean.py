@@ -364,9 +364,11 @@ class _Reader:
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]
         if shifts:
+            files = dict.fromkeys(f"`{lines.name}`" for lines in (pairs.src, pairs.tgt))
+            sides = " and ".join(files) if len(files) > 1 else f"the columns of {next(iter(files))}"
             self.notes.append(
-                f"`{pairs.src.name}` and `{pairs.tgt.name}` seem shifted against each other near"
-                f" line {shifts[0].first:,}: is a line missing there?"
+                f"{sides} seem shifted against each other near line {shifts[0].first:,}: is a line "
+                "missing there?"
             )
 
 

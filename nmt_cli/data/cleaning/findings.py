@@ -33,7 +33,8 @@ HEADER = "file\tline\treason\tsource\ttarget\n"
 class Finding:
     """One kind of noise: how many pairs, what was done with them, and the lines of the first ones.
 
-    lines: `line` or `first-last`; `file:line` if there is more than one training corpus.
+    lines: `line` or `first-last`; `file:line` if there is more than one training corpus, with the
+    path of the file if names are equal.
     """
 
     kind: str
@@ -60,6 +61,10 @@ class Ledger:
         self._drops = kinds.dropped_kinds(data.clean, drop_wrong_language=data.drop_wrong_language)
         self.kinds = text.kinds.copy()
         self.set_apart = np.zeros(len(self.kinds), bool)
+        paths = [files[0] for files in data.train]
+        names = [Path(path).name for path in paths]
+        # Where files in different folders have the same name, their paths tell them apart.
+        self._names = names if len(set(names)) == len(names) else paths
 
     @property
     def keep(self) -> np.ndarray:
@@ -90,6 +95,14 @@ class Ledger:
         """Mark the kept pairs of a span with the reasons to drop them after encoding; 0: none."""
         indices = span.first + np.flatnonzero(self._kept(_pairs_of(span)))
         self.kinds[indices[reasons > 0]] = reasons[reasons > 0]
+
+    def counts_by_file(self, kind: int) -> list[tuple[int, int]]:
+        """How many pairs of each training corpus have this kind of noise, and of how many."""
+        counts = np.zeros((len(self._data.train), 2), np.int64)
+        for span in self._text.spans:
+            found = int((self.kinds[_pairs_of(span)] == kind).sum())
+            counts[span.corpus] += found, span.pairs
+        return [(found, pairs) for found, pairs in counts.tolist()]
 
     def dropped(self) -> dict[str, int]:
         """Count the dropped pairs by the name of the kind."""
@@ -134,7 +147,7 @@ class Ledger:
         shown = f"{lines.line}-{lines.last}" if lines.last > lines.line else str(lines.line)
         if len(self._data.train) == 1:
             return shown
-        return f"{Path(self._data.train[lines.corpus][0]).name}:{shown}"
+        return f"{self._names[lines.corpus]}:{shown}"
 
     def _first_lines(self, kind: int) -> list[LineRange]:
         ranges: list[LineRange] = []

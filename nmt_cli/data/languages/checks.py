@@ -15,7 +15,12 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
-from nmt_cli.data.languages.words import other_language, third_languages
+from nmt_cli.data.languages.words import (
+    is_known,
+    is_on_other_side,
+    other_language,
+    third_languages,
+)
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
@@ -120,7 +125,7 @@ def check_texts(
     warnings: list[str] = []
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
-        if others == (tgt, src):
+        if others == (tgt, src) or _is_swapped(src_lines, tgt_lines, src, tgt):
             swapped.append((text, f"the {text.role} text {text.shown} is in {tgt} and {src}"))
         else:
             warnings += [
@@ -161,6 +166,15 @@ def check_texts(
         hint = " ".join(text.remedy for text, _ in swapped)
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
+
+
+def _is_swapped(src_lines: list[str], tgt_lines: list[str], src: str, tgt: str) -> bool:
+    """Whether the only language of the two that is known to nmt is on the other side."""
+    if is_known(src) == is_known(tgt):
+        return False
+    if is_known(src):
+        return is_on_other_side(src_lines, tgt_lines, src)
+    return is_on_other_side(tgt_lines, src_lines, tgt)
 
 
 def _third_languages(

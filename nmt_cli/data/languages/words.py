@@ -198,6 +198,23 @@ def differing_languages(
     return (first, second) if all(likely) else None
 
 
+def is_on_other_side(lines: Iterable[str], others: Iterable[str], code: str) -> bool:
+    """Whether `others` are clearly in the language of this code, which `lines` should be in.
+
+    For languages whose text on the other side cannot be recognised by itself.
+    """
+    code = base_code(code)
+    if code not in _WORDS:
+        return False
+    text, other = (" ".join(each).lower() for each in (lines, others))
+    best, share, _ = _best_language(other, code)
+    if best != code or sum(1 for _ in _TOKEN.finditer(text)) < MIN_TOKENS:
+        return False
+    words = _TOKEN.findall(text)
+    own = sum(word in _WORDS[code] for word in words) / len(words)
+    return share > MIN_SHARE_RATIO * own
+
+
 def _script(text: str) -> str | None:
     counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPT_PATTERNS.items()}
     letters = sum(counts.values())

@@ -6,6 +6,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.clean import FIRST_LINES
 from nmt_cli.data.cleaning.held_out import HeldOut
+from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
@@ -15,6 +16,8 @@ from nmt_cli.plurals import agreeing, counted
 
 # If a smaller share of the pairs is kept, this is reported, with this many reasons.
 LEAST_KEPT = 0.5
+# A corpus is swapped as a whole if a larger share of its pairs are.
+MOST_SWAPPED = 0.5
 MOST_REASONS = 3
 
 
@@ -51,6 +54,20 @@ def few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
         f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
         f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
         "`--dropped FILE` lists the dropped pairs"
+    ]
+
+
+def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[str]:
+    """Return a warning for each training corpus most of whose pairs seem swapped.
+
+    counts: the swapped pairs of each corpus, and all of its pairs.
+    """
+    return [
+        f"{swapped:,} of {counted(pairs, 'pair')} of {files.shown} seem swapped, unlike the rest "
+        f"of the training text: {files.remedy}"
+        for paths, (swapped, pairs) in zip(data.train, counts, strict=True)
+        if swapped > MOST_SWAPPED * pairs
+        for files in (TextFiles("training", tuple(paths)),)
     ]
 
 

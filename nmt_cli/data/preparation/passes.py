@@ -49,6 +49,7 @@ from nmt_cli.data.preparation.notes import (
     overlap_notes,
     quoted_notes,
     rare_entries,
+    swapped_notes,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
 from nmt_cli.data.process_pool import ProcessPool
@@ -165,6 +166,7 @@ class PreparationRun:
             notes=(
                 *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
+                *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
                 *quoted_notes(data, int((ledger.kinds == kinds.QUOTED).sum()), text.notes),
                 *overlap_notes(held_out, dropped=data.clean == "strict"),
                 *shared_pairs_notes(valid, test),

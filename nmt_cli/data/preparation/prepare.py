@@ -193,7 +193,9 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
     held_out = [("data.valid", data.valid), ("data.test", data.test)]
-    problems += repeated_files(data.train, held_out, "data.train")
+    problems += repeated_files(
+        data.train, held_out, "data.train", drop_duplicates=data.drop_duplicates
+    )
     if data.valid and data.valid_split:
         problems.append(
             UsageError(

@@ -101,8 +101,8 @@ def _conversion_hint(rows: Sequence[str], name: str, separator: str) -> str:
     found = sentence_columns(table)
     if found is None:
         return (
-            "convert it, with its first two columns, or others in place of row[0:1] and row[1:2]: "
-            + conversion_to_tsv(name, separator)
+            "convert it, with column 1 (row[0:1]) as source and column 2 (row[1:2]) as target, or "
+            "others in their place: " + conversion_to_tsv(name, separator)
         )
     (first, second), languages = found
     return (
