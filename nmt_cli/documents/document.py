@@ -38,11 +38,11 @@ class ReadOptions:
 
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
-    for fields in fields. translation_field, flags_field: the fields that these lines get, which
-    none of them may have. fuzzy: translate fuzzy entries of a catalogue, too, and translations
-    in XLIFF that are to be reviewed. encoding: of the bytes, whatever the document declares; "": as
-    it declares. is_served: the document came in a request, so that hints name fields of requests in
-    place of options of the command.
+    for fields in fields, or the column of a table. translation_field, flags_field: the fields or
+    columns that these get, which they may not have. fuzzy: translate fuzzy entries of a catalogue,
+    too, and translations in XLIFF that are to be reviewed. encoding: of the bytes, whatever the
+    document declares; "": as it declares. is_served: the document came in a request, so that hints
+    name fields of requests in place of options of the command.
     """
 
     name: str

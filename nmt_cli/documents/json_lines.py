@@ -5,13 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.template import Template
-from nmt_cli.documents.text import lines_of, writer_like
+from nmt_cli.documents.field_texts import FieldText, field_text, require_new_fields
+from nmt_cli.documents.text import lines_of
 from nmt_cli.errors import DataError
 
 # Characters that other programs take for the end of a line.
@@ -19,16 +17,11 @@ _ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 class _Row(NamedTuple):
-    """A line: as it is written, its ending, and its text as a template.
-
-    first: its first segment; is_empty: whether its text has nothing to translate.
-    """
+    """A line: as it is written, its ending, and its text."""
 
     raw: str
     ending: str
-    template: Template
-    first: int
-    is_empty: bool
+    text: FieldText
 
 
 class JsonLinesDocument:
@@ -41,25 +34,20 @@ class JsonLinesDocument:
         """
         self._options = options
         self._new_fields = (options.translation_field, options.flags_field)
-        text, self._encoding = decode(data, options.name)
-        self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        content, self._encoding = decode(data, options.name)
+        self._mark = BYTE_ORDER_MARK if content.startswith(BYTE_ORDER_MARK) else ""
         self._rows: list[_Row | str] = []
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
-        for number, (line, ending) in enumerate(lines_of(text.removeprefix(self._mark)), 1):
+        for number, (line, ending) in enumerate(lines_of(content.removeprefix(self._mark)), 1):
             if not line.strip():
                 self._rows.append(line + ending)
                 continue
             source = self._text(self._object(line, number), number)
-            template = Template()
-            for part, end in lines_of(source):
-                pieces = parse_line(part)
-                template.add_sentences(pieces, f"line {number}", writer_like(pieces))
-                template.keep(end)
-            is_empty = not clean_line(source).strip()
-            self._rows.append(_Row(line, ending, template, len(self.segments), is_empty))
-            self.segments += template.segments
-            self.places += template.places
+            text = field_text(source, f"line {number}", len(self.segments))
+            self._rows.append(_Row(line, ending, text))
+            self.segments += text.template.segments
+            self.places += text.template.places
 
     def _object(self, line: str, number: int) -> dict[str, object]:
         try:
@@ -71,17 +59,7 @@ class JsonLinesDocument:
             raise self._error(number, f"not JSON that can be read: {reason}") from error
         if not isinstance(content, dict):
             raise self._error(number, "not a JSON object")
-        taken = [name for name in self._new_fields if name in content]
-        if taken:
-            fields = f"the field{'s' * (len(taken) > 1)} " + " and ".join(f"`{n}`" for n in taken)
-            raise DataError(
-                f"`{self._options.name}`, line {number}: has {fields} already, which nmt would "
-                "overwrite",
-                "rename them"
-                if self._options.is_served
-                else "rename them, or name other fields for the result (`nmt translate "
-                "--translation-field NAME --flags-field NAME`)",
-            )
+        require_new_fields(content, "field", number, self._options)
         return content
 
     def _text(self, content: dict[str, object], number: int) -> str:
@@ -120,13 +98,8 @@ class JsonLinesDocument:
     def _written(
         self, row: _Row, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]
     ) -> str:
-        indices = range(row.first, row.first + len(row.template.segments))
-        # A text of several lines has the flags of all of them.
-        raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
-        if row.is_empty:
-            raised = {"empty": None}
-        text = row.template.fill([translated[index] for index in indices])
-        added = _as_json(dict(zip(self._new_fields, (text, list(raised)), strict=True)))
+        fields = row.text.translated(translated, flags)
+        added = _as_json(dict(zip(self._new_fields, fields, strict=True)))
         body = row.raw.rstrip()
         # An object without the field of the text is refused, so there is a field before.
         return f"{body[:-1]}, {added[1:]}" + row.raw[len(body) :] + row.ending

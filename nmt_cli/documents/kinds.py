@@ -11,11 +11,16 @@ from nmt_cli.errors import UsageError
 
 
 class Kind(NamedTuple):
-    """A kind of documents. reader: its class, by module and name; is_binary: not for a terminal."""
+    """A kind of documents.
+
+    reader: its class, by module and name. is_binary: not for a terminal. has_fields: one field of
+    each of its records is translated, which the user names.
+    """
 
     suffixes: tuple[str, ...]
     reader: tuple[str, str]
     is_binary: bool = False
+    has_fields: bool = False
 
 
 KINDS = {
@@ -26,7 +31,8 @@ KINDS = {
     "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
     "xliff": Kind((".xlf", ".xliff"), ("xliff.document", "XliffDocument")),
     "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True),
-    "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument")),
+    "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument"), has_fields=True),
+    "table": Kind((".csv", ".tsv"), ("table", "TableDocument"), has_fields=True),
 }
 # Documents that can hold programs, and other suffixes that are mistaken for a kind.
 _REFUSED = {
@@ -34,6 +40,10 @@ _REFUSED = {
     ".dotm": "Word documents with macros are refused; save it as .docx",
     ".doc": "save it as .docx",
     ".odt": "save it as .docx",
+    ".xlsx": "save it as .csv",
+    ".xls": "save it as .csv",
+    ".ods": "save it as .csv",
+    ".tmx": "convert its segments to lines, or translate the XLIFF of the project instead",
     ".pdf": "a PDF has no text that can be replaced; translate the document that it was made from",
 }
 

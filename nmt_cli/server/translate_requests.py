@@ -25,7 +25,7 @@ OPTIONS: dict[str, type] = {
 # What other servers call the text.
 OTHER_NAMES = ("text", "texts", "q", "input", "source", "src")
 FIELDS = ("lines", "document", "glossary", *OPTIONS)
-# The field of JSON lines that is translated where a request names none.
+# The field of JSON lines, or column of a table, that is translated where a request names none.
 TEXT_FIELD = "text"
 TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
 
@@ -35,7 +35,7 @@ class DocumentText:
     """A document to translate: its content and its kind.
 
     encoding: of a document that came as text, whatever it declares; "": of a file, as it declares.
-    field: of JSON lines, the one that is translated.
+    field: of JSON lines and tables, the one that is translated.
     """
 
     kind: str
@@ -134,8 +134,11 @@ def _document(value: object) -> DocumentText:
     if not isinstance(content, str) or {"text", "base64"} <= value.keys():
         raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
     field = value.get("field", TEXT_FIELD)
-    if not isinstance(field, str) or ("field" in value and kind != "jsonl"):
-        raise RefusedError(400, "`document.field` is a text, and only for documents of kind jsonl")
+    if not isinstance(field, str) or ("field" in value and not KINDS[kind].has_fields):
+        kinds = " and ".join(name for name, each in KINDS.items() if each.has_fields)
+        raise RefusedError(
+            400, f"`document.field` is a text, and only for documents of the kinds {kinds}"
+        )
     if name == "text":
         return DocumentText(kind, content.encode("utf-8"), "utf-8", field)
     try:

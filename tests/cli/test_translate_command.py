@@ -14,6 +14,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from processes import wait_until
 
 from nmt_cli.cli import loading, main
+from nmt_cli.cli.commands.translation.file_formats import warn_of_format
 from nmt_cli.data.text.line_count import count_lines
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import NoInputError
@@ -122,6 +124,62 @@ def test_a_table_is_warned_of(nmt) -> None:
         result = nmt(name)
         assert (result.code, len(result.lines)) == (0, 1)
         assert f"`{name}` is named like a table: its columns are translated as one" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("a.csv", "nmt translate --document a.csv --field NAME -o FILE"),
+        ("a b.CSV", "nmt translate --document 'a b.CSV' --field NAME -o FILE"),
+        (
+            "a.tsv",
+            "nmt translate --document a.tsv --field NAME -o FILE; without a header: "
+            "cut -f1 < a.tsv | nmt translate",
+        ),
+        (
+            "a.TSV.gz",
+            "gzip -dc a.TSV.gz | nmt translate --document - --kind table --field NAME -o FILE; "
+            "without a header: gzip -dc a.TSV.gz | cut -f1 | nmt translate",
+        ),
+        (
+            "a.csv.gz",
+            "gzip -dc a.csv.gz | nmt translate --document - --kind table --field NAME -o FILE",
+        ),
+    ],
+)
+def test_the_warning_of_a_table_names_the_ways_to_translate_a_column(nmt, name, ways) -> None:
+    data = b"text\na\n"
+    Path(name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    result = nmt(name)
+    assert (result.code, len(result.lines)) == (0, 2)
+    assert result.err == (
+        f"warning: `{name}` is named like a table: its columns are translated as one text; for "
+        f"one column: {ways}\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["my mem.tmx", "m.TMX", "m.tmx.gz"])
+def test_a_translation_memory_is_warned_of_with_the_command_for_its_segments(
+    nmt, name: str
+) -> None:
+    unit = "<tu><tuv xml:lang='EN-gb'><seg>A <ph>x</ph>dog</seg></tuv><tuv xml:lang='de'/></tu>"
+    data = f"<tmx><body>{unit}</body></tmx>\n".encode()
+    Path(name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    result = nmt(name)
+    assert (result.code, len(result.lines)) == (0, 1)
+    about, _, command = result.err.partition("`en`, or another code: ")
+    assert about.startswith(f"warning: `{name}` is named like a translation memory: its tags are")
+    shown, _, rest = command.partition(" | nmt translate\n")
+    assert rest == ""
+    assert subprocess.check_output(shown, shell=True) == b"A dog\n"
+
+
+def test_the_segments_of_a_translation_memory_are_those_of_the_source_language() -> None:
+    warnings: list[str] = []
+    warn_of_format(Mock(warning=warnings.append), "mem.tmx", "deu_Latn")
+    [warning] = warnings
+    assert "in the language `de`: python3 -c " in warning
+    assert warning.endswith(" de < mem.tmx | nmt translate")
 
 
 def test_verify_counts_correct_lines(nmt) -> None:

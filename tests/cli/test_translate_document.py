@@ -1,5 +1,6 @@
 """`nmt translate --document` as it is typed, and the commands of docs/documents.md."""
 
+import csv
 import io
 import json
 import re
@@ -12,6 +13,7 @@ import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 from document_samples import (
     ASS,
+    CSV,
     HTML,
     JSONL,
     MARKDOWN,
@@ -19,6 +21,7 @@ from document_samples import (
     SAMPLES,
     SRT,
     TEXT,
+    TSV,
     VTT,
     XLIFF,
     each_text,
@@ -38,6 +41,8 @@ FILES = {
     "de.po": PO, "app.xlf": XLIFF, "notes.txt": TEXT, "items.jsonl": JSONL, "letter.tmpl": HTML,
     "reviewed.jsonl": '{"text": "a"}\n{"text": "b", "flags": ["mine"], "translation": "c"}\n',
     "titles.jsonl": '{"item": {"title": "A dog"}}\n', "terms.tsv": "dog\tHund\n",
+    "strings.csv": CSV, "texts.tsv": TSV, "reviewed.csv": "text,flags\na,mine\n",
+    "cut.csv": 'text,id\n"a,b\n', "short.csv": "text,id\na\n",
 }  # fmt: skip
 
 
@@ -199,6 +204,34 @@ def test_json_input_reads_the_argument_and_stdin(nmt) -> None:
     assert nmt("--document", "-", "--kind", "jsonl", stdin=JSONL.encode()).out == result.out
 
 
+def test_table_keeps_its_cells_and_gets_two_more(nmt) -> None:
+    result = nmt("--document", "strings.csv", "--field", "en")
+    assert (result.code, result.err) == (0, "")
+    lines = io.StringIO(result.out.decode("utf-8-sig"), newline="")
+    head, *rows = [row for row in csv.reader(lines, delimiter=";") if row]
+    assert head == ["id", "en", "note", "translation", "flags"]
+    texts = ["A dog, a cat.", 'He said "no".\r\nTwo lines; here.', "", "Last"]
+    assert [row[1] for row in rows] == texts
+    assert [bool(row[3]) for row in rows] == [True, True, False, True]
+    assert rows[2][4] == "empty"
+    stdin = CSV.encode()
+    options = ("--document", "-", "--kind", "table", "--field", "en")
+    assert nmt(*options, stdin=stdin).out == result.out
+    named = nmt(*options, "--translation-field", "de", "--flags-field", "id_2", stdin=stdin)
+    assert named.out == result.out.replace(b";translation;flags\r", b";de;id_2\r")
+
+
+def test_flag_file_names_the_line_of_a_record(nmt) -> None:
+    result = nmt(
+        "--document", "strings.csv", "--field", "en", "--flag-file", "flags.tsv",
+        "--max-length", "1",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    places = [line.split("\t")[0] for line in Path("flags.tsv").read_text("utf-8").splitlines()]
+    assert places == ["line", "line 2", "line 3", "line 3", "line 7"]
+    assert result.out.count(b"at_limit") == 3
+
+
 def test_document_without_words_stays(nmt) -> None:
     text = re.sub(r"[^\W\d_]", "1", "Some words") + "\n"
     Path("numbers.txt").write_text(text, "utf-8")
@@ -231,6 +264,19 @@ def test_document_without_words_stays(nmt) -> None:
         ("--json-input reviewed.jsonl", 65, "line 2: has the fields `translation` and `flags` al"),
         ("--document reviewed.jsonl --translation-field a", 65, "line 2: has the field `flags`"),
         ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
+        ("--document page.html --translation-field b", 2, "JSON lines and tables only"),
+        ("--document page.html --field b", 2, "add --kind jsonl or --kind table, or leave it"),
+        ("--json-input --kind table items.jsonl", 2, "--kind says table"),
+        ("--document strings.csv", 65, "no column `text`; the columns are `id`, `en`, `note`"),
+        ("--document strings.csv", 65, "name the column to translate: --field NAME; the first"),
+        ("--document reviewed.csv", 65, "line 1: has the column `flags` already"),
+        ("--document texts.tsv --flags-field translation", 2, "are both `translation`"),
+        ("--document texts.tsv --translation-field id", 65, "line 1: has the column `id` already"),
+        ("--document cut.csv", 65, "`cut.csv`, line 2: a quotation mark that is never closed"),
+        ("--document short.csv", 65, "`short.csv`, line 2: 1 cell; the header has 2"),
+        ("--document terms.tsv", 65, "the first line must name the columns"),
+        ("--document mem.tmx", 2, "convert its segments to lines"),
+        ("--document strings.xlsx", 2, "save it as .csv"),
         ("--document page.html --kind docx -o new.docx", 65, "damaged, or not a .docx"),
         ("--document page.html --kind po", 65, "catalogue"),
         ("--document page.html --kind xliff", 65, "document type"),

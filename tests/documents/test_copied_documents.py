@@ -57,6 +57,13 @@ said (<g id="1">really</g>).</source></trans-unit>
   another <g>line</g> with 12 %.</source></trans-unit>
 </body></file></xliff>"""
 
+MORE_TABLE = """id,text
+1,"I don't <b>know</b>, he said: ""<i>Don't</i> go!"" {count} of %s."
+2,"First line, 12 %.
+
+  Second ""line"" of <a href=""x"">two</a>."
+"""
+
 
 def copied(document: Document, stand_ins: Sequence[str]) -> list[str]:
     """The segments of a document, translated by a model that copies and aligns the same words."""
@@ -82,10 +89,11 @@ def normal(text: str) -> str:
         ("html", MORE_HTML),
         ("markdown", MORE_MARKDOWN),
         ("xliff", MORE_XLIFF),
+        ("table", MORE_TABLE),
         ("markdown", (ROOT / "README.md").read_text(encoding="utf-8")),
         ("markdown", (ROOT / "docs/translating.md").read_text(encoding="utf-8")),
     ],
-    ids=["html", "markdown", "xliff", "readme", "guide"],
+    ids=["html", "markdown", "xliff", "table", "readme", "guide"],
 )
 def test_copied_document_is_the_document(kind: str, text: str, stand_ins: Sequence[str]) -> None:
     document = opened(text, kind)

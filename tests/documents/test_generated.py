@@ -11,7 +11,7 @@ from document_samples import each_text, opened, tags_last
 from generated_documents.markdown import markdown
 from generated_documents.pages import page
 from generated_documents.reports import report, texts_of
-from generated_documents.texts import catalogue, cues, json_lines, lines, units
+from generated_documents.texts import catalogue, cues, json_lines, lines, table, units
 from generated_documents.words import Words, expected_words, written_words
 
 from nmt_cli.data.markup.marked_text import MarkedText, plain_text
@@ -19,9 +19,12 @@ from nmt_cli.data.markup.marked_text import MarkedText, plain_text
 GENERATORS: dict[str, Callable[[Words], str | bytes]] = {
     "text": lines, "html": page, "markdown": markdown, "subtitles": cues, "po": catalogue,
     "xliff": units, "docx": report, "jsonl": json_lines,
+    "table": table,
 }  # fmt: skip
 # Their documents keep the source beside the translation.
-WITH_SOURCE = ("po", "xliff", "jsonl")
+WITH_SOURCE = ("po", "xliff", "jsonl", "table")
+# Every record gets new fields.
+WITH_FIELDS = ("jsonl", "table")
 # For thousands of documents, set it higher.
 EXAMPLES = {"docx": 40, "markdown": 250}
 OTHER_EXAMPLES = 120
@@ -66,7 +69,7 @@ def test_each_word_is_written_once(kind: str) -> None:
             assert counted(written, kind) == wanted(text, kind), text
 
 
-@pytest.mark.parametrize("kind", [kind for kind in GENERATORS if kind != "jsonl"])
+@pytest.mark.parametrize("kind", [kind for kind in GENERATORS if kind not in WITH_FIELDS])
 def test_identity_gives_the_same_bytes(kind: str) -> None:
     for data in generated(kind):
         document = opened(data, kind)

@@ -157,10 +157,11 @@ def test_bad_json_line_is_named(line: str, reason: str) -> None:
         opened('{"text": "a"}\n\n' + line + "\n", "jsonl")
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "a.jsonl"])
+@pytest.mark.parametrize("name", [*SAMPLES, "a.jsonl", "a.csv"])
 def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
     kind = KINDS[name.rpartition(".")[2]]
-    text = SAMPLES.get(name, '{"text": "a"}\n').removeprefix("\ufeff")
+    texts = {**SAMPLES, "a.jsonl": '{"text": "a"}\n', "a.csv": "id,text\n1,a\n"}
+    text = texts[name].removeprefix("\ufeff")
     if kind not in ("html", "po"):
         with pytest.raises(DataError, match="another encoding") as caught:
             opened(text.encode("ascii", "replace") + "Grün".encode("latin-1"), kind)
@@ -232,6 +233,19 @@ def test_unknown_suffix_is_refused_with_a_hint(name: str) -> None:
     with pytest.raises(UsageError) as caught:
         kind_of(name)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("a.xlsx", "save it as .csv"), ("a.XLS", "save it as .csv"), ("a.ods", "save it as .csv"),
+        ("a.tmx", "convert its segments to lines, or translate the XLIFF of the project instead"),
+    ],
+)  # fmt: skip
+def test_spreadsheet_and_translation_memory_get_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match="documents of this kind cannot be translated") as caught:
+        kind_of(name)
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ A &lt; B
     ("kind", "text"),
     [
         ("text", "{}"), ("markdown", "{}"), ("jsonl", '{{"text": "{}"}}'),
+        ("table", "id,text\n1,{}"),
         ("po", 'msgid "{}"\nmsgstr ""\n'),
     ],
 )  # fmt: skip

@@ -1,11 +1,12 @@
 """LibreTranslate's translation of files: uploads, kinds, and what is kept for how long."""
 
+import csv
 import json
 import random
 import urllib.parse
 import zipfile
 from collections.abc import Iterator
-from io import BytesIO
+from io import BytesIO, StringIO
 from xml.etree import ElementTree
 
 import docx
@@ -57,6 +58,17 @@ def test_another_field_of_json_lines_is_translated(server: RunningServer) -> Non
     assert "no field `text`" in upload(server, data, "a.jsonl").json["error"]
     file = download(server, upload(server, data, "a.jsonl", field="title"))
     assert json.loads(file.body)["translation"] == byte_translator().translate("abc").text
+
+
+def test_a_column_of_a_table_is_translated(server: RunningServer) -> None:
+    data = "\ufeffid\ten\r\n1\tabc\r\n".encode("utf-16-le")
+    assert "no column `text`; the columns are" in upload(server, data, "a.tsv").json["error"]
+    file = download(server, upload(server, data, "a.TSV", field="en"))
+    head, row = csv.reader(
+        StringIO(file.body.decode("utf-16"), newline=""), delimiter="\t", strict=True
+    )
+    assert head == ["id", "en", "translation", "flags"]
+    assert row[:3] == ["1", "abc", byte_translator().translate("abc").text]
 
 
 def test_text_file_is_translated(server: RunningServer) -> None:
@@ -188,7 +200,7 @@ def test_upload_needs_the_right_key() -> None:
 def test_settings_name_the_kinds_of_files(server: RunningServer) -> None:
     settings = server.ask("GET", "/frontend/settings").json
     assert settings["filesTranslation"] is True
-    assert {".txt", ".docx", ".srt"} <= set(settings["supportedFilesFormat"])
+    assert {".txt", ".docx", ".srt", ".csv"} <= set(settings["supportedFilesFormat"])
 
 
 def test_unknown_files_are_not_found(server: RunningServer) -> None:

@@ -14,6 +14,7 @@ from servers import RunningServer, byte_translator, running_server
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.documents.kinds import KINDS
 from nmt_cli.model_dir import save_model
 from nmt_cli.server.limits import Limits
 from nmt_cli.translation.constraints import Constraints
@@ -244,6 +245,17 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"document": {"kind": "jsonl", "text": '{"a": "b"}'}}, 400, "no field `text`"),
         ({"document": {"kind": "jsonl", "text": "{}", "field": 1}}, 400, "`document.field`"),
         ({"document": {"kind": "text", "text": "a", "field": "b"}}, 400, "`document.field`"),
+        (
+            {"document": {"kind": "html", "text": "a", "field": "b"}}, 400,
+            "only for documents of the kinds jsonl and table",
+        ),
+        ({"document": {"kind": "table", "text": "a,b", "field": 1}}, 400, "`document.field`"),
+        ({"document": {"kind": "table", "text": "a,b"}}, 400, "the columns are `a`, `b`"),
+        ({"document": {"kind": "table", "text": 'text,b\n"a'}}, 400, "line 2: a quotation mark"),
+        (
+            {"document": {"kind": "table", "text": "text,flags"}}, 400,
+            "line 1: has the column `flags` already",
+        ),
         ({"document": {"kind": "text", "text": "a", "base64": "b"}}, 400, "needs `text`"),
         ({"lines": ["a" * 5_000]}, 413, "5,001 characters"),
         ({"lines": [""] * 5_001}, 413, "5,001 characters"),
@@ -257,9 +269,12 @@ def test_wrong_request_is_refused_with_the_reason(
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
 
 
-def test_suffix_in_place_of_a_kind_gets_the_kind(server: RunningServer) -> None:
-    answer = server.ask("POST", "/v1/translate", {"document": {"kind": "srt", "text": "a"}})
-    assert (answer.status, answer.json["hint"]) == (400, "did you mean `subtitles`?")
+@pytest.mark.parametrize(("suffix", "kind"), [("srt", "subtitles"), ("csv", "table")])
+def test_suffix_in_place_of_a_kind_gets_the_kind(
+    server: RunningServer, suffix: str, kind: str
+) -> None:
+    answer = server.ask("POST", "/v1/translate", {"document": {"kind": suffix, "text": "a"}})
+    assert (answer.status, answer.json["hint"]) == (400, f"did you mean `{kind}`?")
 
 
 def test_another_field_of_json_lines_is_translated(server: RunningServer) -> None:
@@ -271,6 +286,28 @@ def test_another_field_of_json_lines_is_translated(server: RunningServer) -> Non
     [translation] = answer.json["translations"]
     assert translation["source"] == "abc"
     assert json.loads(answer.json["document"]["text"])["translation"] == translation["text"]
+
+
+def test_a_column_of_a_table_is_translated(server: RunningServer) -> None:
+    document = {"kind": "table", "text": "id;en\r\n1;abc\r\n2;\r\n"}
+    answer = server.ask("POST", "/v1/translate", {"document": document})
+    assert "`field` (beside `kind` or `file`)" in answer.json["hint"]
+    answer = server.ask("POST", "/v1/translate", {"document": {**document, "field": "en"}})
+    [translation] = answer.json["translations"]
+    assert (translation["source"], translation["place"]) == ("abc", "line 2")
+    cell = translation["text"]
+    if set(cell) & set(';"\r\n'):
+        cell = '"' + cell.replace('"', '""') + '"'
+    flags = " ".join(translation["flags"])
+    assert answer.json["document"] == {
+        "kind": "table",
+        "text": f"id;en;translation;flags\r\n1;abc;{cell};{flags}\r\n2;;;empty\r\n",
+    }
+
+
+def test_kinds_of_the_description_are_those_of_documents(server: RunningServer) -> None:
+    schemas = server.ask("GET", "/openapi.json").json["components"]["schemas"]
+    assert schemas["Document"]["properties"]["kind"]["enum"] == list(KINDS)
 
 
 def test_document_may_have_the_defaults_of_what_it_may_not_choose(server: RunningServer) -> None:

@@ -193,6 +193,12 @@ XLIFF_2 = """<?xml version="1.0"?>
 
 JSONL = '{"id": 1.50, "text": "Hello you."}\n\n{"text": "two\\nlines", "a": {"b": "c"}}\n'
 
+CSV = (
+    "\ufeffid;en;note\r\n1;A dog, a cat.;kept\r\n"
+    '2;"He said ""no"".\r\nTwo lines; here.";"x;y"\r\n\r\n3;;kept\r\n"4";"Last";'
+)
+TSV = "text\tid\nA dog, a cat; sleeps.\t1\n\t\n12\t2\n"
+
 SAMPLES = {
     "a.txt": TEXT, "a.html": HTML, "a.md": MARKDOWN, "a.srt": SRT, "a.vtt": VTT, "a.ass": ASS,
     "a.po": PO, "a.xlf": XLIFF, "a.xliff": XLIFF_2,
@@ -200,6 +206,7 @@ SAMPLES = {
 KINDS = {
     "txt": "text", "html": "html", "md": "markdown", "srt": "subtitles", "vtt": "subtitles",
     "ass": "subtitles", "po": "po", "xlf": "xliff", "xliff": "xliff", "jsonl": "jsonl",
+    "csv": "table", "tsv": "table",
 }  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """`nmt translate`: one output line for each input line."""
 
 import contextlib
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,10 +12,10 @@ from nmt_cli.cli.commands.translation.constraints import (
 )
 from nmt_cli.cli.commands.translation.document import (
     DocumentOptions,
-    document_command,
     require_no_document,
     translate_document,
 )
+from nmt_cli.cli.commands.translation.file_formats import warn_of_format
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT,
     Ban,
@@ -92,6 +91,7 @@ nmt translate --n-best 4 test.en         4 translations of each line
 nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
 nmt translate --document page.html -o page.de.html
+nmt translate --document strings.csv --field en -o strings.de.csv
 nmt translate --model en-de --then de-fr test.en
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
@@ -248,25 +248,14 @@ def _check_files(
 
 def _begin(work: Work, file: str) -> LineProgress:
     """Write the notes before the first line, and make the progress bar."""
-    from nmt_cli.data.languages.names import is_tsv
     from nmt_cli.data.text.line_count import count_lines
-    from nmt_cli.documents.kinds import kind_by_suffix
 
     def count() -> int | None:
         lines = count_lines(file)
         return lines if lines is None else work.part.size(lines)
 
     work.show_notices()
-    if is_tsv(file):
-        work.console.warning(
-            f"`{file}` is named like a table: its columns are translated as one text; for one "
-            f"column: cut -f1 {shlex.quote(file)} | nmt translate"
-        )
-    if kind_by_suffix(file) not in (None, "text"):
-        work.console.note(
-            f"`{file}` is translated as plain text, line by line; to translate its text and keep "
-            f"its format: {document_command(file)}"
-        )
+    warn_of_format(work.console, file, work.translator.steps[0].config.languages.src)
     note_waiting(work.console, file)
     return LineProgress(work.console, count)
 

@@ -39,7 +39,7 @@ def is_table_name(name: str) -> bool:
     >>> is_table_name("pairs.csv.gz"), is_table_name("mem.en-de.tmx"), is_table_name("train.en")
     (True, True, False)
     """
-    return _without_compression(name).lower().endswith(TABLES)
+    return without_compression(name).lower().endswith(TABLES)
 
 
 def decompressor(name: str) -> str:
@@ -59,7 +59,7 @@ def tsv_command(command: Sequence[str], name: str) -> str:
     shown, quoted = shlex.join(command), shlex.quote(name)
     if name in STDIN_NAMES:
         return shown
-    plain = _without_compression(name)
+    plain = without_compression(name)
     stem = next((plain.removesuffix(end) for end in TABLES if plain.endswith(end)), plain)
     out = f"{stem}.tsv"
     out = shlex.quote(_name_beside(out, "converted") if os.path.lexists(out) else out)
@@ -69,13 +69,18 @@ def tsv_command(command: Sequence[str], name: str) -> str:
     return f"{shown} < {quoted} > {out}"
 
 
-def _without_compression(name: str) -> str:
+def without_compression(name: str) -> str:
+    """The name of the file without the suffix of a compressed one.
+
+    >>> without_compression("pairs.tsv.gz"), without_compression("train.en")
+    ('pairs.tsv', 'train.en')
+    """
     return name[: -len(PurePath(name).suffix)] if decompressor(name) else name
 
 
 def _name_beside(name: str, tag: str) -> str:
     """A name in the same folder that no file has."""
-    folder, slash, file = _without_compression(name).rpartition("/")
+    folder, slash, file = without_compression(name).rpartition("/")
     stem, dot, suffixes = file.partition(".")
     tags = itertools.chain([tag], (f"{tag}-{count}" for count in itertools.count(2)))
     names = (f"{folder}{slash}{stem}.{tag}{dot}{suffixes}" for tag in tags)

@@ -51,6 +51,8 @@ BROKEN = {
     "cut.docx": word_document()[:-300],
     "page.docx": b"<p>word</p>",
     "bad.jsonl": b'{"text": "a"}\n{"text": "b"\n',
+    "bad.csv": b'id,text\n1,"a\n2,b\n',
+    "headless.tsv": b"A dog\tEin Hund\n",
     "bad.srt": b"1\n00:00:01;000 --> 00:00:02,000\nHello\n",
     "latin.txt": "Grün\n".encode("latin-1"),
     "bad.po": b"no catalogue\n",

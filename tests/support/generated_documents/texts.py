@@ -1,7 +1,9 @@
-"""Generated lines of text, JSON lines, catalogues and subtitles."""
+"""Generated lines of text, JSON lines, tables, catalogues and subtitles."""
 
+import csv
 import json
 from html import escape
+from io import StringIO
 
 from generated_documents.words import Words
 
@@ -37,6 +39,22 @@ def json_lines(words: Words) -> str:
         for number in range(words.random.randint(1, 4))
     ]
     return "\n".join(json.dumps(row, ensure_ascii=words.chance(0.5)) for row in rows) + "\n"
+
+
+def table(words: Words) -> str:
+    """Records with a text of one or more lines in one of their columns."""
+    delimiter, ending = words.random.choice(",;\t"), words.random.choice(["\n", "\r\n"])
+    file = StringIO()
+    writer = csv.writer(
+        file, delimiter=delimiter, lineterminator=ending,
+        quoting=words.random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    )  # fmt: skip
+    writer.writerow([words.keep(), "text", words.keep()])
+    for number in range(words.random.randint(1, 4)):
+        text = "\n".join(_line(words) for _ in range(number % 3 + 1))
+        writer.writerow([words.keep(), text, f"{words.keep()}{delimiter} {words.keep()}"])
+        file.write(words.random.choice(["", "", ending]))
+    return file.getvalue()
 
 
 def catalogue(words: Words) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nmt_cli.documents.document import Document
     from nmt_cli.translation.result import Translation
 
-JSON_LINES = "jsonl"
+JSON_LINES, TABLE = "jsonl", "table"
 
 
 class DocumentOptions(NamedTuple):
@@ -58,7 +58,7 @@ class DocumentOptions(NamedTuple):
         from nmt_cli.documents.kinds import KINDS
 
         if not self.is_document:
-            if self.kind or self._json_options() or self.fuzzy:
+            if self.kind or self._field_options() or self.fuzzy:
                 raise UsageError(
                     "--kind, --field, --translation-field, --flags-field and --fuzzy are for "
                     "documents", "add --document FILE"
@@ -73,10 +73,10 @@ class DocumentOptions(NamedTuple):
             raise UsageError(
                 f"{', '.join(wrong)}: not for documents", "leave it out, or translate lines"
             )
-        if self._json_options() and kind != JSON_LINES:
+        if self._field_options() and not KINDS[kind].has_fields:
             raise UsageError(
-                f"{', '.join(self._json_options())}: for JSON lines only",
-                "add --kind jsonl, or leave it out",
+                f"{', '.join(self._field_options())}: for JSON lines and tables only",
+                "add --kind jsonl or --kind table, or leave it out",
             )
         if self.translation_field == self.flags_field:
             raise UsageError(
@@ -90,8 +90,8 @@ class DocumentOptions(NamedTuple):
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
         return self._file(file)
 
-    def _json_options(self) -> list[str]:
-        """The options about JSON lines that differ from their defaults."""
+    def _field_options(self) -> list[str]:
+        """The options about fields that differ from their defaults."""
         chosen = {
             "--field": self.field is not None,
             "--translation-field": self.translation_field != "translation",
@@ -171,8 +171,22 @@ def require_no_document(file: str) -> None:
 
 
 def document_command(file: str) -> str:
-    """The command that translates a file as a document."""
-    return f"nmt translate --document {shlex.quote(file)} -o FILE"
+    """The command that translates a file as a document.
+
+    >>> document_command("my page.html")
+    "nmt translate --document 'my page.html' -o FILE"
+    >>> document_command("a.csv"), document_command("a.tsv.gz").partition(" | ")[0]
+    ('nmt translate --document a.csv --field NAME -o FILE', 'gzip -dc a.tsv.gz')
+    """
+    from nmt_cli.data.text.shell_commands import decompressor, without_compression
+    from nmt_cli.documents.kinds import kind_by_suffix
+
+    kind, program = kind_by_suffix(without_compression(file)), decompressor(file)
+    words = ["nmt", "translate", "--document", STDIN if program else file]
+    words += ["--kind", str(kind)] if program else []
+    words += ["--field", "NAME"] if kind == TABLE else []
+    command = shlex.join([*words, "-o", "FILE"])
+    return f"{program} -dc {shlex.quote(file)} | {command}" if program else command
 
 
 def translate_document(

@@ -180,11 +180,12 @@ Document = Annotated[
     typer.Option(
         "--document", metavar="FILE",
         help="Translate a document and keep its form: text, HTML, Markdown, subtitles "
-        "(.srt .vtt .ass), .po, XLIFF, .docx or JSON lines; - is stdin",
+        "(.srt .vtt .ass), .po, XLIFF, .docx, JSON lines or tables (.csv .tsv); - is stdin",
     ),
 ]  # fmt: skip
 Kind = Annotated[
-    Literal["text", "html", "markdown", "subtitles", "po", "xliff", "docx", "jsonl"] | None,
+    Literal["text", "html", "markdown", "subtitles", "po", "xliff", "docx", "jsonl", "table"]
+    | None,
     typer.Option("--kind", help="Kind of the document [default: by its suffix]"),
 ]
 JsonInput = Annotated[
@@ -199,20 +200,22 @@ Field = Annotated[
     str | None,
     typer.Option(
         "--field", metavar="NAME",
-        help="Field of JSON lines to translate, such as text or item.title [default: text]",
+        help="Field of JSON lines to translate, such as text or item.title, or column of a table "
+        "[default: text]",
     ),
 ]  # fmt: skip
 TranslationField = Annotated[
     str,
     typer.Option(
         "--translation-field", metavar="NAME",
-        help="Field of JSON lines to write the translation to",
+        help="Field of JSON lines, or column of a table, to write the translation to",
     ),
 ]  # fmt: skip
 FlagsField = Annotated[
     str,
     typer.Option(
-        "--flags-field", metavar="NAME", help="Field of JSON lines to write its flags to",
+        "--flags-field", metavar="NAME",
+        help="Field of JSON lines, or column of a table, to write its flags to",
     ),
 ]  # fmt: skip
 Fuzzy = Annotated[
