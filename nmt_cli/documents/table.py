@@ -187,16 +187,14 @@ def _delimiter(content: str, name: str) -> str:
     is_tsv = name.lower().endswith(".tsv")
     if (counts["\t"] or not any(counts.values())) and is_tsv:
         return "\t"
-    if counts["\t"] and not counts[","] and not counts[";"]:
-        return "\t"
     return max(DELIMITERS, key=lambda each: counts[each])
 
 
 def _count(content: str, delimiter: str) -> int:
-    """How often the first record has this delimiter outside of quoted cells; 0 if it is invalid."""
+    """How often the first record has this delimiter outside of quoted cells; 0 if invalid."""
     taken: list[tuple[str, str]] = []
     try:
-        next(csv.reader(_taking(content, taken), delimiter=delimiter, strict=True), None)
+        next(csv.reader(_taking(content, taken), delimiter=delimiter), None)
     except csv.Error:
         return 0
     header = "".join(map("".join, taken))
