@@ -105,7 +105,14 @@ def test_it_serves(installed: Path, tmp_path: Path) -> None:
     process = started(installed, tmp_path, "serve", str(MODEL), "--port", "0", "--threads", "1")
     with process:
         try:
-            address = process.stderr.readline().removeprefix("listening on ").strip()
+            said = []
+            # Notes may come first, such as on kernels that are being compiled.
+            for line in process.stderr:
+                said.append(line)
+                if line.startswith("listening on "):
+                    break
+            address = said[-1].removeprefix("listening on ").strip() if said else ""
+            assert address.startswith("http://"), said
             body = json.dumps({"q": "Hello", "source": "src", "target": "tgt"}).encode()
             headers = {"Content-Type": "application/json"}
             request = urllib.request.Request(f"{address}/translate", body, headers)
