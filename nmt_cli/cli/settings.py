@@ -161,6 +161,15 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
         )
 
 
+def command_for(config: Config, model: str) -> str:
+    """The command that uses a model: `nmt translate`, or `nmt parse` for a parser."""
+    from nmt_cli.extras.parsing.training_text import BRACKETS
+
+    # The name that docs/parsing.md gives to the language of lines of brackets.
+    command = "nmt parse" if config.languages.tgt == BRACKETS else "nmt translate"
+    return command + model_option(model)
+
+
 def model_option(model: str) -> str:
     """` --model MODEL` for the next command, or "" if that model is its default."""
     with contextlib.suppress(NmtError):

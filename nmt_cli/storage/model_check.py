@@ -94,7 +94,10 @@ def _not_a_model_error(path: Path) -> NmtError:
         )
     hint = HINT
     what = "it is not a directory"
-    if path.suffix in FILES:
+    if path.is_file() and _is_archive(path):
+        what = "it is an archive"
+        hint = f"unpack it, such as with: tar xf {shlex.quote(str(path))}"
+    elif path.suffix in FILES:
         what, hint = f"it looks like {FILES[path.suffix]}", NO_IMPORT
         if path.suffix == ".npz":
             hint = f"import it: `nmt import {shlex.quote(str(path))} --out model`"
@@ -108,6 +111,12 @@ def _not_a_model_error(path: Path) -> NmtError:
                     f"{command} reads it without running code of it"
                 )
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
+
+
+def _is_archive(path: Path) -> bool:
+    import tarfile
+
+    return tarfile.is_tarfile(path)
 
 
 def _describe_directory(path: Path) -> tuple[str, str]:

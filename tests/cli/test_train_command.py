@@ -201,6 +201,9 @@ def test_the_next_command_of_a_parser_is_nmt_parse(inside, tmp_path, monkeypatch
     assert f"| {command}" in capsys.readouterr().err
     # A run that is stopped names it, too.
     assert shown == [command]
+    mean = tmp_path / "mean"
+    assert main(["average", str(tmp_path / "m"), "--last", "1", "--out", str(mean)]) == 0
+    assert f"| nmt parse --model {mean}" in capsys.readouterr().err
 
 
 def test_dry_run_shows_the_size_and_the_time_of_the_run(inside, tmp_path, capsys):

@@ -61,12 +61,14 @@ def command(
     """
     from nmt_cli.api.average import average_notes, require_one_choice
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import model_option, resolve_settings
+    from nmt_cli.cli.settings import command_for, resolve_settings
 
     require_one_choice(last, best)
     if not models:
         models = [Path(resolve_settings({}, sets, config_file).config.paths.model)]
 
+    from nmt_cli.config.schema import load
+    from nmt_cli.storage.model_check import CONFIG
     from nmt_cli.training.saving.average import average
 
     console = make_console(quiet=quiet)
@@ -75,4 +77,4 @@ def command(
     for note in average_notes(option, models, used, last, best, out):
         console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
-    console.next(f'echo "..." | nmt translate{model_option(str(out))}')
+    console.next(f'echo "..." | {command_for(load(out / CONFIG), str(out))}')

@@ -184,10 +184,9 @@ def be_rank(
         from nmt_cli.cli.display.training import TrainDisplay
         from nmt_cli.cli.environment import make_console
         from nmt_cli.cli.loading import announce_training_kernels
-        from nmt_cli.cli.settings import model_option
+        from nmt_cli.cli.settings import command_for
         from nmt_cli.config.automatic import max_steps
         from nmt_cli.data.corpus.corpus import Corpus
-        from nmt_cli.extras.parsing.training_text import BRACKETS
         from nmt_cli.training.loop import train
         from nmt_cli.training.parallel.ranks import joined_ranks
         from nmt_cli.training.reporting.events import Event, Validating
@@ -209,9 +208,7 @@ def be_rank(
             _measure(config, opened, ranks, console)
             return
         steps = max_steps(config.train)
-        # The name that docs/parsing.md gives to the language of lines of brackets.
-        command = "nmt parse" if config.languages.tgt == BRACKETS else "nmt translate"
-        command += model_option(config.paths.model)
+        command = command_for(config, config.paths.model)
         with (
             console.progress("training", steps, estimate_after=None) as progress,
             _tracking(config, trackers if ranks.is_first else {}, console) as send,
