@@ -202,7 +202,8 @@ def test_the_next_command_of_a_parser_is_nmt_parse(inside, tmp_path, monkeypatch
     # A run that is stopped names it, too.
     assert shown == [command]
     mean = tmp_path / "mean"
-    assert main(["average", str(tmp_path / "m"), "--last", "1", "--out", str(mean)]) == 0
+    checkpoint = tmp_path / "m" / "checkpoints" / "step-000000001"
+    assert main(["average", str(checkpoint), "--out", str(mean)]) == 0
     assert f"| nmt parse --model {mean}" in capsys.readouterr().err
 
 
