@@ -92,7 +92,7 @@ class BoundConstraints:
         self.processors: list[LogitsProcessor] = []
         spaced_source = languages.src not in WITHOUT_SPACES
         self._glossary = Glossary(constraints.entries, spaced=spaced_source)
-        self._forms: dict[int, tuple[Form, ...]] = {}
+        self._forms: dict[Entry, tuple[Form, ...]] = {}
         self._words = WordIds()
         if not constraints.banned and not constraints.glossary:
             return
@@ -121,14 +121,14 @@ class BoundConstraints:
         ids: those of `text`; the places of the terms are searched in what they spell.
         """
         # Two terms with the same forms are one constraint.
-        forms = tuple(dict.fromkeys(self._forms[entry.line] for entry in self._glossary.find(text)))
+        forms = tuple(dict.fromkeys(self._forms[entry] for entry in self._glossary.find(text)))
         if not forms:
             return None
         spelled = SpelledIds(ids, self._source_spellings)
         places = [
-            Place(forms.index(self._forms[match.entry.line]), positions)
+            Place(forms.index(self._forms[match.entry]), positions)
             for match in self._glossary.matches(spelled.text)
-            if self._forms[match.entry.line] in forms
+            if self._forms[match.entry] in forms
             if (positions := spelled.positions(match.begin, match.end))
         ]
         return LexicalConstraints(forms, self._words, tuple(places))
@@ -150,8 +150,8 @@ def _word_ids(subwords: Subwords) -> WordIds:
     )
 
 
-def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[int, tuple[Form, ...]]:
-    """The ids of the forms of each entry, by its line."""
+def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[Entry, tuple[Form, ...]]:
+    """The ids of the forms of each entry."""
     result = {}
     for entry in glossary:
         # Without EOS.
@@ -162,5 +162,5 @@ def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[int, tuple[For
                     f"the glossary, line {entry.line}: the model cannot write `{text}`",
                     unwritable_hint(text, subwords),
                 )
-        result[entry.line] = tuple(dict.fromkeys(forms))
+        result[entry] = tuple(dict.fromkeys(forms))
     return result

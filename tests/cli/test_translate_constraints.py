@@ -22,7 +22,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    constraints = read_constraints(Path("terms.tsv"), None, "test.en", Console())
+    constraints = read_constraints([Path("terms.tsv")], None, "test.en", Console())
     assert constraints.glossary == read_glossary("terms.tsv")
     err = " ".join(capsys.readouterr().err.split())
     assert err.count("warning") == 1
@@ -35,6 +35,17 @@ def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     assert swapped_columns_warning(Path("terms.swapped.tsv"), "test.en") == ""
     # The next command writes another file.
     assert swapped_columns_warning(Path("terms.tsv"), "test.en").endswith("> terms.swapped2.tsv")
+
+
+def test_several_glossaries_are_joined(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("more.tsv").write_text("mouse\tMaus\n")
+    Path("empty.tsv").write_text("\n")
+    paths = [Path("terms.tsv"), Path("more.tsv")]
+    constraints = read_constraints(paths, None, None, Console())
+    assert [entry.source for entry in constraints.entries] == ["Hund", "Katze", "Haus", "mouse"]
+    assert "no term" not in capsys.readouterr().err
+    read_constraints([Path("empty.tsv")] * 2, None, None, Console())
+    assert "`empty.tsv` and `empty.tsv` have no term" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -65,11 +76,11 @@ def test_empty_files_of_constraints_are_warned_of(
 ) -> None:
     Path("terms.tsv").write_text(text)
     Path("ban.txt").write_text(text)
-    read_constraints(Path("terms.tsv"), None, "test.en", Console())
+    read_constraints([Path("terms.tsv")], None, "test.en", Console())
     assert "warning: `terms.tsv` has no term" in capsys.readouterr().err
-    read_constraints(None, Path("ban.txt"), "test.en", Console())
+    read_constraints([], Path("ban.txt"), "test.en", Console())
     assert "warning: `ban.txt` has no word or phrase" in capsys.readouterr().err
     Path("ban.txt").write_text("Hund\n")
     Path("terms.tsv").write_text("dog\tHund\n")
-    read_constraints(Path("terms.tsv"), Path("ban.txt"), "test.en", Console())
+    read_constraints([Path("terms.tsv")], Path("ban.txt"), "test.en", Console())
     assert capsys.readouterr().err == ""

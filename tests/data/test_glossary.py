@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossary
+from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossaries, read_glossary
 from nmt_cli.errors import DataError, NoInputError
 
 
@@ -100,3 +100,14 @@ def test_find_without_text_or_terms() -> None:
 def test_find_among_terms_with_the_same_first_word() -> None:
     many = Glossary([Entry(f"word {n}", ("x",), n) for n in range(200)])
     assert [entry.line for entry in many.find("Word 17, word 180, word 17, word 200")] == [17, 180]
+
+
+def test_several_glossaries_must_not_have_the_same_term(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    first.write_text("dog\tHund\ncat\tKatze\n")
+    second.write_text("mouse\tMaus\n")
+    assert [entry.source for entry in read_glossaries([first, second])] == ["dog", "cat", "mouse"]
+    second.write_text("mouse\tMaus\ncat\tKater\n")
+    with pytest.raises(DataError) as caught:
+        read_glossaries([first, second])
+    assert caught.value.message == f"`{second}`, line 2: `cat` is in line 2 of `{first}` too"

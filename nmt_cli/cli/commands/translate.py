@@ -146,11 +146,11 @@ def command(
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
-    read, written = (file, glossary, ban, prefix), (output, flag_file)
+    read, written = (file, *(glossary or ()), ban, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, doc, force=force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
-    start = starting(loading, glossary, ban, file, resolved, console)
+    start = starting(loading, glossary or (), ban, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file, force)
     if doc.is_document:
         translate_document(doc, file, loading.last_model, start, reporting, output, as_json, force)

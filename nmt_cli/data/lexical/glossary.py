@@ -109,6 +109,22 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+def read_glossaries(paths: Iterable[Path | str]) -> tuple[Entry, ...]:
+    """Read the entries of several files; raises DataError also for a term that two of them have."""
+    entries: dict[str, tuple[Entry, Path | str]] = {}
+    for path in paths:
+        for entry in read_glossary(path):
+            if entry.source in entries:
+                other, name = entries[entry.source]
+                raise DataError(
+                    f"`{path}`, line {entry.line}: `{entry.source}` is in line {other.line} of "
+                    f"`{name}` too",
+                    "leave one of them out, or put all forms in one line",
+                )
+            entries[entry.source] = entry, path
+    return tuple(entry for entry, _ in entries.values())
+
+
 def entries_of(terms: Mapping[str, str | Sequence[str]]) -> tuple[Entry, ...]:
     """The entries of source terms with the forms of their translation, one or several.
 

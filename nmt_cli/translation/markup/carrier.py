@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.translation.markup.originals import Original, clipped
 
@@ -29,7 +30,7 @@ class Atom:
 
     at: the character of the plain text that it stands before; space_before, space_after: whether
     white space is next to it (or the end of the text); replaces_space: whether it stands between
-    two words in the place of a space.
+    two words in the place of a space; marks: whether punctuation is next to it, before and after.
     """
 
     pieces: MarkedText
@@ -37,6 +38,7 @@ class Atom:
     space_before: bool = False
     space_after: bool = False
     replaces_space: bool = False
+    marks: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class _Builder:
         at = self.length
         first = len(self.parts)
         children = tuple(self.nodes(begin + 1, end))
-        if not "".join(self.parts[first:]).strip():
+        if not "".join(self.parts[first:]).strip() or self._is_note(begin, end, first):
             del self.parts[kept[0] :]
             self.length = kept[1]
             del self.originals[kept[2] :]
@@ -170,6 +172,13 @@ class _Builder:
             self._separate(end - 1, end + 1)
         return node
 
+    def _is_note(self, begin: int, end: int, first: int) -> bool:
+        """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`."""
+        opening, after = self.pieces[begin], self.pieces[end + 1 : end + 2]
+        is_superscript = isinstance(opening, Tag) and opening.name == "sup"
+        ends_word = not after or not isinstance(after[0], Text) or not after[0].text[:1].isalnum()
+        return is_superscript and ends_word and not has_letters("".join(self.parts[first:]))
+
     def _atom(self, pieces: MarkedText, first: int, last: int) -> Atom:
         before, after = self._space_before(first), self._space_after(last)
         at = self.length
@@ -182,7 +191,14 @@ class _Builder:
         glued = (is_block or is_word) and self._separate(first - 1, last + 1)
         if glued and not is_block:
             self.originals.append(Original(at, self.length, ""))
-        return Atom(pieces, at, before, after, replaces_space=glued)
+        marks = self._is_mark(first - 1, -1), self._is_mark(last + 1, 0)
+        return Atom(pieces, at, before, after, replaces_space=glued, marks=marks)
+
+    def _is_mark(self, index: int, at: int) -> bool:
+        """Whether the first (0) or last (-1) character of a piece is punctuation."""
+        piece = self.pieces[index] if 0 <= index < len(self.pieces) else None
+        character = piece.text[at] if isinstance(piece, Text) and piece.text else ""
+        return bool(character) and not character.isalnum() and not character.isspace()
 
     def _separate(self, before: int, after: int) -> bool:
         """Add a space where the text before and the text after would become one word."""

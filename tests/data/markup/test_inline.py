@@ -56,6 +56,7 @@ def shown(line: str, *, numbers: bool = False) -> str:
         ("{} {0} {{ a.b }} ${home} #{x} %{y}", "P:{}| |P:{0}| |P:{{ a.b }}| |P:${home}| |P:#{x}| |P:%{y}"),
         ("%s %d %1$s %5.2f %(name)s %@ %ld", "P:%s| |P:%d| |P:%1$s| |P:%5.2f| |P:%(name)s| |P:%@| |P:%ld"),
         ("%s%s and %name%", "P:%s|P:%s| and |P:%name%"),
+        ("%d%% of 100%% or 5.5%%, x%%", "P:%d%%| of |P:100%%| or |P:5.5%%|, x|P:%%"),
         ("{n, plural, one {# file} other {# files}} left", "P:{n, plural, one {# file} other {# files}}| left"),
         ("(see https://x.org/a_(b)).", "(see |P:https://x.org/a_(b)|)."),
         ("Mail me@x.co.uk, <a@b.org> or www.x.org!", "Mail |P:me@x.co.uk|, |P:<a@b.org>| or |P:www.x.org|!"),

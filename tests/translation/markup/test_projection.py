@@ -104,6 +104,17 @@ LINKS = [
         ("The <b> small </b> dog.", "Der kleine Hund.", "Der <b>kleine</b> Hund."),
         ("<p>The small dog.</p>", "Der kleine Hund.", "<p>Der kleine Hund.</p>"),
         ("<b>The small dog</b>.", "Der kleine Hund.", "<b>Der kleine Hund</b>."),
+        # The punctuation beside a tag is gone, its space is not.
+        ("A dog, <img/>, sleeps.", "Ein Hund schläft.", "Ein Hund <img/> schläft."),
+        ("A dog (<img/>) sleeps.", "Ein Hund schläft.", "Ein Hund <img/> schläft."),
+        ("A dog <img/>, sleeps.", "Ein Hund, schläft.", "Ein Hund <img/>, schläft."),
+        # Marks of footnotes and powers are no words, other superscripts are.
+        ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
+        ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
+         "Ein Hund schläft<sup><b>2</b></sup>."),
+        ("A <sup>small</sup> dog.", "Ein kleine Hund.", "Ein <sup>kleine</sup> Hund."),
+        ("A <b>2</b> dog.", "Ein 2 Hund.", "Ein <b>2</b> Hund."),
+        ("A 1<sup>2</sup>small dog.", "Ein 12kleine Hund.", "Ein <sup>12kleine</sup> Hund."),
         # The words change places.
         ("<b>The dog</b> <i>sleeps</i> today.", "Heute schläft der Hund.",
          "Heute <i>schläft</i> <b>der Hund</b>."),

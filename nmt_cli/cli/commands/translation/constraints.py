@@ -22,23 +22,25 @@ SWAP = '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i], $1}'
 
 
 def read_constraints(
-    glossary: Path | None, ban: Path | None, file: str | None, console: "Console"
+    glossaries: Sequence[Path], ban: Path | None, file: str | None, console: "Console"
 ) -> "Constraints":
-    """Read both files; warns if the glossary seems to be in the other direction than `file`.
+    """Read the files; warns if a glossary seems to be in the other direction than `file`.
 
     file: the text in the source language of the glossary; None if there is no such file.
     """
-    from nmt_cli.data.lexical.glossary import read_glossary
+    from nmt_cli.data.lexical.glossary import read_glossaries
     from nmt_cli.translation.constraints import Constraints, read_banned
 
     banned = read_banned(ban) if ban else ()
-    constraints = Constraints(banned, read_glossary(glossary) if glossary else ())
-    if glossary and not constraints.entries:
-        console.warning(f"`{glossary}` has no term: translations are those without a glossary")
+    constraints = Constraints(banned, read_glossaries(glossaries))
+    if glossaries and not constraints.entries:
+        names = " and ".join(f"`{glossary}`" for glossary in glossaries)
+        have = agreeing(len(glossaries), "has", "have")
+        console.warning(f"{names} {have} no term: translations are those without a glossary")
     if ban and not banned:
         console.warning(f"`{ban}` has no word or phrase: nothing is banned")
-    if glossary is not None and file is not None:
-        warning = swapped_columns_warning(glossary, file)
+    for glossary in glossaries:
+        warning = swapped_columns_warning(glossary, file) if file is not None else ""
         if warning:
             console.warning(warning)
     return constraints

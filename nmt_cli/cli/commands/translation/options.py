@@ -116,11 +116,11 @@ Ban = Annotated[
     ),
 ]  # fmt: skip
 GlossaryFile = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         "--glossary", metavar="FILE",
         help="File of required translations, one term per line: the source term, a tab, and its "
-        "allowed translations, separated by |",
+        "allowed translations, separated by |; repeatable",
     ),
 ]  # fmt: skip
 Prefix = Annotated[

@@ -103,7 +103,7 @@ class Work(NamedTuple):
 
 def starting(
     loading: Loading,
-    glossary: Path | None,
+    glossaries: Sequence[Path],
     ban: Path | None,
     file: str,
     resolved: "ResolvedConfig",
@@ -112,7 +112,7 @@ def starting(
     """A function that loads what is needed to translate `file`; time counts from now on."""
     # Terms are those of the last model: after --then, `file` is not its text.
     text = None if loading.then else file
-    constraining = partial(read_constraints, glossary, ban, text, console)
+    constraining = partial(read_constraints, glossaries, ban, text, console)
     stats = TranslationStats() if loading.with_stats else None
     return partial(_start, loading, stats, constraining, resolved, console)
 
