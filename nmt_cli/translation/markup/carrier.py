@@ -30,7 +30,7 @@ class Atom:
 
     at: the character of the plain text that it stands before; space_before, space_after: whether
     white space is next to it (or the end of the text); replaces_space: whether it stands between
-    two words in the place of a space; marks: whether punctuation is next to it, before and after.
+    two words in the place of a space; mark_after: whether punctuation or space is behind it.
     """
 
     pieces: MarkedText
@@ -38,7 +38,7 @@ class Atom:
     space_before: bool = False
     space_after: bool = False
     replaces_space: bool = False
-    marks: tuple[bool, bool] = (False, False)
+    mark_after: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,10 @@ class _Builder:
         glued = (is_block or is_word) and self._separate(first - 1, last + 1)
         if glued and not is_block:
             self.originals.append(Original(at, self.length, ""))
-        marks = self._is_mark(first - 1, -1), self._is_mark(last + 1, 0)
-        return Atom(pieces, at, before, after, replaces_space=glued, marks=marks)
-
-    def _is_mark(self, index: int, at: int) -> bool:
-        """Whether the first (0) or last (-1) character of a piece is punctuation."""
-        piece = self.pieces[index] if 0 <= index < len(self.pieces) else None
-        character = piece.text[at] if isinstance(piece, Text) and piece.text else ""
-        return bool(character) and not character.isalnum() and not character.isspace()
+        following = self.pieces[last + 1] if last + 1 < len(self.pieces) else None
+        character = following.text[:1] if isinstance(following, Text) else ""
+        mark_after = bool(character) and not character.isalnum()
+        return Atom(pieces, at, before, after, replaces_space=glued, mark_after=mark_after)
 
     def _separate(self, before: int, after: int) -> bool:
         """Add a space where the text before and the text after would become one word."""

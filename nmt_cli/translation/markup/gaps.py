@@ -17,14 +17,14 @@ class Element:
     """Pieces at a gap between two target tokens.
 
     space: whether the white space of the gap stands before the pieces (-1), after them (1), on both
-    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap; marks:
-    whether punctuation stood next to the pieces in the source, before and after them.
+    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap;
+    mark_after: whether punctuation stood behind the pieces in the source.
     """
 
     pieces: MarkedText
     space: int = 0
     kind: str = "atom"
-    marks: tuple[bool, bool] = (False, False)
+    mark_after: bool = False
 
     @property
     def is_word(self) -> bool:
@@ -73,18 +73,14 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
         following = min((atom for atom in atoms if atom > index), default=len(elements))
         before = around[0] if previous < 0 else _ELEMENT
         after = around[1] if following == len(elements) else _ELEMENT
-        # Where the punctuation is gone, its space is between the element and the word.
-        lost = [bool(space) and is_mark for is_mark in element.marks]
-        is_lost_before, is_lost_after = (
-            is_lost and element.kind == "atom" and neighbour.isalnum()
-            for is_lost, neighbour in zip(lost, (before, after), strict=True)
-        )
-        needed = _needs_space(element, -1, before) or is_lost_before
-        if needed and not _ends_with_space(result):
+        if _needs_space(element, -1, before) and not _ends_with_space(result):
             result.append(Text(" "))
         result += element.pieces
-        needed = _needs_space(element, 1, after) or is_lost_after
-        if needed and not (space and index < best <= following):
+        # Where the punctuation behind it is gone, its space is between the element and the word.
+        is_lost = element.mark_after and bool(space) and after.isalnum()
+        if (is_lost or _needs_space(element, 1, after)) and not (
+            space and index < best <= following
+        ):
             result.append(Text(" "))
     if best == len(elements):
         result.append(Text(space))

@@ -356,4 +356,4 @@ def _atom_element(atom: Atom) -> Element:
     space = {(True, False): -1, (False, True): 1, (True, True): 2, (False, False): 0}[
         atom.space_before, atom.space_after
     ]
-    return Element(atom.pieces, 3 if atom.replaces_space else space, marks=atom.marks)
+    return Element(atom.pieces, 3 if atom.replaces_space else space, mark_after=atom.mark_after)

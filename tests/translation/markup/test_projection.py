@@ -108,6 +108,7 @@ LINKS = [
         ("A dog, <img/>, sleeps.", "Ein Hund schläft.", "Ein Hund <img/> schläft."),
         ("A dog (<img/>) sleeps.", "Ein Hund schläft.", "Ein Hund <img/> schläft."),
         ("A dog <img/>, sleeps.", "Ein Hund, schläft.", "Ein Hund <img/>, schläft."),
+        ("A dog,<img/> sleeps.", "Ein Hund schläft.", "Ein Hund<img/> schläft."),
         # Marks of footnotes and powers are no words, other superscripts are.
         ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
         ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
@@ -140,6 +141,12 @@ def test_tags_go_with_their_words(line: str, target: str, expected: str) -> None
     result = project(line, target, [*LINKS, ("unbelievable", "kleine")])
     assert raw_text(result.pieces) == expected
     assert not result.moved
+
+
+def test_tag_between_punctuation_gets_no_space_in_a_language_without_spaces() -> None:
+    links = [("dog", "狗"), ("sleeps", "睡")]
+    result = project("A dog, <img/>, sleeps.", "狗睡。", links, language="zh")
+    assert raw_text(result.pieces) == "狗 <img/>睡。"
 
 
 @pytest.mark.parametrize("aligned", ["2", "1", "21"])
