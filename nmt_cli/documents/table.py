@@ -209,7 +209,7 @@ def _reason(error: csv.Error) -> str:
 
 def _list(names: Sequence[str]) -> str:
     """The names of columns, for a message."""
-    parts = [" ".join(name[:_LONGEST_NAME].splitlines()) for name in names]
+    parts = [" ".join(name[:_LONGEST_NAME].split()) for name in names]
     shown = [
         f"`{part}{'...' * (len(name) > _LONGEST_NAME)}`"
         for part, name in zip(parts, names, strict=True)

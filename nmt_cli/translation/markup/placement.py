@@ -17,6 +17,8 @@ from nmt_cli.translation.markup.gaps import Element, joined
 from nmt_cli.translation.markup.stand_ins import Copied
 from nmt_cli.translation.markup.tokens import Matrix, Token
 
+# The names of links in HTML and in Markdown.
+_LINKS = ("a", "link")
 _ENDS = ".!?…。！？؟।,;:"
 # Where a placeholder replaces `Peter's`, it gets the ending.
 _POSSESSIVE = re.compile("['’]s$", re.IGNORECASE)
@@ -151,8 +153,28 @@ class Placer:
             if not result or result[-1].high <= span.low:
                 result.append(span)
                 continue
-            result += self._apart(result.pop(), span, high)
+            last = result.pop()
+            begin = result[-1].high if result else low
+            beside = self._beside(last, span, begin, high) if _are_links(last, span) else []
+            result += beside or self._apart(last, span, high)
         return result
+
+    def _beside(self, first: _Placed, second: _Placed, low: int, high: int) -> list[_Placed]:
+        """Two links with the same best word, each around a word of its own; none if there is none.
+
+        One link within the other would be invalid.
+        """
+        words = [word for word in self._words if low <= word < high]
+        if first.core != second.core or len(words) < 2:
+            return []
+        left, right = sorted((first, second), key=lambda placed: placed.pair.begin)
+        at = min(words.index(first.core), len(words) - 2)
+        return [
+            replace(
+                left, core=words[at], low=min(words[at], max(low, left.low)), high=words[at] + 1
+            ),
+            replace(right, core=words[at + 1], low=words[at] + 1, high=words[at + 1] + 1),
+        ]
 
     def _apart(self, first: _Placed, second: _Placed, high: int) -> list[_Placed]:
         """Two pairs that overlap, cut apart or the one within the other."""
@@ -332,6 +354,15 @@ def _best_words(matrix: Matrix, rows: Sequence[Token]) -> list[int]:
 
 def _is_inside(token: Token, pair: Pair) -> bool:
     return token.begin < pair.end and token.end > pair.begin
+
+
+def _are_links(*placed: _Placed) -> bool:
+    """Whether all pairs are whole links of HTML or Markdown."""
+    return all(
+        tag is not None and tag.name in _LINKS
+        for each in placed
+        for tag in (each.pair.opening, each.pair.closing)
+    )
 
 
 def _is_outer(first: _Placed, second: _Placed) -> bool:

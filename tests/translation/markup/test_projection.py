@@ -116,6 +116,16 @@ LINKS = [
         ("A <sup>small</sup> dog.", "Ein kleine Hund.", "Ein <sup>kleine</sup> Hund."),
         ("A <b>2</b> dog.", "Ein 2 Hund.", "Ein <b>2</b> Hund."),
         ("A 1<sup>2</sup>small dog.", "Ein 12kleine Hund.", "Ein <sup>12kleine</sup> Hund."),
+        # Links for one word are side by side, other pairs one within the other.
+        ("The [kitchen](a) [table](b) sleeps.", "Der Küchentisch schläft.",
+         "Der [Küchentisch](a) [schläft](b)."),
+        ("The [kitchen](a) [table](b).", "Der Küchentisch.", "[Der](a) [Küchentisch](b)."),
+        ("The <a>kitchen</a> <a>table</a> sleeps.", "Der Küchentisch schläft.",
+         "Der <a>Küchentisch</a> <a>schläft</a>."),
+        ("The [small dog today](a) [sleeps](b).", "Der kleine schläft Hund Heute.",
+         "Der kleine [schläft](b) [Hund Heute](a)."),
+        ("The <b>kitchen</b> <i>table</i> sleeps.", "Der Küchentisch schläft.",
+         "Der <b><i>Küchentisch</i></b> schläft."),
         # The words change places.
         ("<b>The dog</b> <i>sleeps</i> today.", "Heute schläft der Hund.",
          "Heute <i>schläft</i> <b>der Hund</b>."),
