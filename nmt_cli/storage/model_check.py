@@ -94,7 +94,7 @@ def _not_a_model_error(path: Path) -> NmtError:
         )
     hint = HINT
     what = "it is not a directory"
-    if path.is_file() and _is_archive(path):
+    if ".tar" in path.suffixes[-2:] or path.suffix == ".tgz":
         what = "it is an archive"
         hint = f"unpack it, such as with: tar xf {shlex.quote(str(path))}"
     elif path.suffix in FILES:
@@ -111,12 +111,6 @@ def _not_a_model_error(path: Path) -> NmtError:
                     f"{command} reads it without running code of it"
                 )
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
-
-
-def _is_archive(path: Path) -> bool:
-    import tarfile
-
-    return tarfile.is_tarfile(path)
 
 
 def _describe_directory(path: Path) -> tuple[str, str]:
