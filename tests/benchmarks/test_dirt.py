@@ -1,4 +1,4 @@
-"""Planted dirt is found: 22 kinds, 200 pairs of each, and hardly anything else."""
+"""Planted dirt is found: 23 kinds, 200 pairs of each, and hardly anything else."""
 
 import importlib
 from pathlib import Path
@@ -8,8 +8,9 @@ import pytest
 from synthetic_pairs import two_languages
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-# What nobody can tell of a single pair for sure.
-LEAST_FOUND = {"pairs shuffled": 0.8}
+# What nobody can tell of a single pair for sure. A quarter of the line numbers are like `12.`, and
+# may be ordinals before small letters; this text has no others.
+LEAST_FOUND = {"pairs shuffled": 0.8, "line number on one side": 0.7}
 
 
 @pytest.fixture
