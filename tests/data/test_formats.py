@@ -275,9 +275,20 @@ def test_rows_with_other_quotation_marks_are_kept(rows: str) -> None:
 def test_quoted_lines_are_noted_with_the_command_that_unquotes_them() -> None:
     result = prepared_table(TSV + quoted_rows([('Say "no" now.', 'Sag "nein" jetzt.')]))
     (note,) = (note for note in result.notes if "quoted" in note)
-    assert note.startswith("1 pair is quoted as in a spreadsheet; to remove only the quotation")
+    assert note.startswith("`train.tsv`: 1 pair is quoted as in a spreadsheet; to remove only the")
     assert written_by(note.partition("marks: ")[2]).endswith('Say "no" now.\tSag "nein" jetzt.\n')
     assert not any("quoted" in note for note in prepared_table(TSV).notes)
+
+
+def test_the_table_with_quoted_lines_is_the_one_that_is_named() -> None:
+    Path("a.tsv").write_text("Some line here\tEine Zeile hier\n", "utf-8")
+    quoted_row = quoted_rows([('Say "no" now.', 'Sag "nein" jetzt.')])
+    Path("b.tsv").write_text(TSV + quoted_row, "utf-8")
+    config = tiny_config(data_train=[("a.tsv",), ("b.tsv",)])
+    result = prepare(config, Path("corpus"), force=True, workers=1)
+    (note,) = (note for note in result.notes if "quoted" in note)
+    assert note.startswith("`b.tsv`: 1 pair")
+    assert note.endswith(" < b.tsv > b.converted.tsv")
 
 
 # -- files in the place of the directory, and line endings -----------------------------------------

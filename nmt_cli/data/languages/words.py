@@ -206,11 +206,10 @@ def is_on_other_side(lines: Iterable[str], others: Iterable[str], code: str) -> 
     code = base_code(code)
     if code not in _WORDS:
         return False
-    text, other = (" ".join(each).lower() for each in (lines, others))
-    best, share, _ = _best_language(other, code)
-    if best != code or sum(1 for _ in _TOKEN.finditer(text)) < MIN_TOKENS:
+    best, share, _ = _best_language(" ".join(others).lower(), code)
+    words = _TOKEN.findall(" ".join(lines).lower())
+    if best != code or len(words) < MIN_TOKENS:
         return False
-    words = _TOKEN.findall(text)
     own = sum(word in _WORDS[code] for word in words) / len(words)
     return share > MIN_SHARE_RATIO * own
 

@@ -71,18 +71,19 @@ def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[s
     ]
 
 
-def quoted_notes(data: DataConfig, quoted: int, others: Sequence[str]) -> list[str]:
-    """Return a note that names the command which unquotes the cells of tables.
+def quoted_notes(
+    data: DataConfig, counts: Sequence[tuple[int, int]], others: Sequence[str]
+) -> list[str]:
+    """Return a note for each table with quoted cells, with the command that unquotes them.
 
-    quoted: pairs with cells that only a spreadsheet can have quoted; others: the other notes, of
-    which one may name the command already.
+    counts: the pairs of each corpus that only a spreadsheet can have quoted, and all of its pairs;
+    others: the other notes, of which one may name the command already.
     """
-    tables = [paths[0] for paths in data.train if len(paths) == 1]
-    if not quoted or not tables or any(unquoting(tables[0]) in note for note in others):
-        return []
     return [
-        f"{counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a spreadsheet; to "
-        f"remove only the quotation marks: {unquoting(tables[0])}"
+        f"`{paths[0]}`: {counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a "
+        f"spreadsheet; to remove only the quotation marks: {unquoting(paths[0])}"
+        for paths, (quoted, _) in zip(data.train, counts, strict=True)
+        if quoted and not any(unquoting(paths[0]) in note for note in others)
     ]
 
 

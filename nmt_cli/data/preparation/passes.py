@@ -167,7 +167,7 @@ class PreparationRun:
                 *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
                 *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
-                *quoted_notes(data, int((ledger.kinds == kinds.QUOTED).sum()), text.notes),
+                *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
                 *overlap_notes(held_out, dropped=data.clean == "strict"),
                 *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),
