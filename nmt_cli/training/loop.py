@@ -121,12 +121,12 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
         for report in _steps(run, stop, every, monitor):
             if report is not None and run.ranks.is_first:
                 yield _log(run, report)
+        if not run.stopped:
+            yield from _finish(run, stop, monitor)
     except (GeneratorExit, LostRankError, TryAgainError, UnavailableError):
         # The last step was taken as a whole, on all ranks.
         run.save()
         raise
-    if not run.stopped:
-        yield from _finish(run, stop, monitor)
     if run.stopped:
         run.save()
         if run.ranks.is_first:
@@ -219,6 +219,8 @@ def _timed(
 def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Report]:
     """Validate the last weights if that is not done yet, and mark the run as finished."""
     validation = _timed(run.validated, stop, monitor)
+    if validation is not None and run.ranks.is_first:
+        yield _log(run, _note(run, validation=validation))
     if not run.stopped:
         _timed(run.compare_last, stop, monitor)
     if run.stopped:
@@ -230,14 +232,14 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"
     if run.ranks.is_first:
-        yield _log(run, _closing(run, note, validation))
+        yield _log(run, _closing(run, note))
 
 
-def _closing(run: Run, note: str, validation: Validation | None = None) -> Report:
+def _closing(run: Run, note: str) -> Report:
     """The last report of a run, which says what its model directory holds."""
     saved = run.state.published
     published = Published.from_json(saved) if saved else None
-    return replace(_note(run, note, validation), published=published)
+    return replace(_note(run, note), published=published)
 
 
 def _note(run: Run, note: str = "", validation: Validation | None = None) -> Report:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.lexical.glossary import Entry, Glossary, Match, entries_of
+from nmt_cli.data.lexical.glossary import Entry, Glossary, Match, capitalised, entries_of
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
@@ -151,7 +151,10 @@ def _word_ids(subwords: Subwords) -> WordIds:
 
 
 def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[Entry, tuple[Form, ...]]:
-    """The ids of the forms of each entry."""
+    """The ids of the forms of each entry, then of those that begin with a capital instead.
+
+    A form that is the source term itself, such as the name of a command, never has a capital.
+    """
     result = {}
     for entry in glossary:
         # Without EOS.
@@ -162,5 +165,8 @@ def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[Entry, tuple[F
                     f"the glossary, line {entry.line}: the model cannot write `{text}`",
                     unwritable_hint(text, subwords),
                 )
+        names = [capitalised(form) for form in entry.forms if form != entry.source]
+        capitals = (tuple(ids[:-1]) for ids in subwords.encode_target(names))
+        forms += [form for form in capitals if form and subwords.unk_id not in form]
         result[entry] = tuple(dict.fromkeys(forms))
     return result

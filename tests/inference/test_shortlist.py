@@ -424,6 +424,24 @@ def test_shortlist_of_a_model_is_learnt_from_its_own_corpus(
     assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
 
 
+def test_shortlist_of_a_fine_tuned_model_names_the_words_that_it_lacks(
+    nmt, model: Path, corpus: Corpus
+) -> None:
+    copied = Path(shutil.copytree(corpus.path, "all-text"))
+    recorded = load_config(model)
+    paths = replace(recorded.paths, corpus=str(corpus.path))
+    notes = []
+    for train in (recorded.train, replace(recorded.train, init_from="first model")):
+        add_to_manifest(model, CONFIG, dump(replace(recorded, paths=paths, train=train)).encode())
+        for source in (corpus.path, copied):
+            code, _, err = nmt("shortlist", "--corpus", str(source))
+            assert code == 0
+            notes.append(" ".join(err.split()))
+    assert ["was fine-tuned" in note for note in notes] == [False, False, True, False]
+    assert "nmt prepare --subwords-from 'first model' --train" in notes[2]
+    assert "nmt shortlist model --corpus all-text" in notes[2]
+
+
 def test_validation_during_training_uses_the_whole_vocabulary(
     corpus: Corpus, trained: Path
 ) -> None:

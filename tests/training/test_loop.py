@@ -15,7 +15,7 @@ from nmt_cli import __version__
 from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, load, with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
-from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, WriteError
+from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, TryAgainError, WriteError
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
@@ -101,6 +101,44 @@ def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
     seconds = [record["seconds"] for record in records]
     assert seconds[0] > 0.0
     assert seconds == sorted(seconds)
+
+
+def test_last_validation_is_logged_before_the_comparison_at_the_end(
+    setting, tmp_path: Path, monkeypatch
+) -> None:
+    """So that `nmt runs` shows it meanwhile, and also if the comparison is interrupted."""
+    out = tmp_path / "run"
+    validated = []
+
+    def interrupted(self: Run, stop) -> None:
+        validated.append([record["step"] for record in logged(out) if "validation" in record])
+        raise TryAgainError("later")
+
+    monkeypatch.setattr(Run, "compare_last", interrupted)
+    with pytest.raises(TryAgainError):
+        run(setting, out, train_max_steps=7, train_validate_every=5)
+    assert validated == [[5, 7]]
+    monkeypatch.undo()
+    reports = run(setting, out, train_max_steps=7, train_validate_every=5)
+    assert [report.validation for report in reports] == [None] * len(reports)
+    steps = [record["step"] for record in logged(out) if "validation" in record]
+    assert (reports[-1].note, steps) == ("finished: 7 steps are done", [5, 7])
+
+
+def test_last_validation_is_kept_where_reading_of_reports_ends_with_it(
+    setting, tmp_path: Path
+) -> None:
+    config, corpus = setting
+    limits = {"train.max_steps": 7, "train.validate_every": 5, "train.checkpoint_every": 5}
+    for report in train(with_values(config, limits), corpus, tmp_path / "run"):
+        if report.step == 7 and report.validation:
+            break
+    del report
+    reports = list(train(with_values(config, limits), corpus, tmp_path / "run"))
+    assert [report.note for report in reports] == [
+        "continues after step 7",
+        "finished: 7 steps are done",
+    ]
 
 
 def test_initial_weights_depend_on_the_seed(setting, tmp_path):

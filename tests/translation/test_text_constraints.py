@@ -16,7 +16,7 @@ from nmt_cli.inference.engines import fastest_engine, reference_engine
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.length_penalty import length_penalty
-from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.constraints import BoundConstraints, Constraints
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.translator import Translator
 
@@ -339,6 +339,27 @@ def test_a_form_that_the_model_cannot_spell_is_named() -> None:
         translator.bind(Constraints(glossary=(Entry("dog", ("bird", "bird Ωd§Ω"), 7),)))
     assert caught.value.hint.startswith("its subwords lack `Ω`, `§`: remove the line or")
     assert "data.byte_fallback=true" in caught.value.hint
+
+
+def test_terms_may_begin_with_a_capital_unless_they_are_copied() -> None:
+    entries = (
+        Entry("dog", ("hund", "köter"), 1),
+        Entry("Bird", ("iPod",), 2),
+        Entry("ls", ("ls",), 3),
+    )
+    translator = Translator(
+        byte_model(byte_config()), byte_config(), byte_subwords(), reference_engine
+    )
+    bound = BoundConstraints(
+        Constraints(glossary=entries), translator.subwords, translator.config.languages
+    )
+    found = bound.for_source("a dog, a Bird, ls", translator.subwords.encode_source(["ls"])[0])
+    assert found is not None
+    spelled = [
+        translator.subwords.decode_target([[*form, translator.subwords.eos_id] for form in forms])
+        for forms in found.forms
+    ]
+    assert spelled == [["hund", "köter", "Hund", "Köter"], ["iPod"], ["ls"]]
 
 
 def test_banned_phrases_that_cannot_be_spelt_are_ignored() -> None:

@@ -1,5 +1,6 @@
 """`nmt shortlist`: learn likely translations of subwords, for `nmt translate --shortlist`."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +65,24 @@ def command(
     if learnt.pairs < learnt.of_pairs:
         pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
     console.note(f"learnt from {pairs} of `{corpus}`")
+    if note := _fine_tuned_note(Path(paths.model), corpus):
+        console.note(note)
     console.next(f"nmt translate --shortlist 50{model_option(paths.model)}")
+
+
+def _fine_tuned_note(model: Path, corpus: Path) -> str:
+    """That the shortlist lacks the words of the first model; "" unless `corpus` is the new text."""
+    from nmt_cli.model_dir import load_config
+
+    first, trained_on = load_config(model).train.init_from, _training_corpus(model)
+    if not first or trained_on is None or not trained_on.samefile(corpus):
+        return ""
+    return (
+        f"the model was fine-tuned from `{first}`, and the shortlist knows only the words of "
+        f"`{corpus}`; for other text too, learn it from a corpus of both texts: "
+        f"nmt prepare --subwords-from {shlex.quote(first)} --train ... --out all-text, then "
+        f"{shlex.join(['nmt', 'shortlist', str(model), '--corpus', 'all-text'])}"
+    )
 
 
 def _training_corpus(model: Path) -> Path | None:

@@ -76,6 +76,16 @@ class Glossary:
             index += 1
 
 
+def capitalised(form: str) -> str:
+    """A form as it is written at the beginning of a sentence.
+
+    >>> capitalised("maillot de bain"), capitalised("iPod"), capitalised("ßa")
+    ('Maillot de bain', 'iPod', 'ßa')
+    """
+    first = form[:1].upper()
+    return first + form[1:] if form.islower() and len(first) == 1 else form
+
+
 def _matches(term: Sequence[str], words: Sequence[str]) -> bool:
     if list(term) == list(words):
         return True

@@ -1,9 +1,11 @@
 """Which form of a term takes the place of a word: the one that ends like it, or the likeliest."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from nmt_cli.data.lexical.glossary import capitalised
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.inference.forced_pairs import ForcedPair, Pair
 from nmt_cli.search.constraints import Form
@@ -15,6 +17,7 @@ from nmt_cli.translation.terms.spans import TermSpan, places_of
 # A glossary names the base form first: it scores this many nats more. A model that has never seen
 # a word can hardly tell which form is right.
 FIRST_FORM = 32.0
+_BEFORE_SENTENCE = re.compile(r"(^|[.!?…])\W*$")
 
 
 class PlacedForm(NamedTuple):
@@ -46,25 +49,28 @@ class TermForms:
         self, spans: Mapping[Source, Sequence[TermSpan]], plain: Mapping[Source, Hypothesis]
     ) -> dict[Source, list[PlacedForm]]:
         """For each span the form that ends like the replaced word, or else is the likeliest."""
+        fitting = {
+            source: [self._fitting(source, span, plain[source]) for span in of_source]
+            for source, of_source in spans.items()
+        }
         pairs: list[Pair] = []
         alone: list[tuple[tuple[int, ...], Form]] = []
         for source, of_source in spans.items():
             ids = plain[source].ids
-            for span in of_source:
+            for span, forms in zip(of_source, fitting[source], strict=True):
                 term = self._term(source, span)
-                for form in forms_of(source, span):
+                for form in forms:
                     pairs.append((source.ids, (*ids[: span.begin], *form, *ids[span.end :])))
                     alone.append((term, form))
         together = ForcedTogether(self._force)
         placed, by_itself = together.ask(pairs), self._alone.form_scores(together, alone)
-        endings = self._endings(together, spans, plain)
+        endings = self._endings(together, spans, fitting, plain)
         results = zip(placed(), by_itself(), strict=True)
         chosen: dict[Source, list[PlacedForm]] = {source: [] for source in spans}
         for source, of_source in spans.items():
-            for span in of_source:
+            for span, forms in zip(of_source, fitting[source], strict=True):
                 options = []
                 likeliest = []
-                forms = forms_of(source, span)
                 for form, length in zip(forms, next(endings), strict=True):
                     forced, log_prob = next(results)
                     in_place = forced.token_scores[span.begin : span.begin + len(form)]
@@ -75,6 +81,19 @@ class TermForms:
                 chosen[source].append(PlacedForm(span, form, forced, max(likeliest)))
         return chosen
 
+    def _fitting(self, source: Source, span: TermSpan, plain: Hypothesis) -> list[Form]:
+        """The forms of a term, without those that are capitalised otherwise than the place is."""
+        assert source.constraints is not None
+        forms = source.constraints.forms[span.term]
+        texts = {form: self._text(form).strip() for form in forms}
+        before, word = self._text(plain.ids[: span.begin]), self._text(plain.ids[span.begin :])
+        capital = bool(_BEFORE_SENTENCE.search(before)) and not word.strip()[:1].islower()
+        unfit = unfit_forms(list(texts.values()), capital=capital)
+        return [form for form in forms if texts[form] not in unfit]
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return SpelledIds(ids, self._spellings).text
+
     def _term(self, source: Source, span: TermSpan) -> tuple[int, ...]:
         """The ids of the term as a source by itself."""
         place = next(each for each in places_of(source) if each.term == span.term)
@@ -84,22 +103,19 @@ class TermForms:
         self,
         together: ForcedTogether,
         spans: Mapping[Source, Sequence[TermSpan]],
+        fitting: Mapping[Source, Sequence[Sequence[Form]]],
         plain: Mapping[Source, Hypothesis],
     ) -> Iterator[list[int]]:
-        """For each span how much of the ending of each form the replaced word has too.
+        """For each span how much of the ending of each fitting form the replaced word has too.
 
         All are 0 where no form ends like the replaced word, and where this word has no ending:
         `Haus` is no genitive.
         """
         result, replaced, indices = [], [], []
         for source, of_source in spans.items():
-            for span in of_source:
+            for span, of_span in zip(of_source, fitting[source], strict=True):
                 word, *forms = (
-                    SpelledIds(ids, self._spellings).text
-                    for ids in (
-                        plain[source].ids[span.begin : span.end],
-                        *forms_of(source, span),
-                    )
+                    self._text(ids) for ids in (plain[source].ids[span.begin : span.end], *of_span)
                 )
                 endings = endings_of(forms) if self._spaced else []
                 lengths = [len(common_suffix(ending, word)) for ending in endings]
@@ -119,10 +135,17 @@ class TermForms:
         return checked()
 
 
-def forms_of(source: Source, span: TermSpan) -> tuple[Form, ...]:
-    """The forms that may take the place of a span."""
-    assert source.constraints is not None
-    return source.constraints.forms[span.term]
+def unfit_forms(texts: Sequence[str], *, capital: bool) -> set[str]:
+    """Those forms of which another one, but for its first letter the same, fits a place.
+
+    capital: whether words begin with a capital there.
+
+    >>> [unfit_forms(["maillot", "Maillot", "tee-shirt"], capital=each) for each in (True, False)]
+    [{'maillot'}, {'Maillot'}]
+    """
+    capitals = {text: capitalised(text) for text in texts}
+    pairs = [each for each in capitals.items() if each[0] != each[1] and each[1] in capitals]
+    return {with_capital if not capital else text for text, with_capital in pairs}
 
 
 def endings_of(forms: Sequence[str]) -> list[str]:

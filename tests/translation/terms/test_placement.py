@@ -20,7 +20,7 @@ from nmt_cli.translation.terms.spans import TermSpan, TermSpans, claims, parts, 
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
-WORDS = "der alte Hund Hundes Köter Köters schläft die Katze Haus Hau"
+WORDS = "der alte Hund Hundes Köter Köters schläft die Katze Haus Hau hund hundes köter ."
 # The log-probabilities of translations of a term that stands alone; all others have OTHER.
 ALONE = {"Hund": -0.1, "Hundes": -2.0, "Haus": -0.1, "Köter": -1.0}
 OTHER = -12.0
@@ -164,6 +164,29 @@ def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subword
         assert chosen == expected
 
 
+@pytest.mark.parametrize(
+    ("plain", "forms", "expected"),
+    [
+        ("Köter schläft", ("hund", "Hund"), "Hund schläft"),
+        ("Köter schläft", ("Hund", "hund"), "Hund schläft"),
+        ("köter schläft", ("hund", "Hund"), "hund schläft"),
+        ("Köters schläft", ("hund", "hundes", "Hund", "Hundes"), "Hundes schläft"),
+        # Without a form that fits, the other one is taken.
+        ("Köter schläft", ("hund",), "hund schläft"),
+        ("schläft Köter", ("hund", "Hund"), "schläft hund"),
+        ("schläft. Köter", ("hund", "Hund"), "schläft. Hund"),
+        ("schläft. köter", ("hund", "Hund"), "schläft. hund"),
+        ("schläft Köter", ("Hund",), "schläft Hund"),
+    ],
+)
+def test_forms_begin_with_a_capital_where_a_sentence_does(
+    subwords: Subwords, plain: str, forms: Sequence[str], expected: str
+) -> None:
+    place = len(ids_of(subwords, plain)) - 2 if plain.startswith("schläft") else 0
+    alone = {"Köter": -0.1, "Köters": -2.0, "köter": -0.1}
+    assert placed(subwords, plain=plain, forms=forms, place=place, alone=alone)[0] == expected
+
+
 def test_words_of_a_prefix_are_not_replaced(subwords: Subwords) -> None:
     found = ("der alte Hund Köter", -3.0)
     assert "Hund" in placed(subwords, [found], prefix="der alte Hund")[0]
@@ -300,7 +323,7 @@ class TwoParts:
 def test_hyphens_of_a_translation_join_its_words(text: str, of_cat: float, expected: str) -> None:
     """Those between words, if no other word of the source is translated behind them."""
     counts = dict.fromkeys(("Haus-Boot", "Haus‑Boot", "Katze", "dog", "cat"), 10)
-    letters = learn_subwords(DataConfig(subwords="chars", vocab_size=99), counts, counts)
+    letters = learn_subwords(DataConfig(subwords="chars", vocab_size=117), counts, counts)
     forms = LexicalConstraints(
         ((ids_of(letters, "Katze")[:-1],),), places=(Place(0, tuple(range(len(" dog")))),)
     )
