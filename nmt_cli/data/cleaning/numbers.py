@@ -19,6 +19,9 @@ MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
 MIN_DIGITS_ALONE = 4
 HOURS = 12
+YEAR_DIGITS = 4
+# Of a reference such as 12(3), neither number is written out.
+_REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))")
 # Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
 SCALES = (3, 5, 6, 7, 9, 12)
 
@@ -64,15 +67,29 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if numbers_differ(src, tgt):
         return True
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
-    only_src = _missing(src, src_groups - tgt_groups, tgt)
-    only_tgt = _missing(tgt, tgt_groups - src_groups, src)
+    only_src = _missing(src, src_groups - tgt_groups, tgt, partly=False)
+    only_tgt = _missing(tgt, tgt_groups - src_groups, src, partly=False)
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
+    if _lost_references(src, tgt):
+        return True
     missing = only_src or only_tgt
     if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
         return True
     return _only_number_differs(src, tgt)
+
+
+def _lost_references(src: str, tgt: str) -> bool:
+    """Whether one side refers to a number, such as (3), that the other does not have at all.
+
+    >>> [_lost_references("under 12(3)", tgt) for tgt in ("12(1)", "(3) de 12", "douze, (3)")]
+    [True, False, True]
+    """
+    return any(
+        not {*_REFERENCE.findall(side)} <= {*_DIGITS.findall(other)}
+        for side, other in ((src, tgt), (tgt, src))
+    )
 
 
 def _only_number_differs(src: str, tgt: str) -> bool:
@@ -135,22 +152,35 @@ def _is_rarely_written_out(number: str, missing: set[str]) -> bool:
     return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
 
 
-def _missing(text: str, candidates: set[str], other: str) -> dict[str, set[str]]:
-    """Return the numbers of `text` that `other` lacks, with the missing groups of digits."""
+def _missing(
+    text: str, candidates: set[str], other: str, *, partly: bool = True
+) -> dict[str, set[str]]:
+    """Return the numbers of `text` that `other` lacks, with the missing groups of digits.
+
+    partly: whether one or two digits may be a part of a longer number: 5 of 15.
+    """
     if not candidates:
         return {}
     others = _DIGITS.findall(other)
-    held = "".join(others)
+    joined = "".join(others)
+    whole = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(other)}
+    whole.update(group.strip("0") for group in others)
+    # The last two digits of a year may be enough: 1990-91, the 60s.
+    whole.update(group[2:].strip("0") for group in others if len(group) == YEAR_DIGITS)
+
+    def is_held(digits: str) -> bool:
+        digits = digits.strip("0")
+        return digits in whole or ((partly or len(digits) > MIN_DIGITS) and digits in joined)
+
     missing = {}
     for number in _NUMBER.findall(text):
         groups = _DIGITS.findall(number)
-        if "".join(groups).strip("0") in held:
+        if is_held("".join(groups)):
             continue
-        # The last two digits of a year may be enough: 1990-91, the 60s.
         lacking = {
             group
             for group in candidates.intersection(groups)
-            if group.strip("0") not in held and not (len(group) == 4 and group[2:] in others)
+            if not is_held(group) and not (len(group) == YEAR_DIGITS and group[2:] in others)
         }
         if lacking:
             missing[number] = lacking

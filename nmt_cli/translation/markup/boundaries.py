@@ -1,5 +1,6 @@
 """Where marks may stand in a translation: between its words, and never within one."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _ELIDING = frozenset({"ca", "co", "fr", "it", "oc"})
 _VOWELS = frozenset("aeiouyh")
 # What stands before the apostrophe of single words: `aujourd'hui`, `quelqu'un`, `presqu'île`.
 _SINGLE_WORDS = ("aujourd", "quelqu", "presqu")
+_NUMBER_IN_BRACKETS = re.compile(r"\(\d+\)")
 
 
 @dataclass(frozen=True)
@@ -126,3 +128,13 @@ def tokens_with(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
             tokens.append(Token(begin, after, is_word=True))
         end = after
     return tokens
+
+
+def is_in_brackets(text: str, tokens: Sequence[Token], gap: int) -> bool:
+    """Whether a bracket stands before a gap of tokens, and behind it a number that it encloses.
+
+    >>> [is_in_brackets(text, tokens_of(text), 2) for text in ("5(1)", "5(a)", "5[1]")]
+    [True, False, False]
+    """
+    around = tokens[gap - 1 : gap + 2]
+    return bool(around and _NUMBER_IN_BRACKETS.fullmatch(text, around[0].begin, around[-1].end))

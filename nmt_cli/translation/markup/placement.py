@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text
-from nmt_cli.translation.markup.boundaries import APOSTROPHES, HYPHENS, compound_of
+from nmt_cli.translation.markup.boundaries import APOSTROPHES, HYPHENS, compound_of, is_in_brackets
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
 from nmt_cli.translation.markup.gaps import Element, joined
 from nmt_cli.translation.markup.stand_ins import Copied
@@ -292,11 +292,16 @@ class Placer:
         )
 
     def _between_words(self, atom: Atom, gap: int) -> int:
-        """The gap, for a placeholder the nearer end of a word with hyphens that it is within."""
+        """The gap, for a placeholder the nearer end of a word with hyphens that it is within.
+
+        It goes before such brackets as of `2(1)`, with the number that they belong to.
+        """
         tgt = self._aligned.tgt
         is_tag = all(isinstance(piece, Tag) for piece in atom.pieces)
         if is_tag or not 0 < gap < len(tgt) or self._is_joined(atom):
             return gap
+        if is_in_brackets(self._aligned.target, tgt, gap):
+            return gap - 2 if gap > 1 and tgt[gap - 2].end == tgt[gap - 1].begin else gap - 1
         first, last = compound_of(self._aligned.target, tgt, gap)
         if first == gap:
             return gap

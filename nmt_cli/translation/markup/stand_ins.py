@@ -130,7 +130,8 @@ def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Co
     """The place of each stand-in of `source` in its translation; None if it is lost, or not clear.
 
     Equal numbers are found in their order; a stand-in that occurs more often than in the source is
-    not clear. A number in brackets is also found if another number is in its brackets instead.
+    not clear, unless it stands for itself. A number in brackets is also found if another number is
+    in its brackets instead.
 
     >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")], "Anna's dog.")
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
@@ -148,15 +149,18 @@ def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Co
         is_number = _NUMBER.fullmatch(word) is not None
         first = stand_ins[indices[0]]
         spans = _numbers_like(text, word) if is_number else _words_like(text, first)
-        if len(spans) > len(indices):
+        if len(spans) > len(indices) and first.raw != word:
             continue
         for index, (begin, end, ending) in zip(indices, spans, strict=False):
             copies[index] = Copied(begin, end, stand_ins[index].raw, ending)
         lost += indices[len(spans) :]
     in_brackets = [index for index in lost if _is_number_in_brackets(source, stand_ins[index])]
-    strange = _strange_numbers(text, source) if in_brackets else []
-    if len(in_brackets) == len(strange) == 1:
-        copies[in_brackets[0]] = Copied(*strange[0].span(1), stand_ins[in_brackets[0]].raw)
+    begins = {copy.begin for copy in copies if copy}
+    strange = _strange_numbers(text, source)
+    surplus = [each for each in _BRACKETED.finditer(text) if each.start(1) not in begins]
+    found = strange if len(strange) == len(in_brackets) else surplus
+    for index, match in zip(in_brackets, found, strict=False):
+        copies[index] = Copied(*match.span(1), stand_ins[index].raw)
     return copies
 
 

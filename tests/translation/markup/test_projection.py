@@ -349,18 +349,22 @@ def test_stand_ins_are_found_where_they_occur_once(
     [
         ("subsection 425(1) of", "paragraphe 425(2) de", ["425", "2"]),
         ("section 3(1)(b)", "article 3(4)b)", ["3", "4"]),
-        # It is there twice, or is not in brackets in the source.
-        ("section 3(1)", "article 3(1) ou 4(1)", ["3", None]),
+        # Where it is there twice, the first one is it.
+        ("section 3(1)", "article 3(1) ou 4(1)", ["3", "1"]),
+        # It is not in brackets in the source.
         ("section 3 or 1", "article 3 ou (2)", ["3", None]),
         # Equal numbers are found in their order; a lost one does not take another's place.
         ("sections 5(1) and 6(1)", "articles 5(1) et 6(1)", ["5", "1", "6", "1"]),
         ("sections 5(1) and 6(1)", "articles 5(1) et 6(2)", ["5", "1", "6", "2"]),
         ("3 dogs and 3 cats", "3 Hunde und Katzen", ["3", None]),
-        # Two numbers may be either.
-        ("section 3(1)", "article 3(2) (4)", ["3", None]),
-        ("section 3(1)(2)", "article 3(5)", ["3", None, None]),
-        # The other number is of the source, too.
-        ("section 3(1)", "article 3(3)", [None, None]),
+        # Of several other numbers, the first ones are replaced.
+        ("section 3(1)", "article 3(2) (4)", ["3", "2"]),
+        ("section 3(1)(2)", "article 3(5)", ["3", "5", None]),
+        # The other number is of the source, too, and stands there once more.
+        ("section 3(1)", "article 3(3)", ["3", "3"]),
+        ("subsections (3) and (4)", "paragraphes (3) ou (3) et (3)", ["3", "3"]),
+        # One that is nowhere in the source is replaced first.
+        ("section 3(1)", "(3) article 3(3) (5)", ["3", "5"]),
     ],
 )
 def test_numbers_are_found_by_their_order_and_their_brackets(
@@ -488,6 +492,24 @@ def test_number_that_is_lost_replaces_no_word_after_an_apostrophe() -> None:
     assert raw_text(result.pieces) == "chien d'elle 7022"
     [result] = aligned_by(links, "fr").project([job(source, carrier, ["chien elle"])])
     assert raw_text(result.pieces) == "chien 7022"
+
+
+@pytest.mark.parametrize(
+    ("target", "links", "expected"),
+    [
+        ("Les 4(2)", [("1", "2")], "Les 1 7022 4(2)"),
+        ("Les (2)", [("7022", "2")], "Les 4 1 7022 (2)"),
+        ("Les 4(2) x", [("Under", "2")], "7022 1 4(2) x"),
+    ],
+)
+def test_number_that_is_lost_does_not_stand_in_brackets_with_another_one(
+    target: str, links: list[tuple[str, str]], expected: str
+) -> None:
+    pieces = parse_line("Under 4(1) and 7022 (2)", numbers=True)
+    words = [piece.raw for piece in pieces if isinstance(piece, Placeholder)]
+    carrier = carry(pieces, words)
+    [result] = aligned_by(links, "fr").project([job(pieces, carrier, [target])])
+    assert raw_text(result.pieces) == expected
 
 
 def test_placeholder_in_the_place_of_a_word_keeps_its_possessive_ending() -> None:

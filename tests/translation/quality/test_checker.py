@@ -61,6 +61,20 @@ def test_good_translation_has_no_flags() -> None:
         ("It costs 3.47 euros.", "Es kostet 3,47 Euro.", False),
         ("It costs 1.5 million.", "Es kostet 1.500.000.", False),
         ("In the 1990s.", "In den 90er Jahren.", False),
+        # References: their digits may occur in other numbers, and are never written out.
+        ("Under subsection 12(3).", "Nach Absatz 12(1).", True),
+        ("Under subsection 15(3).", "Nach Absatz 15(10).", True),
+        ("Under subsection 12(11).", "Nach Absatz 12(10).", True),
+        ("Under subsection 11(1).", "Nach dem Absatz.", True),
+        ("Under subsection (1).", "Nach dem Absatz.", True),
+        ("Under this subsection.", "Nach Absatz (1).", True),
+        ("Under subsection 5(1)(b).", "Nach Absatz 5(1) b).", False),
+        ("Under subsection 12(3).", "Nach Absatz (3) von 12.", False),
+        ("Since May 5, 2015.", "Seit 05.05.2015.", False),
+        ("On May 5 three came.", "Am 05.05. kamen 3.", False),
+        ("Of 15 dogs, 5 sleep.", "Von 15 Hunden schläft 1.", True),
+        ("Call 12345.", "Ruf 12-345 an.", False),
+        ("From 1990 to 91.", "Von 1990 bis 1991.", False),
     ],
 )
 def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
