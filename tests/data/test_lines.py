@@ -96,6 +96,28 @@ def test_columns_of_a_wider_table_are_recognised_by_their_languages(
         assert hint.format(name) in caught.value.hint
 
 
+@pytest.mark.parametrize("at", [0, 350, 1_100])
+def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """`cut` would make a pair of the first row of a cell with line breaks."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{index}\t{GERMAN} {index}\t{ENGLISH} {index}\tnote" for index in range(1_200)]
+    rows[at] = f'{at}\t"{GERMAN}\n""ja"""\t{ENGLISH}\t'
+    Path("my pairs.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    for keep_bad_rows in (False, True):
+        with pytest.raises(DataError) as caught:
+            list(read_pairs(("my pairs.tsv",), keep_bad_rows=keep_bad_rows))
+        command = caught.value.hint.partition("which look like de and en: ")[2]
+        assert command.startswith("python3 -c ")
+        subprocess.run(["bash", "-c", command], check=True)
+        pairs = list(read_pairs(("my pairs.two-columns.tsv",)))
+        assert len(pairs) == len(rows)
+        assert pairs[at] == (f'{GERMAN} "ja"', ENGLISH)
+        assert pairs[-1] == (f"{GERMAN} 1199", f"{ENGLISH} 1199")
+        Path("my pairs.two-columns.tsv").unlink()
+
+
 def test_a_column_of_licences_is_not_taken_for_one_of_sentences(tmp_path: Path) -> None:
     """Of Tatoeba's tables, whose third column has as many letters, and words of some language."""
     chooser = random.Random(1)

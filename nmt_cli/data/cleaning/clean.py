@@ -23,9 +23,9 @@ from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
-from nmt_cli.data.text.formats import unquoting
 from nmt_cli.data.text.lines import LinePairs, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.shell_commands import unquoting
 from nmt_cli.data.text.tables import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing

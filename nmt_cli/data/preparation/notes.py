@@ -10,7 +10,7 @@ from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.formats import unquoting
+from nmt_cli.data.text.shell_commands import unquoting
 from nmt_cli.data.text.tables import header_note, is_header
 from nmt_cli.plurals import agreeing, counted
 

@@ -6,10 +6,9 @@ Names the command that converts them to TSV, which needs nothing but Python's st
 import csv
 import json
 import re
-import shlex
 from collections.abc import Sequence
 
-from nmt_cli.data.text.shell_commands import copy_command, tsv_command
+from nmt_cli.data.text.shell_commands import tsv_command
 from nmt_cli.data.text.tables import sentence_columns
 from nmt_cli.errors import DataError
 
@@ -35,13 +34,6 @@ _TMX_TO_TSV = (
     'if k.endswith("lang") and l.lower().startswith(c) for s in v.iter("seg")), ""); '
     '[(print(*(f(u, c) for c in sys.argv[1:]), sep="\\t"), u.clear()) '
     'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]'
-)
-
-# A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
-_UNQUOTE = (
-    r'import re; print(re.sub("(?<![^\t\n])\"((?:[^\"\t]|\"\")*)\"(?![^\t\n])", '
-    r'lambda cell: " ".join(cell[1].replace("\"\"", "\"").split()), '
-    'open(0, encoding="utf-8-sig").read()), end="")'
 )
 
 
@@ -141,17 +133,6 @@ def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 
         f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
     )
     return tsv_command(["python3", "-c", program], name)
-
-
-def unquoting(name: str) -> str:
-    """Return the command that unquotes the cells of a TSV file that a spreadsheet has quoted.
-
-    Line breaks in these cells become spaces. Other quotation marks are kept.
-
-    >>> unquoting("a.tsv").partition(" < ")[2]
-    'a.tsv > a.converted.tsv'
-    """
-    return copy_command(f"python3 -c {shlex.quote(_UNQUOTE)}", name, "converted", takes_name=False)
 
 
 def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:

@@ -13,6 +13,20 @@ STDIN_NAMES = ("-", "stdin")
 TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 
 
+# A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
+_UNQUOTED = (
+    r're.sub("(?<![^\t\n])\"((?:[^\"\t]|\"\")*)\"(?![^\t\n])", '
+    r'lambda cell: " ".join(cell[1].replace("\"\"", "\"").split()), '
+    'open(0, encoding="utf-8-sig").read())'
+)
+_UNQUOTE = f'import re; print({_UNQUOTED}, end="")'
+_UNQUOTE_COLUMNS = (
+    f"import re, sys; text = {_UNQUOTED}; "
+    r'[print(*(cell for i in sys.argv[1:] for cell in row.split("\t")[int(i) - 1 : int(i)]), '
+    r'sep="\t") for row in text.removesuffix("\n").split("\n")]'
+)
+
+
 def copy_command(command: str, name: str, tag: str, *, takes_name: bool = True) -> str:
     """The command that lets `command` read the file `name` and write another one beside it.
 
@@ -31,6 +45,33 @@ def copy_command(command: str, name: str, tag: str, *, takes_name: bool = True) 
     if program:
         return f"{program} -dc {shlex.quote(name)} | {command} > {out}"
     return f"{command} {'' if takes_name else '< '}{shlex.quote(name)} > {out}"
+
+
+def unquoting(name: str) -> str:
+    """Return the command that unquotes the cells of a TSV file that a spreadsheet has quoted.
+
+    Line breaks in these cells become spaces. Other quotation marks are kept.
+
+    >>> unquoting("a.tsv").partition(" < ")[2]
+    'a.tsv > a.converted.tsv'
+    """
+    return copy_command(f"python3 -c {shlex.quote(_UNQUOTE)}", name, "converted", takes_name=False)
+
+
+def two_columns_command(name: str, columns: tuple[str, str], *, quoted: bool) -> str:
+    """Return the command that takes two columns of a TSV file, which count from 1.
+
+    quoted: whether it has cells that a spreadsheet has quoted, which are unquoted before.
+
+    >>> two_columns_command("a.tsv", ("2", "3"), quoted=False)
+    'cut -f2,3 a.tsv > a.two-columns.tsv'
+    >>> two_columns_command("a.tsv", ("2", "3"), quoted=True).partition("' ")[2]
+    '2 3 < a.tsv > a.two-columns.tsv'
+    """
+    if not quoted:
+        return copy_command(f"cut -f{','.join(columns)}", name, "two-columns")
+    command = shlex.join(["python3", "-c", _UNQUOTE_COLUMNS, *columns])
+    return copy_command(command, name, "two-columns", takes_name=False)
 
 
 def is_table_name(name: str) -> bool:

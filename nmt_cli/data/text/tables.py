@@ -1,12 +1,14 @@
 """Recognises header rows of tables, and the columns with sentences in tables with more than two."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
 
 from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
 from nmt_cli.data.languages.words import base_code, differing_languages
-from nmt_cli.data.text.shell_commands import copy_command
+from nmt_cli.data.text.shell_commands import two_columns_command
+from nmt_cli.errors import NmtError
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
@@ -19,22 +21,35 @@ _HEADINGS = {
 }  # fmt: skip
 
 
-def columns_hint(rows: Sequence[str], name: str) -> str:
+def columns_hint(rows: Sequence[str], name: str, rest: Iterable[str] = ()) -> str:
     """Return how to take the two columns with the sentences from a table of more columns.
 
-    rows: some of its lines. They are named if their languages are recognised.
+    rows: some of its lines; rest: others, which tell whether it has quoted cells. The columns are
+    named if their languages are recognised.
 
     >>> columns_hint(["1\\ta\\tb"], "my/pairs.en-de.tsv").partition(" > ")[0]
     'to take two of the columns, with their numbers for A and B: cut -fA,B my/pairs.en-de.tsv'
     """
+    quoted = False
+    with contextlib.suppress(NmtError):
+        quoted = any(map(has_quoted_cell, chain(rows, rest)))
     found = sentence_columns([row.split("\t") for row in rows])
-    if found is None:
-        which, numbers = "two of the columns, with their numbers for A and B", "A,B"
-    else:
+    columns = "A", "B"
+    which = "two of the columns, with their numbers for A and B"
+    if found is not None:
         (first, second), languages = found
+        columns = str(first), str(second)
         which = f"the columns {first} and {second}, which look like {' and '.join(languages)}"
-        numbers = f"{first},{second}"
-    return f"to take {which}: {copy_command(f'cut -f{numbers}', name, 'two-columns')}"
+    return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
+
+
+def has_quoted_cell(row: str) -> bool:
+    r"""Whether a cell of a row begins with a quotation mark, as those of spreadsheets may do.
+
+    >>> [has_quoted_cell(row) for row in ('"a', 'a\t"b', 'a "b"\tc')]
+    [True, True, False]
+    """
+    return row.startswith('"') or '\t"' in row
 
 
 def sentence_columns(
