@@ -116,7 +116,7 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "marks of subwords": (_one_side(_subword_marks), ("marks of subwords (@@)",)),
     "web address only": (
         lambda chance, _pair: (f"https://a.org/{chance.random()}?q=1",) * 2,
-        ("nothing but an address or tags",),
+        ("nothing but an address, tags or marks",),
     ),
     "empty side": (_one_side(lambda _chance, _text: " "), ("empty side",)),
     "too long": (

@@ -145,7 +145,8 @@ def test_training_text_that_is_named_twice_is_refused(folder: Path, count: int) 
 
 def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> None:
     dirty: Pairs = [("", "x y"), CLEAN[3], ("https://a.org/b", "https://a.org/b"),
-                    ("ka 1989", "tra 1998"), ("<p><br/></p>", "<p><br/></p>")]  # fmt: skip
+                    ("ka 1989", "tra 1998"), ("<p><br/></p>", "<p><br/></p>"),
+                    ("ka to mi bula", "???"), ("???", "kamito")]  # fmt: skip
     listed = folder / "dropped.tsv"
     result = prepared(folder, [*CLEAN, *dirty], listed)
     src, rows = str(folder / "train.src"), listed.read_text().split("\n")
@@ -153,11 +154,12 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
         "file\tline\treason\tsource\ttarget",
         f"{src}\t301\tempty side\t\tx y",
         f"{src}\t302\tsame pair before\t{CLEAN[3][0]}\t{CLEAN[3][1]}",
-        f"{src}\t303\tnothing but an address or tags\thttps://a.org/b\thttps://a.org/b",
-        f"{src}\t305\tnothing but an address or tags\t<p><br/></p>\t<p><br/></p>",
+        f"{src}\t303\tnothing but an address, tags or marks\thttps://a.org/b\thttps://a.org/b",
+        f"{src}\t305\tnothing but an address, tags or marks\t<p><br/></p>\t<p><br/></p>",
+        f"{src}\t306\tnothing but an address, tags or marks\tka to mi bula\t???",
         "",
     ]
-    assert sum(result.dropped.values()) == 4
+    assert sum(result.dropped.values()) == 5
     prepared(folder, [*CLEAN, *dirty], listed, clean="strict")
     assert f"{src}\t304\tnumbers that differ\tka 1989\ttra 1998" in listed.read_text().split("\n")
     with pytest.raises(CannotCreateError, match="is an input file"):

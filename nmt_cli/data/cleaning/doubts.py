@@ -33,6 +33,8 @@ MAX_PERIOD = 4
 # A copy of fewer words may be a name.
 MIN_WORDS_OF_COPY = 4
 MIN_FOREIGN_LETTERS = 4
+# `?` may translate `What?`, but not a sentence.
+MOST_MARKS, MIN_LETTERS_BESIDE_MARKS = 16, 8
 # Other scripts are reported only if at least this share of a side is in one script.
 MIN_SHARE_OF_SCRIPT = 0.9
 _LATIN, _LETTER_RUNS = 1, np.zeros(256, bool)
@@ -90,6 +92,7 @@ def _checks(
                 if check(side[index])
             ),
         )
+    yield kinds.ADDRESS, (index for index, pair in enumerate(pairs) if _has_only_marks(*pair))
     codes = [np.frombuffer(text.encode(), np.uint8) for text, _ in sides]
     yield kinds.OTHER_SCRIPT, (index for code in codes for index in _other_script(code))
     signs = {index for code in codes for index in _maybe_repeated(code)}
@@ -120,6 +123,20 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.NOT_UTF8, re.compile("\ufffd"), str),
     (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
 )
+
+
+def _has_only_marks(src: str, tgt: str) -> bool:
+    """Return whether a side has neither letter nor digit, and the other one has several letters.
+
+    >>> _has_only_marks("???", "Where is it?"), _has_only_marks("Where is it?", "-")
+    (True, True)
+    >>> _has_only_marks("?", "What?"), _has_only_marks("...", "---")
+    (False, False)
+    """
+    marks, words = sorted((src, tgt), key=len)
+    if len(marks) > MOST_MARKS or any(map(str.isalnum, marks)):
+        return False
+    return sum(map(str.isalpha, words)) >= MIN_LETTERS_BESIDE_MARKS
 
 
 def _is_sentence(line: str) -> bool:

@@ -38,7 +38,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("header of a table", "dropped"),
     NoiseKind("empty side", "dropped"),
     NoiseKind("same pair before", "dropped"),
-    NoiseKind("nothing but an address or tags", "dropped"),
+    NoiseKind("nothing but an address, tags or marks", "dropped"),
     NoiseKind("too short", "dropped"),
     NoiseKind("too long", "dropped"),
     NoiseKind("lengths too different", "dropped"),
