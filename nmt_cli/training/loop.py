@@ -35,6 +35,7 @@ from nmt_cli.training.reporting.report import Published, Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
     changed_schedule,
+    changed_search,
     check_digest,
     complete,
     prepare_directory,
@@ -68,7 +69,7 @@ def train(
     ranks = ranks or Ranks()
     config = complete(config, corpus)
     prepare_device(config, ranks.device)
-    notes: list[str] = []
+    changes: list[tuple[str, str]] = []
     with ExitStack() as stack:
 
         def claim() -> None:
@@ -77,15 +78,16 @@ def train(
             require_space(config, out)
             files.make_directory(out)
             stack.enter_context(files.locked(out))
-            notes.append(changed_schedule(config, out))
+            changes.append((changed_search(config, out), changed_schedule(config, out)))
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
 
         ranks.run_on_first_or_fail(claim)
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
-        if run.state.step and not run.state.finished:
-            run.notes += filter(None, notes)
+        goes_on = run.state.step and not run.state.finished
+        for search, schedule in changes:
+            run.notes += filter(None, [search, schedule if goes_on else ""])
         check_digest(run.state, corpus)
         yield from _reports(run, stop, listener)
         return run.state

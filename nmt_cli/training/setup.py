@@ -202,6 +202,24 @@ def changed_schedule(config: Config, out: Path) -> str:
     return f"the learning rate now ends at step {now:,} instead of {before:,}"
 
 
+def changed_search(config: Config, out: Path) -> str:
+    """A message if the search settings of an existing model directory change, else "".
+
+    Call before `prepare_directory`, which writes the new settings.
+    """
+    if not (out / CONFIG).exists():
+        return ""
+    before, now = flatten(load(out / CONFIG)), flatten(config)
+    changes = [
+        f"{key} was {_shown(before[key])}, is {_shown(now[key])}"
+        for key in now
+        if key.startswith("search.") and before[key] != now[key]
+    ]
+    if not changes:
+        return ""
+    return f"`{out}` now translates with other settings: {'; '.join(changes)}"
+
+
 def _other_start(config: Config, *, was_random: bool) -> str:
     """How the weights that a run began with differ from those of `train.init_from`."""
     source = config.train.init_from

@@ -125,6 +125,22 @@ def test_last_validation_is_logged_before_the_comparison_at_the_end(
     assert (reports[-1].note, steps) == ("finished: 7 steps are done", [5, 7])
 
 
+def test_changed_search_settings_of_a_model_are_named(setting, tmp_path: Path) -> None:
+    """A finished run takes them too: its model translates otherwise from then on."""
+    out = tmp_path / "run"
+    run(setting, out, stop_after=2, train_max_steps=4)
+    reports = run(setting, out, train_max_steps=4)
+    assert not any("now translates" in report.note for report in reports)
+    reports = run(setting, out, train_max_steps=4, search_alpha=1.5)
+    note = f"`{out}` now translates with other settings: search.alpha was 0.6, is 1.5"
+    assert [report.note.partition(";")[0] for report in reports] == [
+        note, "already finished: 4 steps are done",
+    ]  # fmt: skip
+    assert load_model(out).config.search.alpha == 1.5
+    [ended] = run(setting, out, train_max_steps=4, search_alpha=1.5)
+    assert ended.note.startswith("already finished")
+
+
 def test_last_validation_is_kept_where_reading_of_reports_ends_with_it(
     setting, tmp_path: Path
 ) -> None:
