@@ -122,6 +122,11 @@ class DataConfig:
         False,
         "drop pairs with a side in the language of the other, even if data.clean is not strict",
     )
+    drop_held_out: bool = setting(
+        False,
+        "drop pairs whose source is a validation or test sentence, even if data.clean is not "
+        "strict",
+    )
     sample_lines: int = setting(5_000_000, "maximum lines to learn subwords from", 1, 2**40)
     seed: int = setting(
         1, "random seed for sampling lines and choosing validation and test pairs", 0, 2**63 - 1

@@ -88,7 +88,8 @@ def test_prepare_ends_with_summary_tables(folder, capsys):
     assert "validation pairs 5" in rows
     fertility = (corpus.train.src_lengths.sum() - 200) / 1_200
     assert f"source {tokens} 60 0 {fertility:.2f}" in rows
-    assert "warning: 2 of 5 validation sentences also occur in the training text" in rows
+    overlap = "warning: 2 of 5 validation sentences also occur in the training text; "
+    assert f"{overlap}to drop these training pairs: --set data.drop_held_out=true" in rows
     assert "next: nmt train" in rows
 
 

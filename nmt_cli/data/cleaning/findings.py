@@ -58,7 +58,7 @@ class Ledger:
         """Start from the findings of the first pass."""
         self._text = text
         self._data = data
-        self._drops = kinds.dropped_kinds(data.clean, drop_wrong_language=data.drop_wrong_language)
+        self._drops = kinds.dropped_kinds(data)
         self.kinds = text.kinds.copy()
         self.set_apart = np.zeros(len(self.kinds), bool)
         paths = [files[0] for files in data.train]
@@ -137,9 +137,7 @@ class Ledger:
         return findings
 
     def _finding(self, kind: int, count: int, ranges: Sequence[LineRange]) -> Finding:
-        action = kinds.action(
-            kind, self._data.clean, drop_wrong_language=self._data.drop_wrong_language
-        )
+        action = kinds.action(kind, self._data.clean, kinds.also_dropped(self._data))
         lines = tuple(self._format_lines(lines) for lines in ranges[:FIRST_LINES])
         return Finding(KINDS[kind].name, count, action, lines)
 

@@ -3,9 +3,12 @@
 A kind is represented by its index in KINDS; 0 means that nothing was found.
 """
 
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 import numpy as np
+
+from nmt_cli.config.schema import DataConfig
 
 Level = Literal["off", "safe", "strict"]
 Action = Literal["repaired", "dropped", "kept"]
@@ -69,24 +72,31 @@ KINDS: tuple[NoiseKind, ...] = (
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 
 
-def action(kind: int, level: Level, *, drop_wrong_language: bool = False) -> Action:
-    """Return what is done with a pair of this kind.
+def also_dropped(data: DataConfig) -> tuple[int, ...]:
+    """The kinds that settings of their own drop, whatever the level is."""
+    wrong = WRONG_SIDES if data.drop_wrong_language else ()
+    return (*wrong, *((HELD_OUT,) if data.drop_held_out else ()))
+
+
+def action(kind: int, level: Level, also: Collection[int] = ()) -> Action:
+    """Return what is done with a pair of this kind; also: kinds that are dropped at every level.
 
     >>> action(NUMBERS, "safe"), action(NUMBERS, "strict"), action(TAG, "strict")
     ('kept', 'dropped', 'repaired')
+    >>> action(NUMBERS, "safe", (NUMBERS,))
+    'dropped'
     """
     safe = KINDS[kind].safe
     if safe != "kept" or kind == CLEAN:
         return safe
-    wrong = drop_wrong_language and kind in WRONG_SIDES
-    return "dropped" if level == "strict" or wrong else "kept"
+    return "dropped" if level == "strict" or kind in also else "kept"
 
 
-def dropped_kinds(level: Level, *, drop_wrong_language: bool) -> np.ndarray:
+def drops(data: DataConfig, kind: int) -> bool:
+    """Return whether pairs of this kind are dropped."""
+    return action(kind, data.clean, also_dropped(data)) == "dropped"
+
+
+def dropped_kinds(data: DataConfig) -> np.ndarray:
     """Return for each kind whether such pairs are dropped: (kinds,) bool."""
-    return np.array(
-        [
-            action(kind, level, drop_wrong_language=drop_wrong_language) == "dropped"
-            for kind in range(len(KINDS))
-        ]
-    )
+    return np.array([drops(data, kind) for kind in range(len(KINDS))])

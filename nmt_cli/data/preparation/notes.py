@@ -87,6 +87,9 @@ def quoted_notes(
     ]
 
 
+DROP_HELD_OUT = "to drop these training pairs: --set data.drop_held_out=true"
+
+
 def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
     """Return a note for each held-out set whose sentences also occur in the training text.
 
@@ -94,7 +97,8 @@ def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
     """
     return [
         f"{sentences.found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also "
-        f"occur in the training text{'; these training pairs were dropped' if dropped else ''}"
+        f"occur in the training text; "
+        + ("these training pairs were dropped" if dropped else DROP_HELD_OUT)
         for sentences in held_out
         if sentences.found
     ]

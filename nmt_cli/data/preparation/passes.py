@@ -168,7 +168,7 @@ class PreparationRun:
                 *text.notes,
                 *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
                 *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
-                *overlap_notes(held_out, dropped=data.clean == "strict"),
+                *overlap_notes(held_out, dropped=kinds.drops(data, kinds.HELD_OUT)),
                 *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),
                 *header_notes(data, self._codes, valid, test),
@@ -207,11 +207,17 @@ class PreparationRun:
             ledger.mark(kinds.DUPLICATE, find_duplicates(text.digests))
         if data.clean != "off" or data.drop_wrong_language:
             ledger.mark_each(find_wrong_sides(text, self.pool, self.progress))
-        if data.clean == "off":
-            return
+        if data.clean != "off":
+            self._check_meaning(text, ledger)
+        if kinds.drops(data, kinds.HELD_OUT):
+            known = np.concatenate([sentences.digests for sentences in held_out])
+            ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
+
+    def _check_meaning(self, text: CleanText, ledger: Ledger) -> None:
+        """Mark the pairs that do not translate each other, and sources with too many targets."""
         shifted = text.is_shifted()
         ledger.mark(kinds.SHIFTED, shifted)
-        strict = data.clean == "strict"
+        strict = self.config.data.clean == "strict"
         unmatched = find_unmatched(text, shifted, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
@@ -226,9 +232,6 @@ class PreparationRun:
             too_many = np.zeros(text.pairs, bool)
             too_many[kept[earlier >= MAX_TARGETS]] = True
             ledger.mark(kinds.MANY_TARGETS, too_many)
-        if strict:
-            known = np.concatenate([sentences.digests for sentences in held_out])
-            ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
 
     def _write_test(self, pairs: Pairs) -> tuple[str, ...]:
         """Write the text of the test pairs into the corpus; return where it will be."""

@@ -213,13 +213,25 @@ def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, count: 
     other = [(f"another one, {n}.", f"ein anderer, {n}.") for n in range(40)]
     test = write_pairs(tmp_path, "test", [*other, *train_pairs[:count]])
     valid = write_pairs(tmp_path, "valid", [*train_pairs[: 2 * count], *other])
-    done = prepared(tmp_path, train_pairs, subwords="bytes", test=test, valid=valid)
-    notes = [note for note in done.notes if "also occur" in note]
     wanted = [
         f"{2 * count} of {40 + 2 * count} validation sentences also occur in the training text",
         f"{count} of {40 + count} test sentences also occur in the training text",
     ]
-    assert notes == (wanted if count else [])
+    for clean in ("off", "safe"):
+        settings: dict[str, object] = {"subwords": "bytes", "test": test, "valid": valid}
+        for folder in (clean, f"{clean}, dropped"):
+            (tmp_path / folder).mkdir()
+        done = prepared(tmp_path / clean, train_pairs, **settings, clean=clean)
+        notes = [note.partition("; ") for note in done.notes if "also occur" in note]
+        assert [note for note, _, _ in notes] == (wanted if count else [])
+        assert all("--set data.drop_held_out=true" in hint for *_, hint in notes)
+        assert done.kept == 200
+        settings["drop_held_out"] = True
+        done = prepared(tmp_path / f"{clean}, dropped", train_pairs, **settings, clean=clean)
+        notes = [note.partition("; ") for note in done.notes if "also occur" in note]
+        assert [note for note, _, _ in notes] == (wanted if count else [])
+        assert all(hint == "these training pairs were dropped" for *_, hint in notes)
+        assert done.kept == 200 - 2 * count
 
 
 # -- corpora that are not whole --------------------------------------------------------------------
