@@ -124,41 +124,52 @@ def note_defaults(
     )
 
 
+# Where settings come from that the user has typed for this command alone.
+_TYPED = (COMMAND_LINE, "--set")
+
+
 def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bool) -> None:
     """Warn if the project names other text or settings now than its corpus was prepared with.
 
     Not of a corpus that the command line or a variable names: it may well be of other text. Raises
-    ConfigError if a new run would learn from other files than the project names.
+    ConfigError if a new run would learn from other files than the project names, or from a corpus
+    with other settings than the command line names.
     """
     from nmt_cli.config.schema import flatten
     from nmt_cli.data.preparation.options import options_for
     from nmt_cli.data.preparation.outdated import changes_since
 
-    origins = resolved.origins
-    named = (COMMAND_LINE, "--set")
-    if origins["data.train"] == "default" or origins["paths.corpus"] in named:
+    origins, corpus = resolved.origins, resolved.config.paths.corpus
+    given = {key: origin for key, origin in origins.items() if key.startswith("data.")}
+    values = flatten(resolved.config)
+    typed = {key: values[key] for key, origin in given.items() if origin in _TYPED}
+    unchosen = ("default", "preset ")
+    chosen = [key for key, origin in given.items() if not origin.startswith(unchosen)]
+    changes = changes_since(Path(corpus), resolved.config, chosen)
+    origin = origins["paths.corpus"]
+    if origin in _TYPED or origin.startswith("NMT_") or origins["data.train"] == "default":
+        changes = [change for change in changes if is_new_run and change.key in typed]
+    if not changes:
         return
-    if origins["paths.corpus"].startswith("NMT_"):
-        return
-    corpus = resolved.config.paths.corpus
-    given = [
-        key
-        for key, origin in origins.items()
-        if key.startswith("data.") and not origin.startswith(("default", "preset "))
-    ]
-    if changes := changes_since(Path(corpus), resolved.config, given):
-        values = flatten(resolved.config)
-        typed = {key: values[key] for key in given if origins[key] in named}
-        prepare = " ".join(["nmt prepare --force", *options_for(typed)])
-        described = "; ".join(change.description for change in changes)
-        message = f"`{corpus}` was prepared before this changed: {described}"
-        if is_new_run and any(change.key == "data.train" for change in changes):
-            old = f"`nmt train --corpus {shlex.quote(corpus)}`"
-            hint = f"`{prepare}` prepares the new text; to train with the old one: {old}"
-            raise ConfigError(message, hint)
-        console.warning(
-            f"{message}; to train with it, `{prepare}` and then `nmt train` with another --out"
+    described = "; ".join(change.description for change in changes)
+    options = options_for(typed)
+    if is_new_run and any(change.key in typed for change in changes):
+        other = f"{corpus}-2"
+        prepare = " ".join(["nmt prepare", *options, "--out", shlex.quote(other)])
+        raise ConfigError(
+            f"`{corpus}` was prepared with other settings than the command line has: {described}",
+            f"`{prepare}` prepares another corpus; to train with it, "
+            f"`--corpus {shlex.quote(other)}` in place of these settings",
         )
+    prepare = " ".join(["nmt prepare --force", *options])
+    message = f"`{corpus}` was prepared before this changed: {described}"
+    if is_new_run and any(change.key == "data.train" for change in changes):
+        old = f"`nmt train --corpus {shlex.quote(corpus)}`"
+        hint = f"`{prepare}` prepares the new text; to train with the old one: {old}"
+        raise ConfigError(message, hint)
+    console.warning(
+        f"{message}; to train with it, `{prepare}` and then `nmt train` with another --out"
+    )
 
 
 def command_for(config: Config, model: str) -> str:

@@ -147,15 +147,38 @@ def test_a_new_run_on_other_files_than_the_project_names_is_refused(
     assert "warning: `corpus` was prepared before" in capsys.readouterr().err
 
 
-def test_what_is_typed_is_part_of_the_command_that_prepares_again(
+def test_a_new_run_with_other_settings_of_the_corpus_on_the_command_line_is_refused(
+    project: tuple[Config, Path], monkeypatch, capsys
+) -> None:
+    """It would be trained with those of the corpus. One that has checkpoints goes on."""
+    config, _ = project
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
+    arguments = ["train", "--out", "m", "--set", "data.vocab_size=77"]
+    for settings in (dump(config), "[model]\nlayers = 2\n"):
+        Path("nmt.toml").write_text(settings)
+        for named in ([], ["--corpus", "corpus"]):
+            assert main([*arguments, *named]) == 78
+            said = " ".join(capsys.readouterr().err.split())
+            assert "than the command line has: data.vocab_size was 200, is 77" in said
+            assert "`nmt prepare --vocab-size 77 --out corpus-2` prepares another corpus" in said
+            assert "`--corpus corpus-2` in place of these settings" in said
+    assert main([*arguments[:-1], "data.vocab_size=200"]) == 1
+    assert main([*arguments[:-1], "model.layers=3"]) == 1
+    Path("nmt.toml").write_text(dump(config))
+    Path("m/checkpoints/step-000000010").mkdir(parents=True)
+    capsys.readouterr()
+    assert main(arguments) == 1
+    command = "`nmt prepare --force --vocab-size 77`"
+    assert f"is 77; to train with it, {command} and then" in capsys.readouterr().err
+    assert main([*arguments, "--corpus", "corpus"]) == 1
+    assert "prepared" not in capsys.readouterr().err
+
+
+def test_a_changed_setting_of_the_project_is_part_of_a_warning(
     project: tuple[Config, Path], monkeypatch, capsys
 ) -> None:
     config, _ = project
     monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: 1 / 0)
-    Path("nmt.toml").write_text(dump(config))
-    assert main(["train", "--out", "m", "--set", "data.vocab_size=77"]) == 1
-    command = "`nmt prepare --force --vocab-size 77`"
-    assert f"is 77; to train with it, {command} and then" in capsys.readouterr().err
     Path("nmt.toml").write_text(dump(with_values(config, {"data.vocab_size": 77})))
     assert main(["train", "--out", "m"]) == 1
     assert "is 77; to train with it, `nmt prepare --force` and then" in capsys.readouterr().err
