@@ -5,7 +5,7 @@ import re
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
@@ -13,7 +13,8 @@ from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
 from nmt_cli.config.project import PATHS, PROJECT_FILE, TEXT_FILES
 from nmt_cli.config.schema import SETTINGS
-from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
+from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, SET_SECTIONS, VALUES, meant_option
+from nmt_cli.config.values import Setting
 from nmt_cli.errors import (
     NmtError,
     TryAgainError,
@@ -119,7 +120,8 @@ def _usage_error(error: ClickException) -> UsageError:
         known = [
             name for parameter in context.command.get_params(context) for name in parameter.opts
         ]
-        meant = meant_option(unknown, [name for name in known if name.startswith("--")])
+        long = [name for name in known if name.startswith("--")]
+        meant = meant_option(unknown, long, _set_option(unknown, context.info_name or ""))
         if unknown.swapcase() in known:
             # `-v` for `-V`.
             meant = unknown.swapcase()
@@ -141,6 +143,31 @@ def _usage_error(error: ClickException) -> UsageError:
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
+
+
+def _set_option(option: str, command: str) -> str:
+    """The `--set` for a setting that is an option of other commands only; "" if there is none.
+
+    >>> _set_option("--keep-numbers", "serve"), _set_option("--mbr", "score")
+    ('--set search.keep_numbers=true', '--set search.mbr=chrf')
+    """
+    option = option.replace("_", "-")
+    for section in SET_SECTIONS.get(command, ()):
+        for key, setting in SETTINGS.items():
+            if key.startswith(f"{section}.") and option in setting.option.split("/"):
+                return f"--set {key}={_example_value(setting)}"
+    return ""
+
+
+def _example_value(setting: Setting) -> str:
+    """A value that whoever names the setting may want, or what stands for a number."""
+    choices = get_args(setting.type_hint)
+    if setting.type_hint is bool:
+        return "true"
+    if int in (setting.type_hint, *choices):
+        return "N"
+    names = (choice for choice in choices if isinstance(choice, str))
+    return next((name for name in names if name != setting.default), "X")
 
 
 def _choices_and_example(command: "Command", about: str) -> str:

@@ -124,6 +124,13 @@ OPTIONS = {
     "--word-penalty": ("--word-reward",),
 }
 
+# The settings that `--set` changes for a command, by their sections.
+SET_SECTIONS = {
+    **dict.fromkeys(("translate", "serve", "score", "text"), ("search",)),
+    "prepare": ("data",),
+    "train": ("train", "model"),
+}
+
 # Options of other toolkits, by command, that nmt lacks: what to do instead.
 ADVICE = {
     ("train", "--resume"): "training resumes by itself: run the same command again",
@@ -225,8 +232,10 @@ _SETTINGS = {
 }
 
 
-def meant_option(name: str, known: Iterable[str]) -> str:
+def meant_option(name: str, known: Iterable[str], setting: str = "") -> str:
     """The option of a command that `name` probably means, possibly with a value, or "".
+
+    setting: the `--set` of the setting with this name, if there is one.
 
     >>> meant_option("--lr", ["--preset", "--set"]), meant_option("--lr", ["--preset"])
     ('--set train.learning_rate=X', '')
@@ -235,7 +244,7 @@ def meant_option(name: str, known: Iterable[str]) -> str:
     """
     known, name = list(known), name.replace("_", "-")
     options = (option for option in OPTIONS.get(name, ()) if option.split()[0] in known)
-    return next(options, "") or nearest(name, known)
+    return next(options, "") or setting or nearest(name, known)
 
 
 def meant_setting(key: str, known: Iterable[str]) -> str:

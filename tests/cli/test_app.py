@@ -18,6 +18,7 @@ from nmt_cli import __version__, errors
 from nmt_cli.cli import app, docs, environment, main
 from nmt_cli.cli.app import broken_example
 from nmt_cli.cli.settings import model_option
+from nmt_cli.config.schema import SETTINGS
 from nmt_cli.machine import usable_cores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,6 +162,13 @@ class TestUsage:
             (["prepare", "--joined-dictionary"], "`nmt prepare` has", "did you mean `--joint`?"),
             (["info", "--model", "x"], "`nmt info` has no", "nmt info MODEL"),
             (["serve", "--model", "x"], "`nmt serve` has no", "nmt serve MODEL"),
+            (["serve", "--keep-numbers"], "`nmt serve`", "`--set search.keep_numbers=true`?"),
+            (["serve", "--keep_numbers"], "`nmt serve`", "`--set search.keep_numbers=true`?"),
+            (["serve", "--markup=off"], "`nmt serve` has no", "`--set search.markup=off`?"),
+            (["score", "--top-k", "2"], "`nmt score` has no", "`--set search.top_k=N`?"),
+            (["parse", "text", "--temperature", "2"], "`nmt", "`--set search.temperature=X`?"),
+            (["train", "--tie-embeddings"], "`nmt train`", "`--set model.tie_embeddings=target`?"),
+            (["prepare", "--max-ratio", "4"], "`nmt prepare`", "`--set data.max_ratio=X`?"),
             (["train", "--max-steps", "ten"], "nmt train: invalid value", "--help"),
             (["generate"], "there is no command `generate`", "did you mean `translate`?"),
             (["evaluate"], "there is no command `evaluate`", "did you mean `score`?"),
@@ -192,6 +200,7 @@ class TestUsage:
     @pytest.mark.parametrize(
         "arguments",
         [["train", "--teacher", "m"], ["score", "--pretrained", "m"], ["score", "--from", "m"],
+         ["info", "--keep-numbers"], ["train", "--keep-numbers"],
          ["export"]],
     )  # fmt: skip
     def test_unknown_command_or_option_gets_no_far_fetched_suggestion(
@@ -199,6 +208,18 @@ class TestUsage:
     ) -> None:
         assert main(arguments) == 2
         assert "did you mean" not in capsys.readouterr().err
+
+    def test_each_search_setting_that_is_no_option_of_serve_is_named_with_set(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        commands = {path: command for path, command, _ in docs.walk_commands()}
+        own = {name for each in commands["nmt serve"].params for name in each.opts}
+        settings = {key: each for key, each in SETTINGS.items() if key.startswith("search.")}
+        named = {key: each.option for key, each in settings.items() if each.option not in own}
+        assert len(named) > 10
+        for key, option in named.items():
+            assert main(["serve", option, "1"]) == 2
+            assert f"hint: did you mean `--set {key}=" in capsys.readouterr().err, option
 
     @pytest.mark.parametrize("way", ["-h", "help"])
     def test_every_command_shows_help_with_both_flags(
