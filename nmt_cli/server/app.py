@@ -183,7 +183,9 @@ class Server:
         service = self._service
         service.require_room()
         fields = parse_json(await read_body(request, service.limits))
-        asked = parse_request(fields, service.config, service.search, service.limits)
+        asked = parse_request(
+            fields, service.config, service.search, service.limits, service.constraints
+        )
         if asked.document is None:
             translations = await service.translate(asked, request)
             lines = [as_json_line(*numbered) for numbered in enumerate(translations)]
@@ -212,7 +214,8 @@ class Server:
         """The page to translate by hand."""
         languages = self._service.config.languages
         characters = self._service.limits.characters
-        text, policy = page_and_policy(languages.src, languages.tgt, characters)
+        terms = len(self._service.constraints.entries)
+        text, policy = page_and_policy(languages.src, languages.tgt, characters, terms)
         headers = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
         return HTMLResponse(text, headers=headers)
 

@@ -27,6 +27,9 @@ class Metrics:
         self.waiting = Gauge(
             "nmt_requests_in_work", "Requests that are translated or wait", registry=self._registry
         )
+        self.terms = Gauge(
+            "nmt_glossary_terms", "Terms of the server's own glossary", registry=self._registry
+        )
         self._lines = Counter("nmt_lines", "Translated lines", registry=self._registry)
         self._tokens = Counter(
             "nmt_tokens", "Subwords of the translations", registry=self._registry

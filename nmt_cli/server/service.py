@@ -18,6 +18,7 @@ from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
 from nmt_cli.server.refusals import RefusedError, missed_deadline, refusal_of
 from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, require_characters
+from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
 from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
 from nmt_cli.translation.result import Translation
@@ -39,8 +40,9 @@ class ClientLeftError(Exception):
 class Service:
     """The translator of a server and the requests in work.
 
-    search: the settings that requests may change; draining: no request is accepted any more;
-    model_changed: what some requests need cannot be read any more.
+    search: the settings that requests may change; constraints: those of every request;
+    draining: no request is accepted any more; model_changed: what some requests need cannot be
+    read any more.
     """
 
     def __init__(
@@ -49,7 +51,12 @@ class Service:
         search: SearchConfig,
         limits: Limits,
         make_worker: Callable[[Translator], TranslationWorker] = TranslationWorker,
+        constraints: Constraints = NO_CONSTRAINTS,
     ) -> None:
+        """Raises DataError for a term that the model cannot write, UsageError with sampling."""
+        check_constraints(constraints, search)
+        translator.keep_bound(constraints)
+        self.constraints = constraints
         self.config = translator.config
         self.text = translator.quality.text
         self.search = search
@@ -57,11 +64,18 @@ class Service:
         self.worker = make_worker(translator)
         self.metrics = Metrics(self.worker)
         self.metrics.waiting.set_function(lambda: self._count)
+        self.metrics.terms.set(len(constraints.entries))
         self.draining = False
         self.model_changed = False
         self._count = 0
         self._finished: deque[float] = deque(maxlen=RATE_REQUESTS)
-        self._ready = self.worker.submit(lambda each: each.translate(WARM_UP, search=search))
+        self._ready = self.worker.submit(self._warm_up)
+
+    def _warm_up(self, translator: Translator) -> None:
+        """Make what is made when it is first needed, while nobody waits for it."""
+        translator.translate(WARM_UP, search=self.search)
+        if self.constraints.entries:
+            translator.forcer_for("the places of glossary terms")
 
     @property
     def is_alive(self) -> bool:

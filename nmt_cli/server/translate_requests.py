@@ -15,7 +15,7 @@ from nmt_cli.errors import NmtError, did_you_mean
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.translation.calls import chosen_settings
-from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
+from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints
 
 # The settings of a search that a request may give, with their types.
 OPTIONS: dict[str, type] = {
@@ -68,11 +68,16 @@ class TranslateRequest:
 
 
 def parse_request(
-    fields: Mapping[str, Any], config: Config, search: SearchConfig, limits: Limits
+    fields: Mapping[str, Any],
+    config: Config,
+    search: SearchConfig,
+    limits: Limits,
+    general: Constraints = NO_CONSTRAINTS,
 ) -> TranslateRequest:
     """The request with these fields; raises RefusedError for one that is wrong or too large.
 
-    search: the settings that the request may change.
+    search: the settings that the request may change; general: the constraints of every request,
+    which do not count for its size.
     """
     for name in fields:
         if name not in FIELDS:
@@ -90,6 +95,7 @@ def parse_request(
     text = [*lines, *(entry.source for entry in constraints.entries)]
     text += [form for entry in constraints.entries for form in entry.forms]
     require_characters(text, limits)
+    constraints = constraints.over(general)
     return TranslateRequest(
         lines, _search(fields, config, search, constraints, limits), constraints, document
     )
@@ -176,7 +182,11 @@ def _search(
         given["n_best"] = max(1, min(search.n_best, given["beam"]))
     try:
         chosen = chosen_settings(config, search, given)
-        check_constraints(constraints, chosen)
     except NmtError as error:
         raise RefusedError(400, error.message.removeprefix("translate(): "), error.hint) from None
+    if constraints.glossary and chosen.sample:
+        raise RefusedError(
+            400, "this server samples translations, which cannot be made to contain a term",
+            "leave out `glossary`",
+        )  # fmt: skip
     return chosen

@@ -60,6 +60,20 @@ class Constraints:
         assert not isinstance(self.glossary, Mapping)
         return self.glossary
 
+    def over(self, general: "Constraints") -> "Constraints":
+        """These constraints and general ones; for a term that both have, these forms are taken.
+
+        Where one of the two is empty, it is the other object itself, which may be bound already.
+        """
+        if not self.banned and not self.glossary:
+            return general
+        if not general.banned and not general.glossary:
+            return self
+        own = {entry.source for entry in self.entries}
+        others = tuple(entry for entry in general.entries if entry.source not in own)
+        # Of two terms that match the same words, such as `dog` and `Dog`, the first one is taken.
+        return Constraints((*self.banned, *general.banned), self.entries + others)
+
 
 NO_CONSTRAINTS = Constraints()
 
@@ -69,7 +83,7 @@ def check_constraints(constraints: Constraints, search: SearchConfig) -> None:
     if constraints.glossary and search.sample:
         raise UsageError(
             "a glossary needs beam search: sampled translations cannot be made to contain a term",
-            "leave out --sample, or --glossary",
+            "leave out --sample (search.sample=true), or --glossary",
         )
 
 
@@ -86,9 +100,16 @@ class BoundConstraints:
     """
 
     def __init__(
-        self, constraints: Constraints, subwords: Subwords, languages: LanguagesConfig
+        self,
+        constraints: Constraints,
+        subwords: Subwords,
+        languages: LanguagesConfig,
+        known: "BoundConstraints | None" = None,
     ) -> None:
-        """Raises DataError for a term that the model's subwords cannot spell."""
+        """Raises DataError for a term that the model's subwords cannot spell.
+
+        known: others of the same model; entries that they have, too, are not encoded again.
+        """
         self.processors: list[LogitsProcessor] = []
         spaced_source = languages.src not in WITHOUT_SPACES
         self._glossary = Glossary(constraints.entries, spaced=spaced_source)
@@ -104,7 +125,9 @@ class BoundConstraints:
             )
         if constraints.glossary:
             self._words = _word_ids(subwords) if spaced else WordIds()
-            self._forms = _forms(constraints.entries, subwords)
+            encoded = known._forms if known else {}
+            new = [entry for entry in constraints.entries if entry not in encoded]
+            self._forms = {**encoded, **_forms(new, subwords)}
             self._source_spellings = source_spellings(subwords)
 
     def has_term(self, text: str) -> bool:

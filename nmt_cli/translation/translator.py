@@ -106,7 +106,7 @@ class Translator(LineTranslator[SearchConfig]):
             lambda lines, search: self.translate_window(lines, search=search),
         )
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
-        self._bound = NO_CONSTRAINTS, unconstrained
+        self._kept = self._bound = NO_CONSTRAINTS, unconstrained
         self._place = model.device, model.precision
         self._use = ExclusiveUse(
             lambda: not self._place[0].startswith("cpu"),
@@ -327,10 +327,18 @@ class Translator(LineTranslator[SearchConfig]):
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Encode constraints for this model; raises DataError for a term that it cannot spell."""
-        if self._bound[0] is not constraints:
-            bound = BoundConstraints(constraints, self.subwords, self.config.languages)
-            self._bound = constraints, bound
-        return self._bound[1]
+        for encoded, bound in (self._kept, self._bound):
+            if encoded is constraints:
+                return bound
+        bound = BoundConstraints(
+            constraints, self.subwords, self.config.languages, known=self._kept[1]
+        )
+        self._bound = constraints, bound
+        return bound
+
+    def keep_bound(self, constraints: Constraints) -> None:
+        """Encode constraints once for all calls, as `bind` does for calls in a row."""
+        self._kept = constraints, self.bind(constraints)
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.

@@ -117,7 +117,7 @@ def test_options_are_the_limits_of_the_server(
     """The service gets them; the server is not started."""
     made: list[Limits] = []
 
-    def service(_translator: object, _search: object, limits: Limits) -> None:
+    def service(_translator: object, _search: object, limits: Limits, **_: object) -> None:
         made.append(limits)
         raise UnavailableError("enough")
 

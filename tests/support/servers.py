@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from nmt_cli.server.limits import Limits
 from nmt_cli.server.run import HttpServer, listening_socket
 from nmt_cli.server.service import Service
 from nmt_cli.translation.calls import chosen_settings
+from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints
 from nmt_cli.translation.translator import Translator
 
 SECONDS = 60
@@ -105,11 +106,16 @@ def running_server(
     public_url: str = "",
     log: Log | None = None,
     search: Mapping[str, object] = MappingProxyType({}),
+    glossary: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[RunningServer]:
-    """A server in a thread; it has ended when the block has. search: its own settings."""
+    """A server in a thread; it has ended when the block has.
+
+    search, glossary: its own settings, and the terms of every request.
+    """
     made = translator or byte_translator()
     chosen = chosen_settings(made.config, None, search)
-    service = Service(made, chosen, limits or Limits())
+    constraints = Constraints(glossary=glossary) if glossary else NO_CONSTRAINTS
+    service = Service(made, chosen, limits or Limits(), constraints=constraints)
     listener = listening_socket("127.0.0.1", 0)
     server = Server(service, tokens, log, origins=origins, public_url=public_url)
     http_server = HttpServer(server.app(), service.drain, server.refuse_rest)

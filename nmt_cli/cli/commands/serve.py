@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nmt_cli.cli.commands.translation.constraints import read_constraints
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT as TRANSLATION_LAYOUT,
 )
 from nmt_cli.cli.commands.translation.options import (
     Device,
+    GlossaryFile,
     Precision,
     PrecisionOption,
 )
@@ -30,14 +32,18 @@ from nmt_cli.installation import install_command
 from nmt_cli.machine import existing_signals
 
 if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.config.search import SearchConfig
     from nmt_cli.server.app import Server
     from nmt_cli.server.service import Service
     from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.translator import Translator
 
 EXAMPLES = """
 nmt serve model
 nmt serve model --port 8080 --precision int8
 nmt serve model --cors-origin https://example.org
+nmt serve model --glossary terms.tsv
 nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
 """
 LAYOUT = {
@@ -45,6 +51,7 @@ LAYOUT = {
     "Network": ("host", "port", "public_url", "token_file", "cors_origin"),
     "Limits": ("max_queue", "max_chars", "max_body", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
+    "Constraints": ("glossary",),
     "Log": ("access_log",),
     "Hardware": TRANSLATION_LAYOUT["Hardware"],
 }
@@ -133,6 +140,7 @@ def command(
     max_body: MaxBody = 1,
     deadline: Deadline = 60,
     access_log: AccessLog = False,
+    glossary: GlossaryFile = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
@@ -144,7 +152,8 @@ def command(
 
     All requests share one search: a request joins it at the next step, and a line that is done
     leaves it. POST /v1/translate takes lines or a document as JSON and answers with the JSON of
-    `nmt translate --json`. The search options are the defaults for requests.
+    `nmt translate --json`. The search options are the defaults for requests. The terms of
+    --glossary apply to every request; those of a request are added, and replace the same ones.
     """
     resolved = resolve_settings(
         {**flags, "paths.model": str(model) if model else None}, sets, config_file
@@ -163,22 +172,31 @@ def command(
     if public_url is not None:
         check_public_url(public_url)
     console = make_console(quiet=quiet)
+    constraints = read_constraints(glossary or (), None, None, console)
     listener = listening_socket(host, port)
     apply_threads(threads, console)
-    translator = load_translator(path, device, precision=precision.value, console=console)
-    search = chosen_search(resolved, translator.config)
-    translator.shortlist_for(search)
-    if translator.engine.notice:
-        console.note(translator.engine.notice)
+    translator, search = _load(path, device, precision, resolved, console)
     limits = Limits(max_queue, max_chars, seconds=deadline, body_bytes=max_body * MIB)
 
     from nmt_cli.server.app import Server
     from nmt_cli.server.service import Service
 
-    service = Service(translator, search, limits)
+    service = Service(translator, search, limits, constraints=constraints)
     log = _write_log if access_log else None
     server = Server(service, tokens, log, cors_origin or (), public_url or "")
     _answer(server, service, listener, lambda: _announce(console, listener, has_token=bool(tokens)))
+
+
+def _load(
+    path: str, device: str, precision: Precision, resolved: "ResolvedConfig", console: "Console"
+) -> "tuple[Translator, SearchConfig]":
+    """The model, and the settings of its search; what its engine has to say is written."""
+    translator = load_translator(path, device, precision=precision.value, console=console)
+    search = chosen_search(resolved, translator.config)
+    translator.shortlist_for(search)
+    if translator.engine.notice:
+        console.note(translator.engine.notice)
+    return translator, search
 
 
 def _answer(

@@ -36,7 +36,6 @@ from nmt_cli.server.translate_requests import (
     require_characters,
 )
 from nmt_cli.translation.calls import chosen_settings
-from nmt_cli.translation.constraints import NO_CONSTRAINTS
 from nmt_cli.translation.result import Translation
 
 AUTO = "auto"
@@ -120,7 +119,7 @@ class LibreTranslate:
         if detected is not None and self._is_translated(detected):
             data = upload.data
         else:
-            page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
+            page = self._document(document)
             data, _, _ = await self._service.translate_document(page, request, read)
         name = PurePosixPath(upload.name.replace("\\", "/"))
         key = self._files.add(f"{name.stem}_{self._languages[1]}{name.suffix.lower()}", data)
@@ -250,7 +249,8 @@ class LibreTranslate:
         texts = [text.split("\n") for text in given]
         lines = tuple(itertools.chain(*texts))
         search = self._search(asked.alternatives)
-        found = iter(await self._service.translate(TranslateRequest(lines, search), request))
+        asked_lines = TranslateRequest(lines, search, self._service.constraints)
+        found = iter(await self._service.translate(asked_lines, request))
         answers = []
         for own in texts:
             translations = list(itertools.islice(found, len(own)))
@@ -266,12 +266,16 @@ class LibreTranslate:
             async with asyncio.timeout(seconds):
                 for text in texts:
                     document = DocumentText("html", text.encode("utf-8"), "utf-8")
-                    page = TranslateRequest((), self._service.search, NO_CONSTRAINTS, document)
+                    page = self._document(document)
                     data, _, _ = await self._service.translate_document(page, request)
                     answers.append([data.decode("utf-8", "replace")])
         except TimeoutError:
             raise missed_deadline(seconds) from None
         return answers
+
+    def _document(self, document: DocumentText) -> TranslateRequest:
+        """The request to translate a document; those of LibreTranslate have no options for it."""
+        return TranslateRequest((), self._service.search, self._service.constraints, document)
 
     def _is_translated(self, detected: Mapping[str, object]) -> bool:
         """Whether a text is in the target language already; `detected`: as `_detected` says."""

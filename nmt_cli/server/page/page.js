@@ -196,6 +196,11 @@ for (const [id, code] of [["source-name", page.src], ["target-name", page.tgt]])
   const node = id === "source-name" ? at(id).firstChild : at(id);
   if (code !== "src" && code !== "tgt") node.textContent = nameOf(code);
 }
+if (page.terms) {
+  const terms = page.terms === 1 ? "1 term" : `${page.terms.toLocaleString("en")} terms`;
+  at("served").textContent = `This server has a glossary of ${terms}, which all translations use. Your own forms of a term replace the server's.`;
+  at("served").hidden = false;
+}
 addEventListener("resize", resize);
 at("source").lang = page.src;
 at("target").lang = page.tgt;

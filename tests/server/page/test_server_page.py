@@ -111,6 +111,21 @@ def test_glossary_box_is_used(tab: Browser) -> None:
     assert "xyz" in text or "uvw" in text
 
 
+def test_page_says_how_many_terms_the_server_has(tab: Browser) -> None:
+    shown = "document.getElementById('served').checkVisibility()"
+    tab.evaluate("document.getElementById('terms').open = true")
+    assert not tab.evaluate(shown)
+    for terms, said in (({"abc": "xyz"}, "1 term,"), ({"abc": "xyz", "de": "uvw"}, "2 terms,")):
+        with running_server(glossary=terms) as with_terms:
+            tab.open(f"http://127.0.0.1:{with_terms.port}/")
+            [text] = translated(tab, "abc")
+            assert "xyz" in text
+            tab.evaluate("document.getElementById('terms').open = true")
+            assert tab.evaluate(shown)
+            assert said in tab.evaluate("document.getElementById('served').textContent")
+        tab.requests.clear()
+
+
 def test_error_of_the_server_is_shown(tab: Browser) -> None:
     tab.point_at("#source", click=True)
     tab.write("a" * 5_000)
