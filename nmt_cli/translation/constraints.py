@@ -69,10 +69,8 @@ class Constraints:
             return general
         if not general.banned and not general.glossary:
             return self
-        own = {entry.source for entry in self.entries}
-        others = tuple(entry for entry in general.entries if entry.source not in own)
-        # Of two terms that match the same words, such as `dog` and `Dog`, the first one is taken.
-        return Constraints((*self.banned, *general.banned), self.entries + others)
+        # Of two terms that match the same words, as `dog` and `Dog` may, the first one is taken.
+        return Constraints((*self.banned, *general.banned), self.entries + general.entries)
 
 
 NO_CONSTRAINTS = Constraints()
