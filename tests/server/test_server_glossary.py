@@ -16,8 +16,8 @@ from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.lexical.glossary import Entry
 from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.errors import UsageError
-from nmt_cli.model_dir import save_model
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.model_dir import save_model
 from nmt_cli.server import run as run_
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.service import Service
