@@ -8,6 +8,10 @@ from typing import NamedTuple
 from nmt_cli.drawing.svg import element, label
 
 DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
+# Colours of curves are classes of the style: none is that of the text.
+COLOURS = ("curve", *(f"curve curve{number}" for number in range(1, 5)))
+# More curves have the looks of earlier ones.
+MOST_LOOKS = len(DASHES) * len(COLOURS)
 # Steps of shade of a heat map, from the paper to the ink.
 SHADES = 16
 
@@ -22,11 +26,16 @@ class Box(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A named line through points; bold: the one to be emphasised."""
+    """A named line through points.
+
+    bold: the one to be emphasised; look: the number of its colour and dash, None for its place
+    among the curves.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
     bold: bool = False
+    look: int | None = None
 
 
 class Axis(NamedTuple):
@@ -64,12 +73,13 @@ def curves(box: Box, x: Axis, y: Axis, shown: Sequence[Curve]) -> Iterator[str]:
     """A line chart with its legend below."""
     yield from _frame(box, x, y)
     for index, curve in enumerate(shown):
-        # Each dash has a colour of its own, which is not needed to tell the curves apart.
-        look = index % len(DASHES)
+        # Of the first curves each has a dash of its own, so that colour is not needed.
+        look = index if curve.look is None else curve.look
+        dash = DASHES[(look + look // len(COLOURS)) % len(DASHES)]
         stroke: dict[str, float | str] = {
-            "class_": f"curve curve{look}" if look else "curve",
+            "class_": COLOURS[look % len(COLOURS)],
             "stroke_width": 2.5 if curve.bold else 1.2,
-            "stroke_dasharray": DASHES[look] or "none",
+            "stroke_dasharray": dash or "none",
         }
         points = (
             f"{_along(box.x, box.width, x, left):.1f},{_up(box, y, value):.1f}"

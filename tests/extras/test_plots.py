@@ -10,7 +10,7 @@ import torch
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
-from nmt_cli.drawing.charts import SHADES, Axis, Box, Curve, bars, curves, field, ticks
+from nmt_cli.drawing.charts import MOST_LOOKS, SHADES, Axis, Box, Curve, bars, curves, field, ticks
 from nmt_cli.drawing.svg import DARK, LIGHT, STYLE, in_light
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.extras import plots
@@ -211,12 +211,14 @@ def test_bars_and_curves_stay_inside_their_box() -> None:
 
 def test_curves_have_dashes_and_colours_of_their_own() -> None:
     box = Box(10, 20, 100, 50)
-    shown = [Curve(str(number), [(0, 0), (1, 1)]) for number in range(5)]
+    shown = [Curve(str(number), [(0, 0), (1, 1)]) for number in range(MOST_LOOKS)]
     marks = curves(box, Axis(0, 1, "x"), Axis(0, 1, "y"), shown)
     shapes = [ElementTree.fromstring(mark) for mark in marks]
     lines = [shape for shape in shapes if shape.tag == "polyline"]
-    assert len({line.get("stroke-dasharray") for line in lines}) == 5
-    drawn = [(line.get("class") or "").split() for line in lines]
+    looks = [(line.get("class"), line.get("stroke-dasharray")) for line in lines]
+    assert len(set(looks)) == 25
+    assert len({dash for _, dash in looks[:5]}) == 5
+    drawn = [(line.get("class") or "").split() for line in lines[:5]]
     assert drawn == [["curve"], *(["curve", f"curve{number}"] for number in range(1, 5))]
     for _, name in drawn[1:]:
         for theme in (LIGHT, DARK):

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -18,7 +19,7 @@ from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
 from nmt_cli.errors import NoInputError, UnavailableError, UsageError
 from nmt_cli.extras.tracking import adapters, records
 from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun, TrackerKind, parse_trackers
-from nmt_cli.extras.tracking.curves import picture
+from nmt_cli.extras.tracking.curves import picture, same_looks_note
 from nmt_cli.extras.tracking.records import RunSummary, differences, summarise
 from nmt_cli.extras.tracking.tracker_thread import TrackerThread
 from nmt_cli.terminal.console import Console
@@ -389,6 +390,21 @@ def curve(drawn: str) -> list[str]:
     """The points of the only curve."""
     [points] = [line.split('points="')[1].split('"')[0] for line in drawn.split("<polyline")[1:]]
     return points.split()
+
+
+def test_curves_of_a_run_look_the_same_in_every_chart() -> None:
+    def records(*, validated: bool) -> list[dict[str, object]]:
+        validation = {"validation": {"nll": 1.0}} if validated else {}
+        return [{"step": step, "nll": 1.0 / step, **validation} for step in (1, 2)]
+
+    runs = {"a": records(validated=False), "b": records(validated=True)}
+    drawn = ElementTree.fromstring(picture(runs))
+    lines = [shape for shape in drawn.iter() if shape.tag.endswith("polyline")]
+    looks = [(line.get("class"), line.get("stroke-dasharray")) for line in lines]
+    assert len(looks) == 3
+    assert looks[0] != looks[1] == looks[2]
+    assert same_looks_note(dict.fromkeys(map(str, range(25)), [])) == ""
+    assert "from the 26th run on" in same_looks_note(dict.fromkeys(map(str, range(26)), []))
 
 
 def test_curves_of_long_runs_keep_their_ends() -> None:

@@ -74,13 +74,14 @@ def command(
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture, written_note
-        from nmt_cli.extras.tracking.curves import picture, unvalidated_note
+        from nmt_cli.extras.tracking.curves import picture, same_looks_note, unvalidated_note
 
         write_picture(out, picture(runs))
         console = make_console(quiet=quiet)
         console.note(written_note(out))
-        if note := unvalidated_note(runs):
-            console.note(note)
+        for note in (unvalidated_note(runs), same_looks_note(runs)):
+            if note:
+                console.note(note)
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:

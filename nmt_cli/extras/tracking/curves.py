@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nmt_cli.drawing.charts import Axis, Box, Curve, curves
+from nmt_cli.drawing.charts import MOST_LOOKS, Axis, Box, Curve, curves
 from nmt_cli.drawing.svg import document, label
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import agreeing
@@ -60,6 +60,15 @@ def unvalidated_note(runs: Mapping[str, Records]) -> str:
     )
 
 
+def same_looks_note(runs: Mapping[str, Records]) -> str:
+    """That some curves look like others, or "" if all differ."""
+    if len(runs) <= MOST_LOOKS:
+        return ""
+    return (
+        f"curves look alike from the {MOST_LOOKS + 1}th run on: name fewer runs to tell them apart"
+    )
+
+
 def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
     values = [value for curve in shown for _, value in curve.points]
     last = max(step for curve in shown for step, _ in curve.points)
@@ -96,7 +105,7 @@ def _curves(
 ) -> list[Curve]:
     """A curve for each run with at least two finite values; reduced: makes many points few."""
     shown = []
-    for name, records in runs.items():
+    for index, (name, records) in enumerate(runs.items()):
         points = reduced(
             [
                 (float(record["step"]), float(value))
@@ -105,7 +114,8 @@ def _curves(
             ]
         )
         if len({step for step, _ in points}) > 1:
-            shown.append(Curve(name, points))
+            # The same in every chart, also where other runs are not drawn.
+            shown.append(Curve(name, points, look=index))
     return shown
 
 
