@@ -11,7 +11,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import entries_of
 from nmt_cli.documents.document import Document, ReadOptions
 from nmt_cli.documents.kinds import KINDS, kind_by_suffix, read_document
-from nmt_cli.errors import NmtError, did_you_mean
+from nmt_cli.errors import NmtError, UsageError, did_you_mean
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.refusals import RefusedError
 from nmt_cli.translation.calls import chosen_settings
@@ -24,7 +24,7 @@ OPTIONS: dict[str, type] = {
 }  # fmt: skip
 # What other servers call the text.
 OTHER_NAMES = ("text", "texts", "q", "input", "source", "src")
-FIELDS = ("lines", "document", "glossary", *OPTIONS)
+FIELDS = ("lines", "document", "glossary", "keep", *OPTIONS)
 # The field of JSON lines, or column of a table, that is translated where a request names none.
 TEXT_FIELD = "text"
 TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
@@ -59,7 +59,7 @@ class DocumentText:
 
 @dataclass(frozen=True)
 class TranslateRequest:
-    """Lines, or a document, with the settings of the search and a glossary."""
+    """Lines, or a document, with the settings of the search, a glossary and kept names."""
 
     lines: tuple[str, ...]
     search: SearchConfig
@@ -91,8 +91,8 @@ def parse_request(
     if document is not None:
         _require_fit_for_documents(fields)
     lines = _lines(fields["lines"]) if "lines" in fields else ()
-    constraints = _constraints(fields.get("glossary", {}))
-    text = [*lines, *(entry.source for entry in constraints.entries)]
+    constraints = _constraints(fields.get("glossary", {}), fields.get("keep", []))
+    text = [*lines, *constraints.kept, *(entry.source for entry in constraints.entries)]
     text += [form for entry in constraints.entries for form in entry.forms]
     require_characters(text, limits)
     constraints = constraints.over(general)
@@ -153,14 +153,19 @@ def _document(value: object) -> DocumentText:
         raise RefusedError(400, f"`document.base64`: {error}") from None
 
 
-def _constraints(value: object) -> Constraints:
-    if not isinstance(value, dict):
+def _constraints(glossary: object, keep: object) -> Constraints:
+    if not isinstance(glossary, dict):
         raise RefusedError(400, "`glossary` must be an object: source term -> target forms")
+    if not isinstance(keep, list) or not all(isinstance(name, str) for name in keep):
+        raise RefusedError(400, "`keep` must be a list of texts")
     try:
-        entries = entries_of(value)
+        entries = entries_of(glossary)
     except ValueError as error:
         raise RefusedError(400, f"`glossary`, {error}") from None
-    return Constraints((), entries) if entries else NO_CONSTRAINTS
+    try:
+        return Constraints((), entries, keep) if entries or keep else NO_CONSTRAINTS
+    except UsageError as error:
+        raise RefusedError(400, f"`keep`: {error.message}") from None
 
 
 def _search(

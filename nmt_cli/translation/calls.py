@@ -55,6 +55,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("nbest", "num_return_sequences", "num_hypotheses"), "did you mean `n_best`?"),
     **dict.fromkeys(("max_new_tokens", "max_decoding_length"), "did you mean `max_length`?"),
     "glossary": 'give it as constraints=Constraints(glossary={"dog": "Hund"})',
+    **dict.fromkeys(("keep", "kept"), 'give them as constraints=Constraints(kept=["NordPad"])'),
 }
 
 

@@ -1,13 +1,14 @@
-"""Constraints on the words of translations: banned phrases and a glossary, in a model's ids."""
+"""Constraints on words: banned phrases and a glossary, in a model's ids, and kept names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import Entry, Glossary, Match, capitalised, entries_of
+from nmt_cli.data.markup.kept import KeptNames
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
@@ -30,19 +31,29 @@ class Constraints:
     """Words that translations must not, or must, contain.
 
     banned: words and phrases that never occur in them; glossary: the terms that they use, from
-    `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}. Raises UsageError
-    for other glossaries, TypeError for banned words that are no list of str.
+    `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}; kept: names and
+    other texts that are copied wherever they occur in the source as whole words, in this case.
+    Raises UsageError for other glossaries and for kept names that are blank or have tabs or line
+    breaks, TypeError for banned words and kept names that are no list of str.
     """
 
     banned: Sequence[str] = ()
     glossary: tuple[Entry, ...] | Mapping[str, str | Sequence[str]] = ()
+    kept: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.banned, list | tuple) or not all(
-            isinstance(phrase, str) for phrase in self.banned
-        ):
-            raise TypeError(f'banned is a list of str, such as ["dog"], not {self.banned!r}')
-        object.__setattr__(self, "banned", tuple(self.banned))
+        for field, example in (("banned", "dog"), ("kept", "NordPad")):
+            given = getattr(self, field)
+            if not isinstance(given, list | tuple) or not all(
+                isinstance(phrase, str) for phrase in given
+            ):
+                raise TypeError(f'{field} is a list of str, such as ["{example}"], not {given!r}')
+            object.__setattr__(self, field, tuple(given))
+        for name in self.kept:
+            if problem := _problem_of_name(name):
+                raise UsageError(
+                    f"the kept name {name!r} {problem}", 'write Constraints(kept=["NordPad"])'
+                )
         try:
             if isinstance(self.glossary, Mapping):
                 object.__setattr__(self, "glossary", entries_of(self.glossary))
@@ -65,23 +76,44 @@ class Constraints:
 
         Where one of the two is empty, it is the other object itself, which may be bound already.
         """
-        if not self.banned and not self.glossary:
+        if self == NO_CONSTRAINTS:
             return general
-        if not general.banned and not general.glossary:
+        if general == NO_CONSTRAINTS:
             return self
         # Of two terms that match the same words, as `dog` and `Dog` may, the first one is taken.
-        return Constraints((*self.banned, *general.banned), self.entries + general.entries)
+        return Constraints(
+            (*self.banned, *general.banned),
+            self.entries + general.entries,
+            (*self.kept, *general.kept),
+        )
+
+    @cached_property
+    def only_kept(self) -> "Constraints":
+        """The kept names alone, which hold for every model of several that work in turn."""
+        return Constraints(kept=self.kept) if self.kept else NO_CONSTRAINTS
+
+
+def _problem_of_name(name: str) -> str:
+    """What is wrong with a kept name; "" for nothing."""
+    if not name.strip():
+        return "is blank"
+    return "has a tab or a line break" if "\t" in name or len(name.splitlines()) > 1 else ""
 
 
 NO_CONSTRAINTS = Constraints()
 
 
 def check_constraints(constraints: Constraints, search: SearchConfig) -> None:
-    """Raise UsageError for a glossary together with sampling."""
+    """Raise UsageError for a glossary with sampling, and for kept names without markup."""
     if constraints.glossary and search.sample:
         raise UsageError(
             "a glossary needs beam search: sampled translations cannot be made to contain a term",
             "leave out --sample (search.sample=true), or --glossary",
+        )
+    if constraints.kept and search.markup == "off":
+        raise UsageError(
+            "names are kept like placeholders, and --markup off translates these like words",
+            "leave out --markup off, or --keep",
         )
 
 
@@ -91,10 +123,30 @@ def read_banned(path: Path | str) -> tuple[str, ...]:
         return tuple(line.strip() for line in lines if line.strip())
 
 
+def read_kept(paths: Iterable[Path | str]) -> tuple[str, ...]:
+    """Names of several files, one per line; blank lines are skipped.
+
+    Raises DataError for a line with a tab.
+    """
+    names: dict[str, None] = {}
+    for path in paths:
+        with read_lines(path, strict=True) as lines:
+            for number, line in enumerate(lines, 1):
+                name = line.strip()
+                if name and (problem := _problem_of_name(name)):
+                    raise DataError(
+                        f"`{lines.name}`, line {number:,}: the name {problem}",
+                        "each line must be one name",
+                    )
+                names.update({name: None} if name else {})
+    return tuple(names)
+
+
 class BoundConstraints:
     """Constraints in the ids of a model's target language.
 
-    processors: the logits processors that the banned phrases need.
+    processors: the logits processors that the banned phrases need; kept_names: finds the names that
+    are kept.
     """
 
     def __init__(
@@ -110,6 +162,7 @@ class BoundConstraints:
         """
         self.processors: list[LogitsProcessor] = []
         spaced_source = languages.src not in WITHOUT_SPACES
+        self.kept_names = KeptNames(constraints.kept, spaced=spaced_source)
         self._glossary = Glossary(constraints.entries, spaced=spaced_source)
         self._forms: dict[Entry, tuple[Form, ...]] = {}
         self._words = WordIds()

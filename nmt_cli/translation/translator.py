@@ -282,7 +282,7 @@ class Translator(LineTranslator[SearchConfig]):
             search = self._search_with(config, constraints, progress)
             if config.markup == "off":
                 return [searched.translation for searched in search.full(asked)]
-            return self._markup.lines(asked, search, numbers=config.keep_numbers)
+            return self._markup.lines(asked, search)
 
         with self._use:
             return with_retry(len(lines), config, translate, lambda each: each, on_progress)
@@ -311,7 +311,7 @@ class Translator(LineTranslator[SearchConfig]):
             search = self._search_with(config, constraints, progress)
             chosen = [texts[index] for index in indices]
             if config.markup == "keep":
-                chosen = [with_placeholders(text, config.keep_numbers) for text in chosen]
+                chosen = [with_placeholders(text, search.kept) for text in chosen]
             return self._markup.texts(chosen, [first + index for index in indices], search)
 
         with self._use:

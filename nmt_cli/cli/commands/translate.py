@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from nmt_cli.cli.commands.translation.constraints import (
+    ConstraintFiles,
     open_prefixes,
     require_as_many_prefixes,
 )
@@ -30,6 +31,7 @@ from nmt_cli.cli.commands.translation.options import (
     GlossaryFile,
     Join,
     JsonInput,
+    Keep,
     Kind,
     Models,
     Output,
@@ -90,6 +92,7 @@ nmt translate test.en -o output.de
 nmt translate --n-best 4 test.en         4 translations of each line
 nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
+nmt translate --keep names.txt test.en   names are copied
 nmt translate --document page.html -o page.de.html
 nmt translate --document strings.csv --field en -o strings.de.csv
 nmt translate --model en-de --then de-fr test.en
@@ -108,6 +111,7 @@ def command(
     verify_every: VerifyEvery = None,
     ban: Ban = None,
     glossary: GlossaryFile = None,
+    keep: Keep = None,
     prefix: Prefix = None,
     output: Output = None,
     force: ForceFile = False,
@@ -146,11 +150,12 @@ def command(
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
-    read, written = (file, *(glossary or ()), ban, prefix), (output, flag_file)
+    files = ConstraintFiles(glossary or (), keep or (), ban)
+    read, written = (file, *files.paths, prefix), (output, flag_file)
     models = _check_files(read, written, resolved, config_file, model, then, doc, force=force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
-    start = starting(loading, glossary or (), ban, file, resolved, console)
+    start = starting(loading, files, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file, force)
     if doc.is_document:
         translate_document(doc, file, loading.last_model, start, reporting, output, as_json, force)

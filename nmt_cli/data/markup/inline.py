@@ -6,45 +6,66 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from nmt_cli.data.markup.html_tags import ENTITY, Mark, escaped, find_tags, unescaped
+from nmt_cli.data.markup.kept import USUAL, Kept
 from nmt_cli.data.markup.markdown import find_code, find_emphasis, find_links
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
-from nmt_cli.data.markup.placeholders import find_addresses, find_numbers, find_placeholders
+from nmt_cli.data.markup.placeholders import (
+    find_addresses,
+    find_escapes,
+    find_numbers,
+    find_placeholders,
+    find_typed,
+)
 
 # A line without any of these has no marks, which most lines are found to be by this alone.
-_MAY_HAVE_MARKS = re.compile(r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):")
-_DIGIT = re.compile(r"\d")
+_MAY_HAVE_MARKS = re.compile(
+    r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):|--[a-z]|\$[a-z_]|v\d+\.\d|\\[ntr]"
+)
 # Stands for what is already known to be a mark; neither a letter nor white space.
 _MASK = "\ufffc"
 Finder = Callable[[str], Iterator[Mark]]
 # Which characters a finder needs.
-_FINDERS: tuple[tuple[str, Finder], ...] = (
-    ("<", find_tags),
-    ("`", find_code),
-    ("](", find_links),
-    ("", find_addresses),
-    ("", find_placeholders),
-    ("", find_emphasis),
-)
+_Finders = tuple[tuple[str, Finder], ...]
 
 
-def parse_line(line: str, *, numbers: bool = False) -> MarkedText:
-    """The pieces of a line; numbers: whether numbers in digits are placeholders, too.
+def _text_finders(kept: Kept) -> _Finders:
+    """What is found in texts without tags."""
+
+    def placeholders(line: str) -> Iterator[Mark]:
+        # Together, so that a name neither splits a placeholder nor ends within it.
+        typed = find_typed(line) if kept.typed else ()
+        return chain(kept.names.find(line), find_placeholders(line), typed)
+
+    numbers = [("", find_numbers)] if kept.numbers else []
+    return ("", find_addresses), ("", placeholders), *numbers
+
+
+def _line_finders(kept: Kept) -> _Finders:
+    addresses, placeholders, *numbers = _text_finders(kept)
+    return (
+        ("<", find_tags), ("`", find_code), ("](", find_links), addresses, placeholders,
+        *([("\\", find_escapes)] if kept.typed else []), ("", find_emphasis), *numbers,
+    )  # fmt: skip
+
+
+def parse_line(line: str, kept: Kept = USUAL) -> MarkedText:
+    """The pieces of a line; kept: what is kept besides its marks.
 
     >>> parse_line("The <b>dog</b> of {name}.")
     (Text(text='The ', raw=None), Tag(raw='<b>', kind='open', name='b'), \
 Text(text='dog', raw=None), Tag(raw='</b>', kind='close', name='b'), \
 Text(text=' of ', raw=None), Placeholder(raw='{name}'), Text(text='.', raw=None))
     """
-    if not has_marks(line, numbers=numbers):
+    if not has_marks(line, kept):
         return (Text(line),) if line else ()
-    finders = (*_FINDERS, *([("", find_numbers)] if numbers else []))
-    return with_pairs_only(tuple(_pieces(line, _marks(line, finders))))
+    return with_pairs_only(tuple(_pieces(line, _marks(line, _line_finders(kept)))))
 
 
-def _marks(line: str, finders: Sequence[tuple[str, Finder]]) -> list[Mark]:
+def _marks(line: str, finders: _Finders) -> list[Mark]:
     """The marks in their order; earlier finders have precedence."""
     masked = line
     marks: list[Mark] = []
@@ -58,9 +79,9 @@ def _marks(line: str, finders: Sequence[tuple[str, Finder]]) -> list[Mark]:
     return sorted(marks, key=lambda mark: mark.begin)
 
 
-def has_marks(line: str, *, numbers: bool = False) -> bool:
+def has_marks(line: str, kept: Kept = USUAL) -> bool:
     """Whether a line may have marks; False for most lines that have none."""
-    return bool(_MAY_HAVE_MARKS.search(line)) or (numbers and bool(_DIGIT.search(line)))
+    return bool(_MAY_HAVE_MARKS.search(line)) or kept.may_be_in(line)
 
 
 def _with_mask(line: str, marks: Sequence[Mark]) -> str:
@@ -96,15 +117,17 @@ def _text(raw: str) -> Text:
     return Text(text) if text == raw else Text(text, raw)
 
 
-def with_placeholders(pieces: Sequence[MarkedPiece], numbers: bool = False) -> MarkedText:
+def with_placeholders(pieces: Sequence[MarkedPiece], kept: Kept = USUAL) -> MarkedText:
     """The pieces with the placeholders and addresses in their texts as pieces of their own.
+
+    kept: numbers and names that are placeholders, too.
 
     >>> with_placeholders((Text("of {name}"),))
     (Text(text='of ', raw=None), Placeholder(raw='{name}'))
     """
     result: list[MarkedPiece] = []
     for piece in pieces:
-        result += _split_text(piece, numbers) if isinstance(piece, Text) else [piece]
+        result += _split_text(piece, kept) if isinstance(piece, Text) else [piece]
     return tuple(result)
 
 
@@ -116,7 +139,7 @@ def split_words(raw: str, make_text: Callable[[str], Text]) -> list[MarkedPiece]
     """
     if not has_marks(raw):
         return [make_text(raw)] if raw else []
-    marks = _marks(raw, [("", find_addresses), ("", find_placeholders)])
+    marks = _marks(raw, _text_finders(USUAL))
     return [
         make_text(piece.text if piece.raw is None else piece.raw)
         if isinstance(piece, Text)
@@ -125,12 +148,11 @@ def split_words(raw: str, make_text: Callable[[str], Text]) -> list[MarkedPiece]
     ]
 
 
-def _split_text(piece: Text, numbers: bool) -> list[MarkedPiece]:
+def _split_text(piece: Text, kept: Kept) -> list[MarkedPiece]:
     raw = piece.text if piece.raw is None else piece.raw
-    if not has_marks(raw, numbers=numbers):
+    if not has_marks(raw, kept):
         return [piece]
-    finders = (find_addresses, find_placeholders, *([find_numbers] if numbers else []))
-    marks = _marks(raw, [("", find) for find in finders])
+    marks = _marks(raw, _text_finders(kept))
     if not marks:
         return [piece]
     if piece.raw is None:
@@ -140,7 +162,21 @@ def _split_text(piece: Text, numbers: bool) -> list[MarkedPiece]:
         ]
     found = list(_pieces(raw, marks))
     texts = [each.text if isinstance(each, Text) else unescaped(each.raw) for each in found]
-    return found if "".join(texts) == piece.text else [piece]
+    return found if "".join(texts) == piece.text else _split_names(piece.text, raw, kept)
+
+
+def _split_names(text: str, raw: str, kept: Kept) -> list[MarkedPiece]:
+    """The names of a text that is written in another way than HTML, such as `5\\$ for NordPad`."""
+    of_text, of_raw = (list(kept.names.find(side)) for side in (text, raw))
+    if [mark.piece for mark in of_text] != [mark.piece for mark in of_raw]:
+        return [Text(text, raw)]
+    pieces: list[MarkedPiece] = []
+    ends = 0, 0
+    for own, written in zip(of_text, of_raw, strict=True):
+        pieces += [Text(text[ends[0] : own.begin], raw[ends[1] : written.begin]), written.piece]
+        ends = own.end, written.end
+    pieces.append(Text(text[ends[0] :], raw[ends[1] :]))
+    return [piece for piece in pieces if not isinstance(piece, Text) or piece.text or piece.raw]
 
 
 def is_marked(pieces: Sequence[MarkedPiece]) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from nmt_cli.data.markup.html_tags import Mark
-from nmt_cli.data.markup.marked_text import Placeholder
+from nmt_cli.data.markup.marked_text import Placeholder, Tag
 
 _ADDRESS = re.compile(
     # Markdown's and e-mails' <https://example.org>, <someone@example.org>
@@ -28,6 +28,21 @@ NAMED = re.compile(
     # Gaps to fill in: ____
     r"|(?<!\w)_{3,}(?!\w)"
 )
+# What users of programs write as it is. In doubt it is text: `--Of an output of 40 MW` is an item
+# of a list, `word --and so on-- word` has dashes, `$x$` is a formula, and `$US` a currency.
+_TYPED = re.compile(
+    # --verbose, --output=file.txt
+    r"(?<![^\s\"'“”‘’«»„(\[{|/])--[a-z]\w*+(?:-[a-z\d]\w*+)*+(?:=[\w./:@%+~-]*\w)?"
+    # The words of `--verbose-Option` are joined by the last hyphen.
+    r"(?!\w|-(?![^\W\d_a-z]))"
+    r"(?![^-]*+(?<=[\w.,!?])--(?!\w))"
+    # $name
+    r"|(?<![\w$\\])\$[a-z_]\w++(?!\$)"
+    # v2.4.1, v2.4.x, v3.0.0-rc.1
+    r"|(?<![\w.])v\d++(?:\.(?:\d++|x\b))++(?:-(?:alpha|beta|dev|pre|preview|rc)[.\d]*\b)?(?!\w)"
+)
+# A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
+_ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
 _MESSAGE = re.compile(r"\{\s*\w+\s*,\s*\w+(?=\s*[,}])")
 _NUMBER = re.compile(r"(?<![\w.,])[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
 
@@ -64,6 +79,19 @@ def find_placeholders(line: str) -> Iterator[Mark]:
                 skip_to = end
     for match in NAMED.finditer(line):
         yield Mark(match.start(), match.end(), Placeholder(match[0]))
+
+
+def find_typed(line: str) -> Iterator[Mark]:
+    """Options of commands, variables of shells, and versions."""
+    for match in _TYPED.finditer(line):
+        yield Mark(match.start(), match.end(), Placeholder(match[0]))
+
+
+def find_escapes(line: str) -> Iterator[Mark]:
+    r"""Line breaks and tabs that are written as `\n`, `\r` and `\t`; they separate words."""
+    for match in _ESCAPES.finditer(line):
+        if not line[match.end() : match.end() + 1].islower():
+            yield Mark(match.start(), match.end(), Tag(match[0], "empty", "hard"))
 
 
 def _end_of_braces(line: str, begin: int) -> int:

@@ -127,8 +127,9 @@ class LineTranslator(ABC, Generic[Chosen]):
         neither the text nor its translations are held in memory as a whole.
 
         options: search settings by name, such as `beam=2, n_best=2`; they override those of
-        `search`, and these override the settings of the model. constraints: banned phrases and a
-        glossary. prefixes: the beginning of the translation of each line, "" for none.
+        `search`, and these override the settings of the model. constraints: banned phrases, a
+        glossary and kept names. prefixes: the beginning of the translation of each line, "" for
+        none.
 
         Raises TypeError if `lines` are no lines or an option is unknown, ValueError for a str with
         a line break, and ConfigError for an invalid value. The elements of an iterator are checked

@@ -73,7 +73,10 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
         check_constraints(constraints, last)
         given = FOR_ALL if search else tuple(options)
         earlier = zip(self._steps, self._searches, strict=False)
-        return [*(shared_settings(step.config, own, last, given) for step, own in earlier), last]
+        chosen = [shared_settings(step.config, own, last, given) for step, own in earlier]
+        for settings in chosen:
+            check_constraints(constraints.only_kept, settings)
+        return [*chosen, last]
 
     def _window(
         self,
@@ -98,7 +101,10 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
         every: int = 1,
         on_progress: OnProgress = lambda _: None,
     ) -> list[Translation]:
-        """As `Translator.translate_window`; search, constraints and prefixes are for the last."""
+        """As `Translator.translate_window`; search, constraints and prefixes are for the last.
+
+        Names are kept by all of them.
+        """
         return self._translated(
             lines, [*self._searches, search or self.last.config.search], constraints=constraints,
             prefixes=prefixes, first=first, every=every, on_progress=on_progress,
@@ -123,7 +129,7 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
             found = step.translate_window(
                 texts,
                 search=search,
-                constraints=constraints if is_last else NO_CONSTRAINTS,
+                constraints=constraints if is_last else constraints.only_kept,
                 prefixes=prefixes if is_last else None,
                 first=first,
                 every=every,
@@ -142,14 +148,18 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
         first: int = 0,
         on_progress: OnProgress = lambda _: None,
     ) -> list[MarkedTranslation]:
-        """As `Translator.translate_marked`; search and constraints are for the last."""
+        """As `Translator.translate_marked`; search and constraints are for the last.
+
+        Names are kept by all of them.
+        """
         searches = [*self._searches, search or self.last.config.search]
         results: list[MarkedTranslation] = []
         for number, (step, chosen) in enumerate(zip(self._steps, searches, strict=True)):
+            is_last = number == len(searches) - 1
             found = step.translate_marked(
                 texts,
                 search=chosen,
-                constraints=constraints if number == len(searches) - 1 else NO_CONSTRAINTS,
+                constraints=constraints if is_last else constraints.only_kept,
                 first=first,
                 on_progress=self._share(number, on_progress),
             )

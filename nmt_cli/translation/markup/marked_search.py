@@ -6,6 +6,7 @@ from functools import cached_property
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import Match
+from nmt_cli.data.markup.kept import Kept
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedLine
 
@@ -34,6 +35,11 @@ class MarkedSearch:
     def quick_is_final(self) -> bool:
         """Whether the quick search may give the result; else it only chooses stand-ins."""
         return self._quick == replace(self._config, beam=1)
+
+    @property
+    def kept(self) -> Kept:
+        """The numbers and names that are kept like placeholders."""
+        return Kept(self._config.keep_numbers, self._bound.kept_names)
 
     def copies(self, text: str) -> bool:
         """Whether a text has nothing to translate."""

@@ -15,6 +15,7 @@ from nmt_cli.data.markup.inline import (
     without_marks,
     written_line,
 )
+from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.sanitize import clean_source
@@ -87,17 +88,12 @@ class MarkupTranslator:
         self._projector = projector
         self._stand_ins = stand_ins
 
-    def lines(
-        self, requests: Sequence[Request], search: MarkedSearch, *, numbers: bool
-    ) -> list[Translation]:
-        """The translations of plain lines; those without marks are searched as they are.
-
-        numbers: whether numbers are kept like placeholders.
-        """
+    def lines(self, requests: Sequence[Request], search: MarkedSearch) -> list[Translation]:
+        """The translations of plain lines; those without marks are searched as they are."""
         texts: list[MarkedText | None] = []
         for request in requests:
             # Marks are written as they are, and must not bring back what lines are cleaned of.
-            pieces = parse_line(clean_source(request.text), numbers=numbers)
+            pieces = parse_line(clean_source(request.text), search.kept)
             texts.append(pieces if is_marked(pieces) else None)
         if not any(texts):
             return [searched.translation for searched in search.full(requests)]
@@ -105,7 +101,7 @@ class MarkupTranslator:
         return [
             result
             if isinstance(result, Translation)
-            else _as_line(request.text, text, result, numbers=numbers)
+            else _as_line(request.text, text, result, search.kept)
             for request, text, result in zip(requests, texts, results, strict=True)
         ]
 
@@ -133,7 +129,8 @@ class MarkupTranslator:
         if changed and not search.quick_is_final:
             # The quick search only chose the stand-ins.
             asked = [
-                replace_text(requests[index], other.carrier) for index, other in changed.items()
+                replace_text(requests[index], other.carrier, search.kept)
+                for index, other in changed.items()
             ]
             for (index, other), line in zip(changed.items(), search.full(asked), strict=True):
                 chosen[index] = _best([_Searched(other.carrier, line), other], ranked=True)
@@ -145,7 +142,7 @@ class MarkupTranslator:
         """The translations of plain requests, and of items with their first stand-ins."""
         carriers = [item.carrier(0) if item and item.choices else None for item in items]
         asked = [
-            replace_text(request, carrier) if carrier else request
+            replace_text(request, carrier, search.kept) if carrier else request
             for request, item, carrier in zip(requests, items, carriers, strict=True)
             if item is None or carrier
         ]
@@ -182,7 +179,7 @@ class MarkupTranslator:
             ]
             if asked:
                 found = search.quick(
-                    [replace_text(requests[index], carrier) for index, carrier in asked]
+                    [replace_text(requests[i], carrier, search.kept) for i, carrier in asked]
                 )
                 for (index, carrier), line in zip(asked, found, strict=True):
                     best, other = chosen[index], _Searched(carrier, line)
@@ -236,18 +233,21 @@ class _Result(NamedTuple):
     translation: Translation
 
 
-def replace_text(request: Request, carrier: Carrier) -> Request:
-    """The request for the plain text of a carrier, with the prefix in the same terms."""
+def replace_text(request: Request, carrier: Carrier, kept: Kept) -> Request:
+    """The request for the plain text of a carrier, with the prefix in the same terms.
+
+    Of its placeholders only names may be others than those of the line.
+    """
     prefix = request.prefix
     if prefix:
         words = {each.raw: each.word for each in carrier.stand_ins}
         prefix = "".join(
             piece.text
             if isinstance(piece, Text)
-            else words.get(piece.raw, "")
+            else words.get(piece.raw, piece.raw if piece.raw in kept.names else "")
             if isinstance(piece, Placeholder)
             else ""
-            for piece in parse_line(prefix)
+            for piece in parse_line(prefix, Kept(names=kept.names))
         )
     return Request(carrier.text, request.line, prefix)
 
@@ -319,14 +319,12 @@ def _result(
     return _Result([each.pieces for each in projected], marked)
 
 
-def _as_line(
-    line: str, source: MarkedText | None, result: _Result, *, numbers: bool
-) -> Translation:
+def _as_line(line: str, source: MarkedText | None, result: _Result, kept: Kept) -> Translation:
     """The result as the translation of a line."""
     assert source is not None
-    written = [_safe_line(pieces, source, numbers=numbers) for pieces in result.pieces]
+    written = [_safe_line(pieces, source) for pieces in result.pieces]
     translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
-    if numbers and not numbers_changed(line, translation.text):
+    if kept.numbers and not numbers_changed(line, translation.text):
         # The words alone were checked, without the numbers that are put back.
         flags = {*translation.flags} - {"number_mismatch"}
         return replace(translation, flags=in_order(flags))
@@ -349,29 +347,27 @@ def _with_texts(
     )
 
 
-def _safe_line(pieces: MarkedText, source: MarkedText, *, numbers: bool) -> tuple[str, bool]:
+def _safe_line(pieces: MarkedText, source: MarkedText) -> tuple[str, bool]:
     """The line, and whether its marks had to be moved, so that it has those of the source only.
 
     Words of the translation may look like marks, alone or beside one.
     """
-    wanted = marks_of(source)
-    if numbers:
-        # Numbers that are kept are no marks for a reader of the line.
-        wanted = marks_of(parse_line(raw_text(source)))
+    # Numbers and names that are kept are no marks for a reader of the line.
+    wanted = marks_of(parse_line(raw_text(source), MARKS_ONLY))
     line = written_line(pieces, source)
-    if marks_of(parse_line(line)) == wanted:
+    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
         return line, False
     cleaned = tuple(
         Text(without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
     )
     line = written_line(cleaned, source)
-    if marks_of(parse_line(line)) == wanted:
+    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
         return line, False
     words = words_of(cleaned)
     letters = "".join(letter if letter.isalnum() or letter in " .,;?!" else " " for letter in words)
     for text in (words, letters):
         line = written_line(at_ends(source, text), source)
-        if marks_of(parse_line(line)) == wanted:
+        if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
             break
     return line, True
 

@@ -16,6 +16,7 @@ from nmt_cli.data.markup.inline import (
     with_placeholders,
     written_line,
 )
+from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 
@@ -28,7 +29,7 @@ def shown(line: str, *, numbers: bool = False) -> str:
         else f"P:{piece.raw}"
         if isinstance(piece, Placeholder)
         else piece.text
-        for piece in parse_line(line, numbers=numbers)
+        for piece in parse_line(line, Kept(numbers=numbers))
     )
 
 
@@ -164,7 +165,7 @@ def test_ten_thousand_random_strings_keep_every_character() -> None:
     sample: list[str] = []
     for _ in range(10_000):
         line = random_string(chooser)
-        pieces = parse_line(line, numbers=chooser.random() < 0.2)
+        pieces = parse_line(line, Kept(numbers=chooser.random() < 0.2))
         assert raw_text(pieces) == line
         marked += is_marked(pieces)
         sample += [line] if len(sample) < 500 else []

@@ -11,6 +11,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from marked_lines import html_sentence, random_string
 
 from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
+from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
@@ -174,18 +175,18 @@ def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator
     line = "I have 3 dogs for 12.50, <b>not</b> 7."
     kept = translator.translate(line, keep_numbers=True)
     for number in ("3", "12.50", "7"):
-        assert marks_of(parse_line(kept.text, numbers=True))[number] >= 1
+        assert marks_of(parse_line(kept.text, Kept(numbers=True)))[number] >= 1
     assert "12.50" not in translator.translate(line).text
 
 
 def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> None:
     """The flag is given for the words that the model wrote, which lack them."""
     line = "Section 114(2)"
-    source = parse_line(line, numbers=True)
+    source = parse_line(line, Kept(numbers=True))
     flagged = dataclasses.replace(translator.translate(line), flags=("number_mismatch", "split"))
     for pieces, flags in ((source, ("split",)), (source[:1], ("number_mismatch", "split"))):
         result = window._Result([pieces], flagged)
-        found = window._as_line(line, source, result, numbers=True)
+        found = window._as_line(line, source, result, Kept(numbers=True))
         assert set(found.flags) - {"markup_moved"} == set(flags)
 
 

@@ -11,6 +11,7 @@ from marked_lines import html_sentence, random_string
 
 from nmt_cli.data.lexical.glossary import Entry, Glossary
 from nmt_cli.data.markup.inline import parse_line
+from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import TargetWords
@@ -370,7 +371,7 @@ def test_stand_ins_are_found_where_they_occur_once(
 def test_numbers_are_found_by_their_order_and_their_brackets(
     source: str, text: str, expected: list[str | None]
 ) -> None:
-    pieces = parse_line(source, numbers=True)
+    pieces = parse_line(source, Kept(numbers=True))
     carrier = carry(pieces, [piece.raw for piece in pieces if isinstance(piece, Placeholder)])
     copies = find_copies(text, carrier.stand_ins, carrier.text)
     assert [copy and text[copy.begin : copy.end] for copy in copies] == expected

@@ -1,11 +1,11 @@
-"""Reads glossary, banned phrases and prefixes of `nmt translate`; warns of swapped columns."""
+"""Reads the constraints and prefixes of `nmt translate`; warns of swapped columns."""
 
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.errors import NmtError
 from nmt_cli.plurals import agreeing, counted
@@ -21,22 +21,34 @@ LINES_CHECKED = 2_000
 SWAP = '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i], $1}'
 
 
-def read_constraints(
-    glossaries: Sequence[Path], ban: Path | None, file: str | None, console: "Console"
-) -> "Constraints":
+class ConstraintFiles(NamedTuple):
+    """The files of --glossary, --keep and --ban."""
+
+    glossaries: Sequence[Path] = ()
+    names: Sequence[Path] = ()
+    ban: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path | None, ...]:
+        """All of them."""
+        return (*self.glossaries, *self.names, self.ban)
+
+
+def read_constraints(files: ConstraintFiles, file: str | None, console: "Console") -> "Constraints":
     """Read the files; warns if a glossary seems to be in the other direction than `file`.
 
     file: the text in the source language of the glossary; None if there is no such file.
     """
     from nmt_cli.data.lexical.glossary import read_glossaries
-    from nmt_cli.translation.constraints import Constraints, read_banned
+    from nmt_cli.translation.constraints import Constraints, read_banned, read_kept
 
+    glossaries, names, ban = files
     banned = read_banned(ban) if ban else ()
-    constraints = Constraints(banned, read_glossaries(glossaries))
+    constraints = Constraints(banned, read_glossaries(glossaries), read_kept(names))
     if glossaries and not constraints.entries:
-        names = " and ".join(f"`{glossary}`" for glossary in glossaries)
-        have = agreeing(len(glossaries), "has", "have")
-        console.warning(f"{names} {have} no term: translations are those without a glossary")
+        console.warning(f"{_have(glossaries)} no term: translations are those without a glossary")
+    if names and not constraints.kept:
+        console.warning(f"{_have(names)} no name: nothing is kept")
     if ban and not banned:
         console.warning(f"`{ban}` has no word or phrase: nothing is banned")
     for glossary in glossaries:
@@ -44,6 +56,11 @@ def read_constraints(
         if warning:
             console.warning(warning)
     return constraints
+
+
+def _have(paths: Sequence[Path]) -> str:
+    names = " and ".join(f"`{path}`" for path in paths)
+    return f"{names} {agreeing(len(paths), 'has', 'have')}"
 
 
 def swapped_columns_warning(glossary: Path, file: str) -> str:

@@ -20,7 +20,7 @@ LAYOUT = {
         "search.min_length", "search.max_length", "search.max_extra_length",
     ),
     "Constraints": (
-        "ban", "glossary", "prefix", "search.no_repeat_ngram", "search.repetition_penalty",
+        "ban", "glossary", "keep", "prefix", "search.no_repeat_ngram", "search.repetition_penalty",
     ),
     "Sampling": (
         "search.sample", "search.temperature", "search.top_k", "search.top_p", "search.seed",
@@ -121,6 +121,14 @@ GlossaryFile = Annotated[
         "--glossary", metavar="FILE",
         help="File of required translations, one term per line: the source term, a tab, and its "
         "allowed translations, separated by |; repeatable",
+    ),
+]  # fmt: skip
+Keep = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--keep", metavar="FILE",
+        help="File of names and other texts that are copied as they are, such as product names, "
+        "one per line; repeatable",
     ),
 ]  # fmt: skip
 Prefix = Annotated[

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.constraints import ConstraintFiles, read_constraints
 from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
 from nmt_cli.cli.commands.translation.pivots import chain
@@ -103,8 +102,7 @@ class Work(NamedTuple):
 
 def starting(
     loading: Loading,
-    glossaries: Sequence[Path],
-    ban: Path | None,
+    files: ConstraintFiles,
     file: str,
     resolved: "ResolvedConfig",
     console: "Console",
@@ -112,7 +110,7 @@ def starting(
     """A function that loads what is needed to translate `file`; time counts from now on."""
     # Terms are those of the last model: after --then, `file` is not its text.
     text = None if loading.then else file
-    constraining = partial(read_constraints, glossaries, ban, text, console)
+    constraining = partial(read_constraints, files, text, console)
     stats = TranslationStats() if loading.with_stats else None
     return partial(_start, loading, stats, constraining, resolved, console)
 

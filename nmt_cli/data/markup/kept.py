@@ -1,0 +1,104 @@
+"""What is kept like a placeholder because the user asks for it: numbers and names."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nmt_cli.data.markup.html_tags import Mark, escaped
+from nmt_cli.data.markup.marked_text import Placeholder
+from nmt_cli.data.text.sanitize import clean_source
+
+# What a name may begin with: letters and digits side by side, or any other character.
+_STARTS = re.compile(r"[^\W_]+|\S")
+_CHARACTERS = re.compile(r"\S")
+_DIGIT = re.compile(r"\d")
+
+
+class KeptNames:
+    """Names that are found by their first letters, however many there are."""
+
+    def __init__(self, names: Iterable[str] = (), *, spaced: bool = True) -> None:
+        """Index the names; spaced: whether they are whole words only, as in most languages."""
+        self._spaced = spaced
+        self._starts = _STARTS if spaced else _CHARACTERS
+        # Lines are cleaned before they are searched, and HTML writes `AT&amp;T`.
+        forms = (form for name in names for form in (name, clean_source(name), escaped(name)))
+        self._names = frozenset(filter(None, map(str.strip, forms)))
+        lengths: dict[str, set[int]] = defaultdict(set)
+        for name in self._names:
+            lengths[self._first(name)].add(len(name))
+        # First letters -> the lengths of the names that begin so, the longest first.
+        self._lengths = {first: sorted(of, reverse=True) for first, of in lengths.items()}
+
+    def __bool__(self) -> bool:
+        """Whether there is any name."""
+        return bool(self._names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def find(self, line: str) -> Iterator[Mark]:
+        """Each name in a line; of those that begin at the same place the longest.
+
+        >>> [mark.piece.raw for mark in KeptNames(["C++", "C"]).find("C++ and C, not Cs")]
+        ['C++', 'C']
+        """
+        end = 0
+        for start in self._starts.finditer(line) if self._names else ():
+            begin = start.start()
+            if begin < end:
+                continue
+            for length in self._lengths.get(start[0], ()):
+                name = line[begin : begin + length]
+                if name in self._names and self._is_whole(line, begin, begin + length):
+                    end = begin + length
+                    yield Mark(begin, end, Placeholder(name))
+                    break
+
+    def _first(self, name: str) -> str:
+        match = self._starts.match(name)
+        assert match is not None
+        return match[0]
+
+    def _is_whole(self, line: str, begin: int, end: int) -> bool:
+        """Whether neither a word nor a number goes on beside these characters."""
+        if not self._spaced:
+            return True
+        return not (
+            _goes_on(line[begin], line[begin - 1 : begin], line[max(0, begin - 2) : begin - 1])
+            or _goes_on(line[end - 1], line[end : end + 1], line[end + 1 : end + 2])
+        )
+
+
+def _goes_on(edge: str, beside: str, next_but_one: str) -> bool:
+    """Whether the word or number at the edge of a name goes on: `NordPads`, 2.4 in `2.4.1`."""
+    if not beside or not edge.isalnum():
+        return False
+    is_decimal = edge.isdigit() and beside in ".," and next_but_one.isdigit()
+    # Vowel signs and accents that are characters of their own belong to the word, too.
+    return is_decimal or beside.isalnum() or unicodedata.category(beside).startswith("M")
+
+
+NO_NAMES = KeptNames()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept besides tags, addresses, and what programs fill in.
+
+    numbers: in digits; typed: what users of programs write as it is, such as `--verbose`.
+    """
+
+    numbers: bool = False
+    names: KeptNames = NO_NAMES
+    typed: bool = True
+
+    def may_be_in(self, line: str) -> bool:
+        """Whether a line may have a number or name that is kept."""
+        return bool(self.names) or (self.numbers and bool(_DIGIT.search(line)))
+
+
+# What is kept where nobody asks for more, and what a reader of any line sees as marks.
+USUAL, MARKS_ONLY = Kept(), Kept(typed=False)
