@@ -20,6 +20,7 @@ from nmt_cli.data.subwords.spelling import (
     unwritable_hint,
 )
 from nmt_cli.data.text.lines import read_lines
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.search.banned_phrases import BannedPhrases
 from nmt_cli.search.constraints import Form, LexicalConstraints, Place, WordIds
@@ -97,7 +98,7 @@ def _problem_of_name(name: str) -> str:
     """What is wrong with a kept name; "" for nothing."""
     if not name.strip():
         return "is blank"
-    return "has a tab or a line break" if "\t" in name or len(name.splitlines()) > 1 else ""
+    return "has a tab or a line break" if {*name} & {*"\t\n\r"} else ""
 
 
 NO_CONSTRAINTS = Constraints()
@@ -132,14 +133,13 @@ def read_kept(paths: Iterable[Path | str]) -> tuple[str, ...]:
     for path in paths:
         with read_lines(path, strict=True) as lines:
             for number, line in enumerate(lines, 1):
-                name = line.strip()
-                if name and (problem := _problem_of_name(name)):
+                if "\t" in line.strip():
                     raise DataError(
-                        f"`{lines.name}`, line {number:,}: the name {problem}",
+                        f"`{lines.name}`, line {number:,}: the name has a tab",
                         "each line must be one name",
                     )
-                names.update({name: None} if name else {})
-    return tuple(names)
+                names[clean_line(line).strip()] = None
+    return tuple(filter(None, names))
 
 
 class BoundConstraints:

@@ -131,6 +131,20 @@ def test_glossary_terms_are_in_the_translations(nmt) -> None:
     assert "2 lines lack a term" in result.err
 
 
+def test_names_are_copied(nmt) -> None:
+    Path("names").write_text("first\n\n  dog \n", "utf-8")
+    Path("more").write_text("NordPad v2\nfirst\n", "utf-8")
+    Path("named").write_text("the first dog of NordPad v2\nDogs\nfirst\n", "utf-8")
+    result = nmt("translate", "--keep", "names", "--keep", "more", "named")
+    assert (result.code, result.err) == (0, "")
+    words = result.lines[0].split()
+    assert {"first", "dog", "v2"} <= {word.strip(",.") for word in words}
+    assert "NordPad v2" in result.lines[0]
+    assert result.lines[1:] == [nmt("translate", "named").lines[1], "first"]
+    sampled = nmt("translate", "--keep", "names", "--sample", "--seed", "3", "named")
+    assert (sampled.code, "dog" in sampled.lines[0], "first" in sampled.lines[0]) == (0, True, True)
+
+
 def test_prefixes_begin_the_translations(nmt) -> None:
     Path("starts").write_text("Der\n\nÜb\n\n", "utf-8")
     plain = nmt("translate", "text").lines
@@ -151,6 +165,9 @@ def test_prefixes_begin_the_translations(nmt) -> None:
         ({"t": "a\tb\n"}, ["--glossary", "t", "--sample"], 2, "--sample"),
         ({}, ["--glossary", "nothing"], 66, "nothing"),
         ({}, ["--ban", "nothing"], 66, "nothing"),
+        ({}, ["--keep", "nothing"], 66, "nothing"),
+        ({"t": "a\n\nb\tc\n"}, ["--keep", "t"], 65, "`t`, line 3: the name has a tab"),
+        ({"t": "a\n"}, ["--keep", "t", "--markup", "off"], 2, "leave out --markup off, or --keep"),
         ({}, ["--top-k", "3"], 2, "--top-k needs --sample"),
         ({}, ["--temperature", "0"], 2, "--temperature must be at least 0.01, not 0.0"),
         (

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.commands.translation.constraints import read_constraints, swapped_columns_warning
+from nmt_cli.cli.commands.translation.constraints import (
+    ConstraintFiles,
+    read_constraints,
+    swapped_columns_warning,
+)
 from nmt_cli.data.lexical.glossary import read_glossary
 from nmt_cli.terminal.console import Console
 
@@ -22,7 +26,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    constraints = read_constraints([Path("terms.tsv")], None, "test.en", Console())
+    constraints = read_constraints(ConstraintFiles([Path("terms.tsv")]), "test.en", Console())
     assert constraints.glossary == read_glossary("terms.tsv")
     err = " ".join(capsys.readouterr().err.split())
     assert err.count("warning") == 1
@@ -41,10 +45,10 @@ def test_several_glossaries_are_joined(capsys: pytest.CaptureFixture[str]) -> No
     Path("more.tsv").write_text("mouse\tMaus\n")
     Path("empty.tsv").write_text("\n")
     paths = [Path("terms.tsv"), Path("more.tsv")]
-    constraints = read_constraints(paths, None, None, Console())
+    constraints = read_constraints(ConstraintFiles(paths), None, Console())
     assert [entry.source for entry in constraints.entries] == ["Hund", "Katze", "Haus", "mouse"]
     assert "no term" not in capsys.readouterr().err
-    read_constraints([Path("empty.tsv")] * 2, None, None, Console())
+    read_constraints(ConstraintFiles([Path("empty.tsv")] * 2), None, Console())
     assert "`empty.tsv` and `empty.tsv` have no term" in capsys.readouterr().err
 
 
@@ -76,11 +80,16 @@ def test_empty_files_of_constraints_are_warned_of(
 ) -> None:
     Path("terms.tsv").write_text(text)
     Path("ban.txt").write_text(text)
-    read_constraints([Path("terms.tsv")], None, "test.en", Console())
+    read_constraints(ConstraintFiles([Path("terms.tsv")]), "test.en", Console())
     assert "warning: `terms.tsv` has no term" in capsys.readouterr().err
-    read_constraints([], Path("ban.txt"), "test.en", Console())
+    read_constraints(ConstraintFiles(ban=Path("ban.txt")), "test.en", Console())
     assert "warning: `ban.txt` has no word or phrase" in capsys.readouterr().err
+    read_constraints(ConstraintFiles(names=[Path("ban.txt")] * 2), "test.en", Console())
+    err = capsys.readouterr().err
+    assert "warning: `ban.txt` and `ban.txt` have no name: nothing is kept" in " ".join(err.split())
     Path("ban.txt").write_text("Hund\n")
+    Path("names").write_text("NordPad\n")
     Path("terms.tsv").write_text("dog\tHund\n")
-    read_constraints([Path("terms.tsv")], Path("ban.txt"), "test.en", Console())
+    files = ConstraintFiles([Path("terms.tsv")], [Path("names")], Path("ban.txt"))
+    read_constraints(files, "test.en", Console())
     assert capsys.readouterr().err == ""

@@ -88,6 +88,20 @@ def test_some_options_are_for_all_models() -> None:
     assert Path("out").read_text("utf-8").splitlines() == expected
 
 
+def test_names_are_kept_by_all_models() -> None:
+    Path("names").write_text("Nord Pad\nbb\n")
+    Path("named").write_text("a Nord Pad cc\n<b>bb</b> dd\n")
+    options = ["--model", "en-de", "--then", "de-fr", "--then", "fr-it", "--keep", "names"]
+    assert nmt("named", *options, "--json", "-o", "out") == 0
+    first, second = (json.loads(line) for line in Path("out").read_text("utf-8").splitlines())
+    assert all("Nord Pad" in each["text"] for each in (first, *first["pivots"]))
+    assert all("bb" in each["text"] for each in (second, *second["pivots"]))
+    assert nmt("--document", "named", "--kind", "text", *options, "-o", "document") == 0
+    lines = Path("document").read_text("utf-8").splitlines()
+    assert ["Nord Pad" in lines[0], "bb" in lines[1]] == [True, True]
+    assert nmt("named", *options, "--markup", "off") == 2
+
+
 def test_documents_are_translated_by_all_models() -> None:
     text = '<html lang="en"><body><p>abc <b>de</b></p></body></html>'
     Path("page.html").write_text(text, "utf-8")

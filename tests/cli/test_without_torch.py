@@ -56,6 +56,7 @@ OTHERS = [
     ["--prefix", "prefixes"],
     ["--ban", "banned"],
     ["--glossary", "terms.tsv"],
+    ["--keep", "names"],
     ["--model", "other"],
 ]
 # What the reference model is asked for, by an argument; its last digits are others in NumPy than in
@@ -85,7 +86,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel_cache: Path) 
     Shortlist(allowed % subwords.tgt_size, allowed[:, 0] * 0 - 1, letters).save(
         tmp_path / "model", subwords
     )
-    files = {"prefixes": "a\n\n\nb\n", "banned": "e\n", "terms.tsv": "red\tno\nhouse\tzq\n"}
+    files = {
+        "prefixes": "a\n\n\nb\n",
+        "banned": "e\n",
+        "names": "abc\nhouse\n",
+        "terms.tsv": "red\tno\nhouse\tzq\n",
+    }
     files |= {"a.src": "ab cd\nx\n", "a.tgt": "mn\nop q\n", "a.list": "0 ||| mn\n0 ||| o\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)

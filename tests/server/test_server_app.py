@@ -69,6 +69,20 @@ def test_glossary_of_a_request_is_used(server: RunningServer) -> None:
     assert answer.texts == [translation.text for translation in expected]
 
 
+def test_names_of_a_request_are_kept(server: RunningServer) -> None:
+    lines, names = ["abc de fgh", "<b>fgh</b> a"], ["fgh", "de"]
+    constraints = Constraints(kept=names)
+    expected = byte_translator().translate(lines, constraints=constraints)
+    answer = server.translate(*lines, keep=names)
+    assert answer.texts == [translation.text for translation in expected]
+    assert "fgh" in answer.texts[1]
+    document = {"kind": "markdown", "text": "# fgh a\n\n2\\* abc de"}
+    written = server.ask("POST", "/v1/translate", {"document": document, "keep": names}).json
+    heading, paragraph = written["document"]["text"].split("\n\n")
+    assert ("fgh" in heading, "de" in paragraph.split()) == (True, True)
+    assert server.translate(*lines, keep=[]).texts == server.translate(*lines).texts
+
+
 def test_document_is_translated_and_keeps_its_form(server: RunningServer) -> None:
     page = "<h1>abc</h1>\n<p>fgh <i>de</i></p><script>abc</script>"
     answer = server.ask("POST", "/v1/translate", {"document": {"kind": "html", "text": page}}).json
@@ -229,6 +243,12 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"lines": ["a"], "glossary": {"a": 1}}, 400, "must be texts"),
         ({"lines": ["a"], "glossary": {"a": "x|y"}}, 400, "`|`"),
         ({"lines": ["a"], "glossary": {"": "x"}}, 400, "empty"),
+        ({"lines": ["a"], "keep": "a"}, 400, "`keep` must be a list of texts"),
+        ({"lines": ["a"], "keep": [1]}, 400, "`keep` must be a list of texts"),
+        ({"lines": ["a"], "keep": [" "]}, 400, "`keep`: the kept name ' ' is blank"),
+        ({"lines": ["a"], "keep": ["a\tb"]}, 400, "has a tab"),
+        ({"lines": ["a"], "keep": ["a"], "markup": "off"}, 400, "like placeholders"),
+        ({"lines": ["a" * 100], "keep": ["b" * 4_899]}, 413, "5,001 characters"),
         ({"document": {"kind": "pdf", "text": "a"}}, 400, "kind"),
         ({"document": {"kind": "docx", "text": "a"}}, 400, "base64"),
         ({"document": {"kind": "docx", "base64": "%"}}, 400, "base64"),

@@ -14,6 +14,7 @@ from nmt_cli.translation.calls import OTHER_NAMES, chosen_settings
         ("lenpen", "did you mean `alpha`?"),
         ("num_return_sequences", "did you mean `n_best`?"),
         ("glossary", "constraints=Constraints(glossary="),
+        ("keep", "constraints=Constraints(kept="),
         ("n_bset", "did you mean `n_best`?"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.data.markup.marked_text import Text
 from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.errors import DataError, UsageError
@@ -235,6 +237,29 @@ class TestSampling:
         for wrong in ({"dog": 3}, {"dog": ["a|b"]}, {"": "a"}, {"dog": ""}, "dog", ["dog"]):
             with pytest.raises(UsageError, match="the glossary"):
                 Constraints(glossary=wrong)  # type: ignore[arg-type]
+
+    def test_kept_names_are_texts_of_one_line(self) -> None:
+        assert Constraints(kept=["NordPad", "Nord Pad"]).kept == ("NordPad", "Nord Pad")
+        assert hash(Constraints(kept=["NordPad"])) == hash(Constraints(kept=("NordPad",)))
+        for wrong in ("NordPad", ["a", 1], None, {"a"}):
+            with pytest.raises(TypeError, match="kept is a list of str"):
+                Constraints(kept=wrong)  # type: ignore[arg-type]
+        for name in ("", "  ", "a\tb", "a\nb", "a\r\nb"):
+            with pytest.raises(UsageError, match="the kept name") as refused:
+                Constraints(kept=[name])
+            assert "Constraints(kept=" in refused.value.hint
+
+    def test_kept_names_without_markup_are_refused(self) -> None:
+        translator = make_translator()
+        constraints = Constraints(kept=["a"])
+        search = settings_of(translator, markup="off")
+        for translate in (
+            partial(translator.translate_window, ["a"]),
+            partial(translator.translate_marked, [(Text("a"),)]),
+            partial(translator.translate, "a"),
+        ):
+            with pytest.raises(UsageError, match="names are kept like placeholders"):
+                translate(search=search, constraints=constraints)
 
     def test_a_glossary_is_refused(self) -> None:
         translator = make_translator()

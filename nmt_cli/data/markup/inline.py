@@ -20,6 +20,7 @@ from nmt_cli.data.markup.placeholders import (
     find_placeholders,
     find_typed,
 )
+from nmt_cli.data.markup.whole_names import with_whole_names
 
 # A line without any of these has no marks, which most lines are found to be by this alone.
 _MAY_HAVE_MARKS = re.compile(
@@ -126,7 +127,7 @@ def with_placeholders(pieces: Sequence[MarkedPiece], kept: Kept = USUAL) -> Mark
     (Text(text='of ', raw=None), Placeholder(raw='{name}'))
     """
     result: list[MarkedPiece] = []
-    for piece in pieces:
+    for piece in with_whole_names(pieces, kept.names):
         result += _split_text(piece, kept) if isinstance(piece, Text) else [piece]
     return tuple(result)
 

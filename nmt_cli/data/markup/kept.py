@@ -52,8 +52,8 @@ class KeptNames:
                 continue
             for length in self._lengths.get(start[0], ()):
                 name = line[begin : begin + length]
-                if name in self._names and self._is_whole(line, begin, begin + length):
-                    end = begin + length
+                if name in self._names and self._is_whole(line, begin, begin + len(name)):
+                    end = begin + len(name)
                     yield Mark(begin, end, Placeholder(name))
                     break
 

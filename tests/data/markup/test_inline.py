@@ -4,6 +4,7 @@
 
 import random
 import time
+from collections.abc import Sequence
 from html.parser import HTMLParser
 
 import pytest
@@ -16,12 +17,17 @@ from nmt_cli.data.markup.inline import (
     with_placeholders,
     written_line,
 )
-from nmt_cli.data.markup.kept import Kept
-from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
+from nmt_cli.data.markup.kept import MARKS_ONLY, Kept, KeptNames
+from nmt_cli.data.markup.marked_text import MarkedPiece, Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 
 
 def shown(line: str, *, numbers: bool = False) -> str:
+    """The pieces of a line, as `written` shows them."""
+    return written(parse_line(line, Kept(numbers=numbers)))
+
+
+def written(pieces: Sequence[MarkedPiece]) -> str:
     """The pieces separated by |: o:<b> opening, c:</b> closing, e:<br> empty, P:{x} placeholder."""
     return "|".join(
         f"{piece.kind[0]}:{piece.raw}"
@@ -29,7 +35,7 @@ def shown(line: str, *, numbers: bool = False) -> str:
         else f"P:{piece.raw}"
         if isinstance(piece, Placeholder)
         else piece.text
-        for piece in parse_line(line, Kept(numbers=numbers))
+        for piece in pieces
     )
 
 
@@ -66,6 +72,14 @@ def shown(line: str, *, numbers: bool = False) -> str:
         ("__two words__", "o:__|two words|c:__"),
         ("[the dog](https://x.org \"t\") ![a](b.png)", "o:[|the dog|c:](https://x.org \"t\")| |o:![|a|c:](b.png)"),
         ("run `nmt train` now", "run |P:`nmt train`| now"),
+        ("use --verbose, or (--keep-numbers)!", "use |P:--verbose|, or (|P:--keep-numbers|)!"),
+        ("“--help” and --output=a/b.txt.", "“|P:--help|” and |P:--output=a/b.txt|."),
+        ("die --verbose-Option", "die |P:--verbose|-Option"),
+        ("Set $name, $user_id.", "Set |P:$name|, |P:$user_id|."),
+        ("v2.4.1, v2.4.x or v3.0-rc.1.", "|".join(("P:v2.4.1", ", ", "P:v2.4.x", " or ", "P:v3.0-rc.1", "."))),
+        ("v2.4-Version", "P:v2.4|-Version"),
+        (r"Sure?\nYes.\r\n\tNo\n", r"Sure?|e:\n|Yes.|e:\r\n\t|No|e:\n"),
+        (r"Error:\n%s", r"Error:|e:\n|P:%s"),
     ],
 )  # fmt: skip
 def test_marks_are_found(line: str, expected: str) -> None:
@@ -96,6 +110,10 @@ def test_marks_are_found(line: str, expected: str) -> None:
         "** bold ** and * it *",
         "end*of*word and under_score_d",
         "%%d is no format",
+        "--Other, word --and so on-- word, word -- word, a--b, -- a, ---a, --a-",
+        "$US 5, US$bn, $5, $x$, $alpha$, \\$name, $$name",
+        "v2, rev2.4.1, v.2.4, V2.4.1, 2.4.1, v2.4.1b",
+        r"C:\new C:\n .\test a\red \\n \text \n_a \n\foo",
     ],
 )
 def test_what_looks_like_a_mark_is_text(line: str) -> None:
@@ -107,6 +125,57 @@ def test_numbers_are_kept_where_asked() -> None:
     assert shown(line) == line
     expected = "I have |P:3| dogs, |P:1,200.50| in A4 at |P:12:30|."
     assert shown(line, numbers=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "expected"),
+    [
+        (["NordPad"], "NordPad, NordPads, myNordPad, NordPad2", "P:NordPad|, NordPads, myNordPad, NordPad2"),
+        (["NordPad"], "nordpad _NordPad_ NordPad-App", "nordpad |o:_|P:NordPad|c:_| |P:NordPad|-App"),
+        # An accent or a vowel sign may be a character of its own.
+        (["Nord", "राम"], "Nord\u0301 रामायण राम", "Nord\u0301 रामायण |P:राम"),
+        (["Pad", "Pad Pro", "Pad Pro 2"], "Pad Pro, Pad Pro 2, Pad Pro 2.5", "P:Pad Pro|, |P:Pad Pro 2|, |P:Pad Pro| 2.5"),
+        (["a b", "b c d"], "a b c d", "P:a b| c d"),
+        (["C++", "--keep"], "C++s xC++ --keep --keeps", "P:C++|s xC++ |P:--keep| |P:--keeps"),
+        # Names do not split what is kept anyway.
+        (["name", "{name} x"], "{name} $name name {name} x", "P:{name}| |P:$name| |P:name| |P:{name} x"),
+        (["--keep", "v2.4"], "--keep-numbers v2.4.1 v2.4.", "P:--keep-numbers| |P:v2.4.1| |P:v2.4|."),
+        (["NordPad"], "`NordPad` <b id=NordPad> https://x.org/NordPad", "P:`NordPad`| |e:<b id=NordPad>| |P:https://x.org/NordPad"),
+        (["AT&T"], "AT&T, AT&amp;T", "P:AT&T|, |P:AT&amp;T"),
+        ([" NordPad "], "a NordPad.", "a |P:NordPad|."),
+    ],
+)  # fmt: skip
+def test_names_are_kept_where_asked(names: list[str], line: str, expected: str) -> None:
+    kept = Kept(names=KeptNames(names))
+    assert written(parse_line(line, kept)) == expected
+    assert raw_text(parse_line(line, kept)) == line
+
+
+def test_names_are_found_within_words_where_no_spaces_separate_them() -> None:
+    names = KeptNames(["NordPad", "好"], spaced=False)
+    assert (
+        written(parse_line("私はNordPadsが好き", Kept(names=names))) == "私は|P:NordPad|sが|P:好|き"
+    )
+
+
+def test_names_precede_numbers() -> None:
+    kept = Kept(numbers=True, names=KeptNames(["NordPad 2"]))
+    assert written(parse_line("2 of NordPad 2", kept)) == "P:2| of |P:NordPad 2"
+
+
+def test_marks_only_are_those_that_programs_fill_in() -> None:
+    line = r"--verbose $name v2.4.1\n{x}"
+    assert marks_of(parse_line(line, MARKS_ONLY)) == {"{x}": 1}
+
+
+def test_many_names_take_no_longer_than_few() -> None:
+    seconds = []
+    for count in (10, 100_000):
+        names = KeptNames([f"Nord{mark}{number}" for mark in ("", " ") for number in range(count)])
+        begun = time.process_time()
+        assert len(list(names.find("Nord 7 and Nord 77 the dog Nord " * 4_000))) >= 4_000
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 20 * seconds[0] + 0.5
 
 
 def test_text_with_entities_is_written_with_entities() -> None:
@@ -124,6 +193,32 @@ def test_placeholders_in_the_texts_of_a_document_are_found() -> None:
     # A text that is written in another way than HTML is left as it is.
     odd = (Text("a {b}", "a \\{b\\} {b}"),)
     assert with_placeholders(odd) == odd
+
+
+def test_names_in_the_texts_of_a_document_are_found() -> None:
+    kept = Kept(names=KeptNames(["NordPad", "NordPad v2.4.1", "AT&T"]))
+    pieces = (
+        Text("NordPad "), Placeholder("v2.4.1"), Text(" of AT&T", " of AT&amp;T"),
+        Tag("<br/>", "empty", "br"), Text("5$ for NordPad.", "5\\$ for NordPad."), Placeholder("v2.4.1"),
+    )  # fmt: skip
+    split = with_placeholders(pieces, kept)
+    assert raw_text(split) == raw_text(pieces)
+    assert written(split) == (
+        "P:NordPad v2.4.1| of |P:AT&amp;T|e:<br/>|5$ for |P:NordPad|.|P:v2.4.1"
+    )
+    # A name that its document writes in another way.
+    odd = (Text("my*pad", "my\\*pad"),)
+    assert with_placeholders(odd, Kept(names=KeptNames(["my*pad"]))) == odd
+
+
+def test_names_are_found_in_documents_as_in_lines() -> None:
+    chooser = random.Random(3)
+    names = ["NordPad v2.4.1", "{a} to {b}", "x", "name", "q{a}q"]
+    kept = Kept(names=KeptNames(names))
+    parts = ["{a}", " to ", "{b}", "q", "NordPad ", "v2.4.1", " ", "x", "name", "<b>", "</b>", "; "]
+    for _ in range(2_000):
+        line = "".join(chooser.choices(parts, k=chooser.randint(1, 10)))
+        assert with_placeholders(parse_line(line), kept) == parse_line(line, kept), line
 
 
 class WellFormed(HTMLParser):
@@ -165,7 +260,10 @@ def test_ten_thousand_random_strings_keep_every_character() -> None:
     sample: list[str] = []
     for _ in range(10_000):
         line = random_string(chooser)
-        pieces = parse_line(line, Kept(numbers=chooser.random() < 0.2))
+        names = KeptNames(
+            chooser.sample(line.split(), chooser.randint(0, 1)) if line.strip() else []
+        )
+        pieces = parse_line(line, Kept(chooser.random() < 0.2, names))
         assert raw_text(pieces) == line
         marked += is_marked(pieces)
         sample += [line] if len(sample) < 500 else []
@@ -179,10 +277,11 @@ def test_ten_thousand_random_strings_keep_every_character() -> None:
 @pytest.mark.parametrize(
     "part",
     ["<", "<a ", "*a ", "[a", "{", "{a,b", "_a_ ", "`a ", "<b>", "<script>", "**a *b ", "a@", "<!--",
-     "<a b=", "&", "{{", "](", "[a]((", "www.", "<code>", "<![CDATA[", "<?a", "<style></b>"],
+     "<a b=", "&", "{{", "](", "[a]((", "www.", "<code>", "<![CDATA[", "<?a", "<style></b>",
+     "--a=b-", " --a", " --a=/-", "$a", "v1.", "v1", "\\n", "--a "],
 )  # fmt: skip
 def test_long_lines_take_linear_time(part: str) -> None:
     line = part * (40_000 // len(part))
     begun = time.process_time()
-    assert raw_text(parse_line(line)) == line
+    assert raw_text(parse_line(line, Kept(names=KeptNames([part, part * 50, "a"])))) == line
     assert time.process_time() - begun < 3.0

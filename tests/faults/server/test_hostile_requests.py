@@ -82,6 +82,8 @@ def test_wrong_content_length_is_refused(server: RunningServer, length: bytes) -
         b'{"lines": [["a"]]}', b'{"lines": null}', b'{"lines": {"a": 1}}', b'{"lines": ["a"]} x',
         b'{"lines": ["a"], "beam": 1.5}', b'{"lines": ["a"], "beam": null}',
         b'{"lines": ["a"], "glossary": {"a": {"b": "c"}}}', b'{"lines": ["a\nb"]}',
+        b'{"lines": ["a"], "keep": [["a"]]}', b'{"lines": ["a"], "keep": null}',
+        b'{"lines": ["a"], "keep": ["a\\tb"]}', b'{"lines": ["a"], "keep": ["a\\nb"]}',
         b'{"document": ["html"]}', b'{"document": {"kind": ["html"], "text": "a"}}',
     ],
 )  # fmt: skip

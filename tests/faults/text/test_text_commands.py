@@ -142,9 +142,19 @@ def banned(text: Path) -> int:
     return _last_line(result.err.decode())
 
 
+def names(text: Path) -> int:
+    """A wrong line behind all others is named by its number."""
+    data = text.read_bytes().split(b"\n")[:-1]
+    lines = [line.replace(b"\t", b"") for line in data]
+    Path("names").write_bytes(b"\n".join([*lines[:-1], b"a\tb"]) + b"\n")
+    result = forked("translate", str(text), "--keep", "names")
+    assert result.code == 65
+    return _last_line(result.err.decode())
+
+
 READERS: list[Callable[[Path], int]] = [
     translate, translate_stdin, prefix, score, score_stdin, score_pairs, n_best_list, parse,
-    parse_score, parse_prepare, prepare, prepare_tsv, glossary, banned,
+    parse_score, parse_prepare, prepare, prepare_tsv, glossary, banned, names,
 ]  # fmt: skip
 
 

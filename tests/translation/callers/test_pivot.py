@@ -11,7 +11,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.markup.marked_text import Tag, Text, raw_text
 from nmt_cli.data.subwords.model import learn_subwords
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.translation.callers.pivot import PivotTranslator
 from nmt_cli.translation.constraints import Constraints
@@ -108,6 +108,25 @@ def test_constraints_and_prefixes_are_for_the_last_step(models: Any) -> None:
     assert found.text == second.translate(between, **asked).text
     assert found.text.startswith("w")
     assert "zyx" in found.text
+
+
+def test_names_are_kept_by_all_steps(models: Any) -> None:
+    first, second, third = models
+    pivot = first.then(second, third)
+    constraints = Constraints(kept=["Nord Pad"], banned=["e"])
+    for line in ("a Nord Pad bb", "cc <b>Nord Pad</b>, dd Nord Pad"):
+        found = pivot.translate(line, constraints=constraints)
+        texts = [found.text, *(each.text for each in found.pivots)]
+        assert [text.count("Nord Pad") for text in texts] == [line.count("Nord Pad")] * 3
+    [marked] = pivot.translate_marked([(Text("a Nord Pad bb"),)], constraints=constraints)
+    assert "Nord Pad" in raw_text(marked.pieces)
+    assert all("Nord Pad" in each.text for each in marked.translation.pivots)
+
+
+def test_names_are_refused_where_one_step_has_no_markup() -> None:
+    steps = [made(1), made(2, markup="off"), made(3)]
+    with pytest.raises(UsageError, match="names are kept like placeholders"):
+        PivotTranslator(steps).translate("a", constraints=Constraints(kept=["b"]))
 
 
 def test_some_options_are_for_all_steps_and_others_for_the_last() -> None:

@@ -11,13 +11,15 @@ from byte_models import byte_config, byte_model, byte_subwords
 from marked_lines import html_sentence, random_string
 
 from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
-from nmt_cli.data.markup.kept import Kept
+from nmt_cli.data.markup.kept import Kept, KeptNames
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
+from nmt_cli.translation.lines.line_search import Request
 from nmt_cli.translation.markup import window
+from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.projection import is_kept
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.translator import Translator
@@ -188,6 +190,93 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
         result = window._Result([pieces], flagged)
         found = window._as_line(line, source, result, Kept(numbers=True))
         assert set(found.flags) - {"markup_moved"} == set(flags)
+
+
+NAMES = ("Nord", "NordPad", "Nord Pad 3", "C++", "Schließen")
+
+
+def test_names_are_copied_as_often_as_they_occur(translator: Translator) -> None:
+    chooser = random.Random(7)
+    words = [*NAMES, "dog", "sleeps", "the", "<b>small</b>", "{x}", "NordPads", "nord", "7", "and"]
+    lines = [" ".join(chooser.choices(words, k=chooser.randint(1, 9))) + "." for _ in range(150)]
+    constraints = Constraints(kept=NAMES)
+    kept = Kept(names=KeptNames(NAMES))
+    for beam, n_best in ((1, 1), (2, 2)):
+        found = translator.translate(lines, constraints=constraints, beam=beam, n_best=n_best)
+        for line, translation in zip(lines, found, strict=True):
+            for text in {each.text for each in translation.hypotheses}:
+                assert marks_of(parse_line(text, kept)) >= marks_of(parse_line(line, kept)), text
+    assert translator.translate(lines) != found
+
+
+def test_line_of_names_and_signs_is_its_own_translation(translator: Translator) -> None:
+    constraints = Constraints(kept=NAMES)
+    for line in ("NordPad", "“NordPad”, C++ 2.0!", "<b>Schließen</b>"):
+        translation = translator.translate(line, constraints=constraints)
+        assert (translation.text, translation.score, translation.flags) == (line, 0.0, ())
+
+
+def test_names_win_over_terms_of_the_glossary(translator: Translator) -> None:
+    constraints = Constraints(glossary={"dog": "Hund", "nord": "NORD"}, kept=("hot dog", "Nord"))
+    both = translator.translate("a dog of Nord, a hot dog.", constraints=constraints)
+    assert ["Hund" in both.text, "NORD" in both.text] == [True, False]
+    alone = translator.translate("a hot dog sleeps.", constraints=constraints)
+    assert ["Hund" in alone.text, "hot dog" in alone.text] == [False, True]
+
+
+def test_names_are_kept_with_numbers_and_sampling(translator: Translator) -> None:
+    constraints = Constraints(kept=["Nord Pad 3"])
+    options: list[dict[str, object]] = [{}, {"sample": True, "seed": 3}, {"retry": True}]
+    for option in options:
+        found = translator.translate(
+            "The dog of Nord Pad 3 has 12.50 dogs.",
+            constraints=constraints, keep_numbers=True, **option,
+        )  # fmt: skip
+        assert "Nord Pad 3" in found.text
+        assert "12.50" in found.text
+
+
+def test_names_of_a_prefix_are_those_of_the_line_or_stay() -> None:
+    kept = Kept(names=KeptNames(["Nord Pad", "dog"]))
+    carrier = carry(parse_line("The Nord Pad of {x}.", kept), ["Anna", "Berlin"])
+    for prefix, expected in (
+        ("Das Nord Pad von {x}", "Das Anna von Berlin"),
+        ("Ein dog <b>und {y}</b>", "Ein dog und "),
+    ):
+        request = Request("The Nord Pad of {x}.", 3, prefix)
+        assert window.replace_text(request, carrier, kept) == Request(
+            "The Anna of Berlin.", 3, expected
+        )
+
+
+def test_names_in_marked_texts_are_kept(translator: Translator) -> None:
+    text = (Text("5$ for ", "5\\$ for "), Tag("<w>", "open", "w"), Text("NordPad a", "NordPad\\ a"),
+            Tag("</w>", "close", "w"))  # fmt: skip
+    constraints = Constraints(kept=["NordPad"])
+    [found] = translator.translate_marked([text], constraints=constraints)
+    assert marks_of(found.pieces) == {"<w>": 1, "</w>": 1, "NordPad": 1}
+    assert found.translation.source == raw_text(text)
+
+
+def test_what_users_of_programs_type_is_copied(translator: Translator) -> None:
+    lines = [
+        "Use --force or the --verbose dog.", "The $name dog of v2.4.1 sleeps.",
+        r"The dog sleeps.\nThe small dog eats.\r\n", r"Open\tThe\nDog",
+    ]  # fmt: skip
+    wanted = [{"--force", "--verbose"}, {"$name", "v2.4.1"}, {r"\n", r"\r\n"}, {r"\t", r"\n"}]
+    for translation, marks in zip(translator.translate(lines), wanted, strict=True):
+        assert all(translation.text.count(mark) == 1 for mark in marks - {r"\n"}), translation.text
+        assert all(mark in translation.text for mark in marks)
+    # The sentences on both sides of a line break are translated on their own.
+    sentences = [sentence.source for sentence in translator.translate(lines[2]).sentences]
+    assert sentences == ["The dog sleeps.", "The small dog eats."]
+
+
+def test_words_that_join_what_is_typed_do_not_move_it(translator: Translator) -> None:
+    """A reader of the line `die --verbose-Option` sees no mark in it that could be a wrong one."""
+    source = parse_line("the --verbose option")
+    target = (Text("die "), Placeholder("--verbose"), Text("-option"))
+    assert window._safe_line(target, source) == ("die --verbose-option", False)
 
 
 def test_kept_numbers_stay_apart(translator: Translator) -> None:
