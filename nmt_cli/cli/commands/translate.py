@@ -138,10 +138,9 @@ def command(
 ) -> None:
     """Translate text line by line.
 
-    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, each
-    sentence of a line is translated on its own, and very long sentences are translated in segments.
-    With --n-best, output lines are `N ||| translation ||| score`, where N counts input lines from
-    0. A model keeps the search settings that it was trained with.
+    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, sentences
+    are translated one by one, very long ones in segments. A model keeps its own search settings.
+    With --n-best, output lines are `N ||| translation ||| score`; N counts input lines from 0.
     """
     resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
     if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
@@ -150,9 +149,8 @@ def command(
     doc = DocumentOptions(document, kind, json_input, field, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
-    files = ConstraintFiles(glossary or (), keep or (), ban)
-    read, written = (file, *files.paths, prefix), (output, flag_file)
-    models = _check_files(read, written, resolved, config_file, model, then, doc, force=force)
+    files, written = ConstraintFiles(glossary or (), keep or (), ban, prefix), (output, flag_file)
+    models = _check_files(file, files, written, resolved, config_file, model, then, doc, force)
     console = make_console(quiet=quiet)
     loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
     start = starting(loading, files, file, resolved, console)
@@ -208,40 +206,39 @@ def _form(search: "SearchConfig", *, as_json: bool, scores: bool) -> Show:
 
 
 def _check_files(
-    read: tuple[str | Path | None, ...],
+    text: str,
+    files: ConstraintFiles,
     written: tuple[Path | None, ...],
     resolved: "ResolvedConfig",
     config_file: Path | None,
     models: list[str] | None,
     then: list[str] | None,
     doc: DocumentOptions,
-    *,
     force: bool,
 ) -> list[str]:
     """The models; raises before torch is loaded if a file cannot be read or written.
 
-    read: the text, and the files of constraints; an output must not overwrite them, nor what the
-    project reads. Lines must be UTF-8; a document may declare another encoding. force: replace any
-    other file.
+    An output must overwrite neither the text nor the files of constraints, nor what the project
+    reads. Lines must be UTF-8; a document may declare another encoding. force: replace any other
+    file.
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.preparation.encoding_check import require_utf8
 
-    text, *others = read
     needed = [
         *needed_files("is the file that is read", text),
-        *needed_files("is read, too", *others),
+        *needed_files("is read, too", *files.paths),
     ]
     check_outputs(
         written, needed,
         resolved=resolved, config_file=config_file, force=force,
         models=[*(models or ()), *(then or ())],
     )  # fmt: skip
-    require_text_file(str(text), "translate")
+    require_text_file(text, "translate")
     if not doc.is_document:
-        require_no_document(str(text))
-        require_utf8([str(text)])
+        require_no_document(text)
+        require_utf8([text])
     chosen = models or [resolved.config.paths.model]
     require_models([*chosen, *(then or ())])
     for output, option in zip(written, ("--output", "--flag-file"), strict=True):

@@ -22,27 +22,28 @@ SWAP = '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i], $1}'
 
 
 class ConstraintFiles(NamedTuple):
-    """The files of --glossary, --keep and --ban."""
+    """The files of --glossary, --keep, --ban and --prefix."""
 
     glossaries: Sequence[Path] = ()
     names: Sequence[Path] = ()
     ban: Path | None = None
+    prefix: Path | None = None
 
     @property
     def paths(self) -> tuple[Path | None, ...]:
         """All of them."""
-        return (*self.glossaries, *self.names, self.ban)
+        return (*self.glossaries, *self.names, self.ban, self.prefix)
 
 
 def read_constraints(files: ConstraintFiles, file: str | None, console: "Console") -> "Constraints":
-    """Read the files; warns if a glossary seems to be in the other direction than `file`.
+    """Read the files but prefixes; warns if a glossary seems to have the other direction.
 
     file: the text in the source language of the glossary; None if there is no such file.
     """
     from nmt_cli.data.lexical.glossary import read_glossaries
     from nmt_cli.translation.constraints import Constraints, read_banned, read_kept
 
-    glossaries, names, ban = files
+    glossaries, names, ban, _ = files
     banned = read_banned(ban) if ban else ()
     constraints = Constraints(banned, read_glossaries(glossaries), read_kept(names))
     if glossaries and not constraints.entries:
