@@ -136,6 +136,7 @@ def test_numbers_are_kept_where_asked() -> None:
         (["Nord", "राम"], "Nord\u0301 रामायण राम", "Nord\u0301 रामायण |P:राम"),
         (["Pad", "Pad Pro", "Pad Pro 2"], "Pad Pro, Pad Pro 2, Pad Pro 2.5", "P:Pad Pro|, |P:Pad Pro 2|, |P:Pad Pro| 2.5"),
         (["a b", "b c d"], "a b c d", "P:a b| c d"),
+        (["Nord Pad", "Pad 2"], "Nord Pads, Pad 25, a Pad 2", "Nord Pads, Pad 25, a |P:Pad 2"),
         (["C++", "--keep"], "C++s xC++ --keep --keeps", "P:C++|s xC++ |P:--keep| |P:--keeps"),
         # Names do not split what is kept anyway.
         (["name", "{name} x"], "{name} $name name {name} x", "P:{name}| |P:$name| |P:name| |P:{name} x"),
@@ -156,6 +157,11 @@ def test_names_are_found_within_words_where_no_spaces_separate_them() -> None:
     assert (
         written(parse_line("私はNordPadsが好き", Kept(names=names))) == "私は|P:NordPad|sが|P:好|き"
     )
+
+
+def test_names_do_not_overlap() -> None:
+    found = KeptNames(["a b", "b c d", "d"]).find("a b c d")
+    assert [(mark.begin, mark.end) for mark in found] == [(0, 3), (6, 7)]
 
 
 def test_names_precede_numbers() -> None:

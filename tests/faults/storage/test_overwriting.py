@@ -159,7 +159,7 @@ TABLE: dict[str, list[Try]] = {
         *refused("--model own --document test.en --kind text -o test.en --force"),
         *refused("--model own test.en -o terms.tsv --glossary terms.tsv"),
         *refused("--model own test.en -o terms.tsv --ban terms.tsv"),
-        *refused("--model own test.en -o terms.tsv --keep more.trees --keep terms.tsv"),
+        *refused("--model own test.en -o terms.tsv --keep more.trees --keep terms.tsv --force"),
         *refused("--model own test.en -o terms.tsv --prefix terms.tsv"),
         *refused("--model own test.en -o settings --config settings"),
         *refused("--model own test.en -o config.toml", "--model own test.en -o test.output.de"),

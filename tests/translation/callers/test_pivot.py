@@ -123,8 +123,10 @@ def test_names_are_kept_by_all_steps(models: Any) -> None:
     assert all("Nord Pad" in each.text for each in marked.translation.pivots)
 
 
-def test_names_are_refused_where_one_step_has_no_markup() -> None:
+def test_names_are_refused_where_one_step_has_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [made(1), made(2, markup="off"), made(3)]
+    # Before any of them works.
+    monkeypatch.setattr(steps[0], "translate_window", None)
     with pytest.raises(UsageError, match="names are kept like placeholders"):
         PivotTranslator(steps).translate("a", constraints=Constraints(kept=["b"]))
 

@@ -216,6 +216,13 @@ def test_line_of_names_and_signs_is_its_own_translation(translator: Translator) 
         assert (translation.text, translation.score, translation.flags) == (line, 0.0, ())
 
 
+def test_names_are_found_within_words_of_languages_without_spaces() -> None:
+    for language, text in (("ja", "aNordPadb"), ("en", "aNordPadb")):
+        translator = make_translator(**{"languages.src": language})
+        found = translator.bind(Constraints(kept=["NordPad"])).kept_names.find(text)
+        assert len(list(found)) == (language == "ja")
+
+
 def test_names_win_over_terms_of_the_glossary(translator: Translator) -> None:
     constraints = Constraints(glossary={"dog": "Hund", "nord": "NORD"}, kept=("hot dog", "Nord"))
     both = translator.translate("a dog of Nord, a hot dog.", constraints=constraints)
@@ -275,8 +282,8 @@ def test_what_users_of_programs_type_is_copied(translator: Translator) -> None:
 def test_words_that_join_what_is_typed_do_not_move_it(translator: Translator) -> None:
     """A reader of the line `die --verbose-Option` sees no mark in it that could be a wrong one."""
     source = parse_line("the --verbose option")
-    target = (Text("die "), Placeholder("--verbose"), Text("-option"))
-    assert window._safe_line(target, source) == ("die --verbose-option", False)
+    target = (Text("die "), Placeholder("--verbose"), Text("-option v2.4.1"))
+    assert window._safe_line(target, source) == ("die --verbose-option v2.4.1", False)
 
 
 def test_kept_numbers_stay_apart(translator: Translator) -> None:
