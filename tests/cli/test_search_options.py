@@ -145,6 +145,17 @@ def test_names_are_copied(nmt) -> None:
     assert (sampled.code, "dog" in sampled.lines[0], "first" in sampled.lines[0]) == (0, True, True)
 
 
+def test_names_are_not_taken_for_another_language(nmt, monkeypatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(
+        "nmt_cli.cli.commands.translate.warn_of_misfit", lambda texts, *_: checked.extend(texts)
+    )
+    Path("names").write_text("Qux\n")
+    Path("named").write_text("A Qux dog\n")
+    assert nmt("translate", "--keep", "names", "named").code == 0
+    assert checked == ["A  dog"]
+
+
 def test_prefixes_begin_the_translations(nmt) -> None:
     Path("starts").write_text("Der\n\nÜb\n\n", "utf-8")
     plain = nmt("translate", "text").lines

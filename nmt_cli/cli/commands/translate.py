@@ -305,7 +305,7 @@ def _translate(
         for window in windows(own_lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
                 is_marked = work.search.markup == "keep"
-                texts = [without_marks(line) for line in window] if is_marked else window
+                texts = [without_marks(line, work.kept) for line in window] if is_marked else window
                 warn_of_misfit(texts, work.translator.steps[0], progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))

@@ -185,15 +185,15 @@ def is_marked(pieces: Sequence[MarkedPiece]) -> bool:
     return any(not isinstance(piece, Text) or piece.raw is not None for piece in pieces)
 
 
-def without_marks(line: str) -> str:
-    """The words of a line.
+def without_marks(line: str, kept: Kept = USUAL) -> str:
+    """The words of a line; kept: what is no word besides its marks.
 
     >>> without_marks("The <b>dog</b> of {name}.")
     'The dog of .'
     """
-    if not has_marks(line):
+    if not has_marks(line, kept):
         return line
-    return "".join(piece.text for piece in parse_line(line) if isinstance(piece, Text))
+    return "".join(piece.text for piece in parse_line(line, kept) if isinstance(piece, Text))
 
 
 def marks_of(pieces: Sequence[MarkedPiece]) -> Counter[str]:

@@ -233,6 +233,7 @@ def _translations(
     segments: "Sequence[MarkedText]", work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
+    from nmt_cli.data.markup.inline import with_placeholders
     from nmt_cli.data.markup.marked_text import Text, raw_text
     from nmt_cli.documents.document import kept_or_translated
     from nmt_cli.translation.lines.inputs import windows
@@ -242,9 +243,14 @@ def _translations(
     with progress.shown():
         for window in windows(iter(segments), length=lambda segment: len(raw_text(segment))):
             if not begin:
-                # Code and addresses are not of the language.
+                # Code, addresses and names are not of the language.
+                kept = work.kept
                 texts = [
-                    "".join(piece.text for piece in segment if isinstance(piece, Text))
+                    "".join(
+                        each.text
+                        for each in with_placeholders(segment, kept)
+                        if isinstance(each, Text)
+                    )
                     for segment in window
                 ]
                 warn_of_misfit(texts, work.translator.steps[0], work.console)

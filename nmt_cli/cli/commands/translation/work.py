@@ -16,6 +16,7 @@ from nmt_cli.cli.settings import chosen_search
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.config.search import SearchConfig
+    from nmt_cli.data.markup.kept import Kept
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.callers.pivot import PivotTranslator
     from nmt_cli.translation.constraints import Constraints
@@ -59,6 +60,14 @@ class Work(NamedTuple):
         """Count a translation for --stats."""
         if self.stats is not None:
             self.stats.add(translation)
+
+    @property
+    def kept(self) -> "Kept":
+        """The names that are no words of the source language."""
+        from nmt_cli.data.markup.kept import Kept
+
+        bound = self.translator.steps[0].bind(self.constraints.only_kept)
+        return Kept(names=bound.kept_names)
 
     @property
     def left_out(self) -> list[str]:
