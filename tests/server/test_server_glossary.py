@@ -3,6 +3,7 @@
 import json
 import urllib.parse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,9 +92,12 @@ def test_terms_of_a_request_are_added_and_replace_those_of_the_server(
 
 def test_own_terms_come_before_general_ones_that_match_the_same_words() -> None:
     general = Constraints(["bad"], {"dog": "A", "hot dog": "B", "Cat": "C", "bird": "D"})
-    own = Constraints(["worse"], {"Dog": "E", "cat": ["F", "G"], "bird": "H"})
-    both = own.over(general)
+    own = Constraints(["worse"], {"Dog": "E", "cat": ["F", "G"], "bird": "H"}, ["Pad"])
+    both = own.over(replace(general, kept=("Nord",)))
     assert both.banned == ("worse", "bad")
+    assert both.kept == ("Pad", "Nord")
+    assert Constraints(kept=["Pad"]).over(general).entries == general.entries
+    assert own.over(Constraints(kept=["Nord"])).kept == ("Pad", "Nord")
     model = byte_translator()
     bound = BoundConstraints(both, model.subwords, model.config.languages)
     found = {
@@ -220,14 +224,17 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_command_reads_all_files_before_it_listens(command) -> None:
     Path("terms.tsv").write_text("dog\tHund|Hunde\n")
     Path("more.tsv").write_text("cat\tKatze\n")
-    code, err, [service] = command("--glossary", "terms.tsv", "--glossary", "more.tsv")
+    Path("names.txt").write_text("NordPad\n")
+    files = ["--glossary", "terms.tsv", "--glossary", "more.tsv", "--keep", "names.txt"]
+    code, err, [service] = command(*files)
     assert code == 0
     assert "warning" not in err
     assert service.constraints.entries == (
         Entry("dog", ("Hund", "Hunde"), 1), Entry("cat", ("Katze",), 1),
     )  # fmt: skip
+    assert service.constraints.kept == ("NordPad",)
     code, _, [service] = command()
-    assert not service.constraints.entries
+    assert service.constraints == NO_CONSTRAINTS
 
 
 def test_command_warns_of_a_file_without_terms(command) -> None:

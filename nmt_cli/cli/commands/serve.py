@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.constraints import ConstraintFiles, read_constraints
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT as TRANSLATION_LAYOUT,
 )
 from nmt_cli.cli.commands.translation.options import (
     Device,
     GlossaryFile,
+    Keep,
     Precision,
     PrecisionOption,
 )
@@ -51,7 +52,7 @@ LAYOUT = {
     "Network": ("host", "port", "public_url", "token_file", "cors_origin"),
     "Limits": ("max_queue", "max_chars", "max_body", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
-    "Constraints": ("glossary",),
+    "Constraints": ("glossary", "keep"),
     "Log": ("access_log",),
     "Hardware": TRANSLATION_LAYOUT["Hardware"],
 }
@@ -141,6 +142,7 @@ def command(
     deadline: Deadline = 60,
     access_log: AccessLog = False,
     glossary: GlossaryFile = None,
+    keep: Keep = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
@@ -172,7 +174,7 @@ def command(
     if public_url is not None:
         check_public_url(public_url)
     console = make_console(quiet=quiet)
-    constraints = read_constraints(glossary or (), None, None, console)
+    constraints = read_constraints(ConstraintFiles(glossary or (), keep or ()), None, console)
     listener = listening_socket(host, port)
     apply_threads(threads, console)
     translator, search = _load(path, device, precision, resolved, console)

@@ -506,7 +506,7 @@ def test_number_that_is_lost_replaces_no_word_after_an_apostrophe() -> None:
 def test_number_that_is_lost_does_not_stand_in_brackets_with_another_one(
     target: str, links: list[tuple[str, str]], expected: str
 ) -> None:
-    pieces = parse_line("Under 4(1) and 7022 (2)", numbers=True)
+    pieces = parse_line("Under 4(1) and 7022 (2)", Kept(numbers=True))
     words = [piece.raw for piece in pieces if isinstance(piece, Placeholder)]
     carrier = carry(pieces, words)
     [result] = aligned_by(links, "fr").project([job(pieces, carrier, [target])])
