@@ -11,6 +11,9 @@ from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import lines_of, writer_like
 from nmt_cli.errors import DataError
 
+# The field of JSON lines, or column of a table, that is translated where none is named.
+TEXT_FIELD = "text"
+
 
 class FieldText(NamedTuple):
     """A text of one or more lines as a template.

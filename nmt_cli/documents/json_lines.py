@@ -1,19 +1,21 @@
 """JSON lines: one object per line, of which one field is translated."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.field_texts import FieldText, field_text, require_new_fields
+from nmt_cli.documents.field_texts import (
+    TEXT_FIELD,
+    FieldText,
+    field_text,
+    require_new_fields,
+)
+from nmt_cli.documents.json_strings import as_json
 from nmt_cli.documents.text import lines_of
 from nmt_cli.errors import DataError
-
-# Characters that other programs take for the end of a line.
-_ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 class _Row(NamedTuple):
@@ -33,6 +35,7 @@ class JsonLinesDocument:
         So it is for a line that has a field of the name of a new one.
         """
         self._options = options
+        self._field = options.field or TEXT_FIELD
         self._new_fields = (options.translation_field, options.flags_field)
         content, self._encoding = decode(data, options.name)
         self._mark = BYTE_ORDER_MARK if content.startswith(BYTE_ORDER_MARK) else ""
@@ -64,7 +67,7 @@ class JsonLinesDocument:
 
     def _text(self, content: dict[str, object], number: int) -> str:
         """The text of the field, which is found as a whole name first, then by its parts."""
-        field = self._options.field
+        field = self._field
         value: object = content.get(field)
         if field not in content:
             value = content
@@ -80,7 +83,7 @@ class JsonLinesDocument:
         other = "`field` (beside `kind` or `file`)" if self._options.is_served else "--field"
         return DataError(
             f"`{self._options.name}`, line {number}: {reason}",
-            f'each line must be like {{"{self._options.field}": "Hello."}}; {other} names another',
+            f'each line must be like {{"{self._field}": "Hello."}}; {other} names another',
         )
 
     def render(
@@ -99,12 +102,7 @@ class JsonLinesDocument:
         self, row: _Row, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]
     ) -> str:
         fields = row.text.translated(translated, flags)
-        added = _as_json(dict(zip(self._new_fields, fields, strict=True)))
+        added = as_json(dict(zip(self._new_fields, fields, strict=True)))
         body = row.raw.rstrip()
         # An object without the field of the text is refused, so there is a field before.
         return f"{body[:-1]}, {added[1:]}" + row.raw[len(body) :] + row.ending
-
-
-def _as_json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return _ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

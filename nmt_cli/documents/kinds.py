@@ -13,14 +13,15 @@ from nmt_cli.errors import UsageError
 class Kind(NamedTuple):
     """A kind of documents.
 
-    reader: its class, by module and name. is_binary: not for a terminal. has_fields: one field of
-    each of its records is translated, which the user names.
+    reader: its class, by module and name. is_binary: not for a terminal. has_fields: the user may
+    name the field that is translated. adds_fields: each record gets new fields.
     """
 
     suffixes: tuple[str, ...]
     reader: tuple[str, str]
     is_binary: bool = False
     has_fields: bool = False
+    adds_fields: bool = False
 
 
 KINDS = {
@@ -31,9 +32,13 @@ KINDS = {
     "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
     "xliff": Kind((".xlf", ".xliff"), ("xliff.document", "XliffDocument")),
     "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True),
-    "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument"), has_fields=True),
-    "table": Kind((".csv", ".tsv"), ("table", "TableDocument"), has_fields=True),
-}
+    "json": Kind((".json", ".arb"), ("json_document", "JsonDocument"), has_fields=True),
+    "jsonl": Kind(
+        (".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument"), has_fields=True,
+        adds_fields=True,
+    ),
+    "table": Kind((".csv", ".tsv"), ("table", "TableDocument"), has_fields=True, adds_fields=True),
+}  # fmt: skip
 # Documents that can hold programs, and other suffixes that are mistaken for a kind.
 _REFUSED = {
     ".docm": "Word documents with macros are refused; save it as .docx",

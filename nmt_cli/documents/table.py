@@ -8,7 +8,12 @@ from typing import NamedTuple
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.field_texts import FieldText, field_text, require_new_fields
+from nmt_cli.documents.field_texts import (
+    TEXT_FIELD,
+    FieldText,
+    field_text,
+    require_new_fields,
+)
 from nmt_cli.documents.text import lines_of
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
@@ -107,7 +112,7 @@ class TableDocument:
 
     def _column(self, header: _Record) -> int:
         """The index of the column that is translated."""
-        field, names, number = self._options.field, header.cells, header.number
+        field, names, number = self._options.field or TEXT_FIELD, header.cells, header.number
         if field not in names:
             option = (
                 "`field` (beside `kind` or `file`)" if self._options.is_served else "--field NAME"

@@ -25,8 +25,6 @@ OPTIONS: dict[str, type] = {
 # What other servers call the text.
 OTHER_NAMES = ("text", "texts", "q", "input", "source", "src")
 FIELDS = ("lines", "document", "glossary", "keep", *OPTIONS)
-# The field of JSON lines, or column of a table, that is translated where a request names none.
-TEXT_FIELD = "text"
 TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "a text"}
 
 
@@ -35,13 +33,13 @@ class DocumentText:
     """A document to translate: its content and its kind.
 
     encoding: of a document that came as text, whatever it declares; "": of a file, as it declares.
-    field: of JSON lines and tables, the one that is translated.
+    field: of JSON, JSON lines and tables, the one that is translated; "": the usual one.
     """
 
     kind: str
     data: bytes
     encoding: str = ""
-    field: str = TEXT_FIELD
+    field: str = ""
 
     def read(self, language: str) -> Document:
         """The segments of the document; language: the code of the target language."""
@@ -139,9 +137,10 @@ def _document(value: object) -> DocumentText:
     content = value.get(name)
     if not isinstance(content, str) or {"text", "base64"} <= value.keys():
         raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
-    field = value.get("field", TEXT_FIELD)
+    field = value.get("field", "")
     if not isinstance(field, str) or ("field" in value and not KINDS[kind].has_fields):
-        kinds = " and ".join(name for name, each in KINDS.items() if each.has_fields)
+        *others, last = (name for name, each in KINDS.items() if each.has_fields)
+        kinds = f"{', '.join(others)} and {last}"
         raise RefusedError(
             400, f"`document.field` is a text, and only for documents of the kinds {kinds}"
         )

@@ -30,7 +30,6 @@ from nmt_cli.server.refusals import RefusedError, missed_deadline
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
 from nmt_cli.server.translate_requests import (
-    TEXT_FIELD,
     DocumentText,
     TranslateRequest,
     require_characters,
@@ -111,7 +110,7 @@ class LibreTranslate:
         if kind is None:
             hint = f"known suffixes: {' '.join(_suffixes())}"
             raise RefusedError(400, "files of this kind cannot be translated", hint)
-        document = DocumentText(kind, upload.data, field=upload.fields.get("field") or TEXT_FIELD)
+        document = DocumentText(kind, upload.data, field=upload.fields.get("field", ""))
         read, detected = None, None
         if upload.fields.get("source") == AUTO:
             read = await self._service.read_document(document)

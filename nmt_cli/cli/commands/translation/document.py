@@ -73,11 +73,7 @@ class DocumentOptions(NamedTuple):
             raise UsageError(
                 f"{', '.join(wrong)}: not for documents", "leave it out, or translate lines"
             )
-        if self._field_options() and not KINDS[kind].has_fields:
-            raise UsageError(
-                f"{', '.join(self._field_options())}: for JSON lines and tables only",
-                "add --kind jsonl or --kind table, or leave it out",
-            )
+        self._require_fields(kind)
         if self.translation_field == self.flags_field:
             raise UsageError(
                 f"--translation-field and --flags-field are both `{self.flags_field}`",
@@ -89,6 +85,22 @@ class DocumentOptions(NamedTuple):
         if KINDS[kind].is_binary and to_stdout and not as_json:
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
         return self._file(file)
+
+    def _require_fields(self, kind: str) -> None:
+        """Raise UsageError for options about fields that this kind of documents does not have."""
+        from nmt_cli.documents.kinds import KINDS
+
+        given = self._field_options()
+        if given == ["--field"]:
+            is_fit, names = KINDS[kind].has_fields, "JSON, JSON lines and tables"
+            hint = "--kind json, --kind jsonl or --kind table"
+        else:
+            is_fit, names = KINDS[kind].adds_fields, "JSON lines and tables"
+            hint = "--kind jsonl or --kind table"
+        if given and not is_fit:
+            raise UsageError(
+                f"{', '.join(given)}: for {names} only", f"add {hint}, or leave it out"
+            )
 
     def _field_options(self) -> list[str]:
         """The options about fields that differ from their defaults."""
@@ -138,7 +150,7 @@ class DocumentOptions(NamedTuple):
             data = read_document_bytes(Path(file))
         kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
         options = ReadOptions(
-            "stdin" if file == STDIN else file, self._language(model), self.field or "text",
+            "stdin" if file == STDIN else file, self._language(model), self.field or "",
             self.translation_field, self.flags_field, fuzzy=self.fuzzy,
         )  # fmt: skip
         return read_document(data, kind, options)

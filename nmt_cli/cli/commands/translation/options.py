@@ -188,14 +188,17 @@ Document = Annotated[
     typer.Option(
         "--document", metavar="FILE",
         help="Translate a document and keep its form: text, HTML, Markdown, subtitles "
-        "(.srt .vtt .ass), .po, XLIFF, .docx, JSON lines or tables (.csv .tsv); - is stdin",
+        "(.srt .vtt .ass), .po, XLIFF, .docx, JSON (.json .arb), JSON lines or tables (.csv .tsv); "
+        "- is stdin",
     ),
 ]  # fmt: skip
 Kind = Annotated[
-    Literal["text", "html", "markdown", "subtitles", "po", "xliff", "docx", "jsonl", "table"]
+    Literal[
+        "text", "html", "markdown", "subtitles", "po", "xliff", "docx", "json", "jsonl", "table"
+    ]
     | None,
     typer.Option("--kind", help="Kind of the document [default: by its suffix]"),
-]
+]  # fmt: skip
 JsonInput = Annotated[
     bool,
     typer.Option(
@@ -209,7 +212,7 @@ Field = Annotated[
     typer.Option(
         "--field", metavar="NAME",
         help="Field of JSON lines to translate, such as text or item.title, or column of a table "
-        "[default: text]",
+        "[default: text]; field of JSON, at any depth [default: all texts]",
     ),
 ]  # fmt: skip
 TranslationField = Annotated[
