@@ -56,6 +56,15 @@ class ReadOptions:
     is_served: bool = False
 
 
+def notes_of(document: Document) -> Sequence[str]:
+    """What a person should know of the document, such as texts in it that are not translated.
+
+    Kinds of documents that have nothing to say have no `notes`.
+    """
+    notes: Sequence[str] = getattr(document, "notes", ())
+    return notes
+
+
 def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedText:
     """The translation of a segment; the segment itself if nothing but marks came back.
 

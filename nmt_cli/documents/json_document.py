@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from nmt_cli.data.markup.html_tags import unescaped
@@ -10,15 +11,18 @@ from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
     Placeholder,
+    Tag,
     Text,
     raw_text,
 )
+from nmt_cli.data.markup.placeholders import find_placeholders
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.json_strings import JsonString, JsonStrings, as_json
 from nmt_cli.documents.template import Template, source_text
 from nmt_cli.documents.text import lines_of, writer_like
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import agreeing, counted
 
 # What only texts of apps have: $t(key) of i18next, @:key and @.upper:key of Vue, $NAME$ of Chrome.
 _REFERENCE = re.compile(
@@ -26,6 +30,9 @@ _REFERENCE = re.compile(
     r"|(?<![\w@])@(?:\.\w+)?:(?:\([\w.-]+\)|\{'[\w.-]+'\}|[A-Za-z_](?:[\w-]|\.(?=[\w-]))*)"
     r"|(?<![\w$])\$[A-Za-z_@][\w@]*\$(?![\w$])"
 )
+# A message of ICU that chooses between texts: {count, plural, one {...} other {...}}
+_CHOICE = re.compile(r"\{\s*\w+\s*,[^{}]*\{")
+_LINE_END = re.compile("[\r\n]")
 
 
 class _Slot(NamedTuple):
@@ -38,7 +45,10 @@ class _Slot(NamedTuple):
 
 
 class JsonDocument:
-    """Nested objects and lists; their strings are replaced by their translations."""
+    """Nested objects and lists; their strings are replaced by their translations.
+
+    notes: what is left as it is, for the user.
+    """
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
         """Raises DataError if it is not JSON, or has no string in the field of the options."""
@@ -51,8 +61,15 @@ class JsonDocument:
         self.places: list[str] = []
         self._parts: list[str | _Slot] = []
         end, is_found = 0, False
+        messages: list[str] = []
         for string in strings:
             is_found = True
+            choices = _choices(string.value)
+            if choices:
+                messages.append(string.path)
+            if any(_LINE_END.search(choice) for choice in choices):
+                # Its lines are no texts.
+                continue
             template = _template(string)
             if not template.segments:
                 continue
@@ -63,6 +80,7 @@ class JsonDocument:
             self.places += template.places
             end = string.end
         self._parts.append(content[end:])
+        self.notes = [_note(options.name, messages)] if messages else []
         self._has_escapes = strings.has_escapes
         if options.field and not is_found:
             option = "`field`" if options.is_served else "--field"
@@ -90,6 +108,27 @@ class JsonDocument:
         return slot.raw if text == slot.value else as_json(text, ensure_ascii=self._has_escapes)
 
 
+def _choices(value: str) -> list[str]:
+    """The messages of ICU that choose between texts; they are placeholders as a whole.
+
+    >>> _choices("{n, plural, one {# dog} other {# dogs}} of {name}, {price, number}")
+    ['{n, plural, one {# dog} other {# dogs}}']
+    """
+    if not _CHOICE.search(value):
+        return []
+    found = (value[mark.begin : mark.end] for mark in find_placeholders(value))
+    return [raw for raw in found if _CHOICE.match(raw)]
+
+
+def _note(name: str, messages: Sequence[str]) -> str:
+    """The note about texts of messages of ICU; messages: their paths."""
+    return (
+        f"`{name}`: {counted(len(messages), 'text')} {agreeing(len(messages), 'has', 'have')} a "
+        f"plural or select message of ICU, first `{messages[0]}`; the texts in these messages are "
+        "not translated"
+    )
+
+
 def _template(string: JsonString) -> Template:
     """A string as a template, each line of which is a segment."""
     template = Template()
@@ -106,32 +145,36 @@ def _with_references(line: str, pieces: MarkedText) -> MarkedText:
     >>> _with_references("See $t(home).", (Text("See $t(home)."),))
     (Text(text='See ', raw=None), Placeholder(raw='$t(home)'), Text(text='.', raw=None))
     """
+    ends = list(accumulate(len(raw_text((piece,))) for piece in pieces))
     result: list[MarkedPiece] = []
-    rest = list(reversed(pieces))
-    # Where the last piece of `rest`, which is the next one, begins.
-    begin = 0
+    # The piece that is next, and where what is left of it begins.
+    index = begin = 0
     for match in _REFERENCE.finditer(line):
-        while rest and begin + len(raw_text(rest[-1:])) <= match.start():
-            begin += len(raw_text(rest[-1:]))
-            result.append(rest.pop())
-        covered: list[MarkedPiece] = []
-        end = begin
-        while rest and end < match.end():
-            covered.append(rest.pop())
-            end += len(raw_text(covered[-1:]))
-        if not all(isinstance(piece, Text) for piece in (covered[0], covered[-1])) or not all(
-            isinstance(piece, Text | Placeholder) for piece in covered
-        ):
-            rest += reversed(covered)
+        while ends[index] <= match.start():
+            result.append(_part(line, begin, ends[index], pieces[index]))
+            begin = ends[index]
+            index += 1
+        last = index
+        while ends[last] < match.end():
+            last += 1
+        covered = pieces[index : last + 1]
+        at_ends = isinstance(covered[0], Text) and isinstance(covered[-1], Text)
+        if not at_ends or any(isinstance(piece, Tag) for piece in covered):
             continue
         if begin < match.start():
-            result.append(_text(line[begin : match.start()]))
+            result.append(_part(line, begin, match.start(), covered[0]))
         result.append(Placeholder(match[0]))
-        if match.end() < end:
-            rest.append(_text(line[match.end() : end]))
         begin = match.end()
-    return (*result, *reversed(rest))
+        index = last + (begin == ends[last])
+    for piece, end in zip(pieces[index:], ends[index:], strict=True):
+        result.append(_part(line, begin, end, piece))
+        begin = end
+    return tuple(result)
 
 
-def _text(raw: str) -> Text:
+def _part(line: str, begin: int, end: int, piece: MarkedPiece) -> MarkedPiece:
+    """What is left of a piece: all of it, or a part if it is text."""
+    if not isinstance(piece, Text):
+        return piece
+    raw = line[begin:end]
     return source_text(unescaped(raw), raw)

@@ -193,6 +193,14 @@ XLIFF_2 = """<?xml version="1.0"?>
 
 JSONL = '{"id": 1.50, "text": "Hello you."}\n\n{"text": "two\\nlines", "a": {"b": "c"}}\n'
 
+JSON = """{
+  "title": "A dog",
+  "hello" :"Hello {{name}}", "count": 1.50, "on": true, "none": null, "empty": "",
+  "menu": {"open": "Open", "items": [ "Two\\nlines", 2, ["12 %"] ]},
+\t"@meta": {"description": "kept"}, "last": "Last"
+}
+"""
+
 CSV = (
     "\ufeffid;en;note\r\n1;A dog, a cat.;kept\r\n"
     '2;"He said ""no"".\r\nTwo lines; here.";"x;y"\r\n\r\n3;;kept\r\n"4";"Last";'
@@ -206,7 +214,7 @@ SAMPLES = {
 KINDS = {
     "txt": "text", "html": "html", "md": "markdown", "srt": "subtitles", "vtt": "subtitles",
     "ass": "subtitles", "po": "po", "xlf": "xliff", "xliff": "xliff", "jsonl": "jsonl",
-    "csv": "table", "tsv": "table",
+    "csv": "table", "tsv": "table", "json": "json",
 }  # fmt: skip
 
 

@@ -216,9 +216,13 @@ def translate_document(
     The document is read before the model is loaded by `start`, and nothing is written until all
     segments are translated. model: the last one; reporting: opens the report of flags.
     """
+    from nmt_cli.documents.document import notes_of
+
     document = chosen.read(file, model)
     work = start()
     work.show_notices()
+    for note in notes_of(document):
+        work.console.note(note)
     with reporting() as report:
         done = list(_translations(document.segments, work))
         translations = [translation for _, translation in done]
