@@ -15,6 +15,7 @@ from document_samples import (
     ASS,
     CSV,
     HTML,
+    JSON,
     JSONL,
     MARKDOWN,
     PO,
@@ -42,6 +43,8 @@ FILES = {
     "reviewed.jsonl": '{"text": "a"}\n{"text": "b", "flags": ["mine"], "translation": "c"}\n',
     "titles.jsonl": '{"item": {"title": "A dog"}}\n', "terms.tsv": "dog\tHund\n",
     "strings.csv": CSV, "texts.tsv": TSV, "reviewed.csv": "text,flags\na,mine\n",
+    "app.json": JSON, "app_en.arb": '{"@@locale": "en", "title": "A dog"}',
+    "lines.json": '{"a": "b"}\n{"a": "c"}\n', "cut.json": '{"a":\n"b"',
     "cut.csv": 'text,id\n"a,b\n', "short.csv": "text,id\na\n",
 }  # fmt: skip
 
@@ -222,6 +225,33 @@ def test_table_keeps_its_cells_and_gets_two_more(nmt) -> None:
     assert named.out == result.out.replace(b";translation;flags\r", b";de;id_2\r")
 
 
+def test_json_keeps_all_but_its_strings(nmt) -> None:
+    result = nmt("--document", "app.json")
+    assert (result.code, result.err) == (0, "")
+    before, after = json.loads(JSON), json.loads(result.out)
+    assert before["title"] != after["title"]
+    assert after["@meta"] == before["@meta"]
+    assert [*after["menu"]["items"][1:], after["count"]] == [2, ["12 %"], 1.5]
+    assert b'{{name}}", "count": 1.50, "on": true, "none": null, "empty": "",\n' in result.out
+    assert nmt("--document", "-", "--kind", "json", stdin=JSON.encode()).out == result.out
+    only = json.loads(nmt("--document", "app.json", "--field", "items").out)
+    assert only["menu"]["items"] == after["menu"]["items"]
+    assert only["title"] == before["title"]
+
+
+def test_places_and_notes_of_json(nmt) -> None:
+    message = "{n, plural, one {# dog} other {# dogs}}"
+    Path("a.json").write_text(json.dumps({"menu": {"a\tb": ["12", "A dog"]}, "m": message}))
+    result = nmt("--document", "a.json", "--flag-file", "flags.tsv", "--max-length", "1")
+    assert result.code == 0, result.err
+    assert "`a.json`: 1 text has a plural or select message of ICU, first `m`" in result.err
+    assert json.loads(result.out)["m"] == message
+    _, row = Path("flags.tsv").read_text("utf-8").splitlines()
+    assert row.startswith('menu["a\\tb"][1]\tat_limit')
+    rows = nmt("--document", "a.json", "--json").out.splitlines()
+    assert [json.loads(row)["place"] for row in rows] == ['menu["a\\tb"][1]']
+
+
 def test_flag_file_names_the_line_of_a_record(nmt) -> None:
     result = nmt(
         "--document", "strings.csv", "--field", "en", "--flag-file", "flags.tsv",
@@ -266,7 +296,14 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document reviewed.jsonl --translation-field a", 65, "line 2: has the field `flags`"),
         ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
         ("--document page.html --translation-field b", 2, "JSON lines and tables only"),
-        ("--document page.html --field b", 2, "add --kind jsonl or --kind table, or leave it"),
+        ("--document page.html --field b", 2, "--field: for JSON, JSON lines and tables only"),
+        ("--document page.html --field b", 2, "add --kind json, --kind jsonl or --kind table, or"),
+        ("--document app.json --flags-field b", 2, "--flags-field: for JSON lines and tables only"),
+        ("--document app.json --translation-field b", 2, "add --kind jsonl or --kind table, or"),
+        ("--document app.json --field none", 65, "`app.json`: no text in a field `none`"),
+        ("--document cut.json", 65, "`cut.json`, line 2, column 4: not JSON: Expecting"),
+        ("--document lines.json", 65, "these are JSON lines: --kind jsonl"),
+        ("--json-input --kind json items.jsonl", 2, "--kind says json"),
         ("--json-input --kind table items.jsonl", 2, "--kind says table"),
         ("--document strings.csv", 65, "no column `text`; the columns are `id`, `en`, `note`"),
         ("--document strings.csv", 65, "name the column to translate: --field NAME; the first"),

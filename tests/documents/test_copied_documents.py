@@ -64,6 +64,11 @@ MORE_TABLE = """id,text
   Second ""line"" of <a href=""x"">two</a>."
 """
 
+MORE_JSON = r"""{"a": "I don't <b>know</b>, he said: \"<i>Don't</i> go!\" {count} of %s.",
+"b": ["First line, 12 %.\n\n  Second \"line\" of <a href=\"x\">two</a>.", "See $t(menu.open) now."],
+"c": "Hello {{ user }}, see @:menu.dog.", "d": "$USER$ has {n, plural, one {# dog} other {# dogs}}!"}
+"""
+
 
 def copied(document: Document, stand_ins: Sequence[str]) -> list[str]:
     """The segments of a document, translated by a model that copies and aligns the same words."""
@@ -90,10 +95,11 @@ def normal(text: str) -> str:
         ("markdown", MORE_MARKDOWN),
         ("xliff", MORE_XLIFF),
         ("table", MORE_TABLE),
+        ("json", MORE_JSON),
         ("markdown", (ROOT / "README.md").read_text(encoding="utf-8")),
         ("markdown", (ROOT / "docs/translating.md").read_text(encoding="utf-8")),
     ],
-    ids=["html", "markdown", "xliff", "table", "readme", "guide"],
+    ids=["html", "markdown", "xliff", "table", "json", "readme", "guide"],
 )
 def test_copied_document_is_the_document(kind: str, text: str, stand_ins: Sequence[str]) -> None:
     document = opened(text, kind)

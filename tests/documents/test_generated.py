@@ -11,7 +11,15 @@ from document_samples import each_text, opened, tags_last
 from generated_documents.markdown import markdown
 from generated_documents.pages import page
 from generated_documents.reports import report, texts_of
-from generated_documents.texts import catalogue, cues, json_lines, lines, table, units
+from generated_documents.texts import (
+    catalogue,
+    cues,
+    json_file,
+    json_lines,
+    lines,
+    table,
+    units,
+)
 from generated_documents.words import Words, expected_words, written_words
 
 from nmt_cli.data.markup.marked_text import MarkedText, plain_text
@@ -19,7 +27,7 @@ from nmt_cli.data.markup.marked_text import MarkedText, plain_text
 GENERATORS: dict[str, Callable[[Words], str | bytes]] = {
     "text": lines, "html": page, "markdown": markdown, "subtitles": cues, "po": catalogue,
     "xliff": units, "docx": report, "jsonl": json_lines,
-    "table": table,
+    "table": table, "json": json_file,
 }  # fmt: skip
 # Their documents keep the source beside the translation.
 WITH_SOURCE = ("po", "xliff", "jsonl", "table")

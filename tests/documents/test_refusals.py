@@ -157,10 +157,11 @@ def test_bad_json_line_is_named(line: str, reason: str) -> None:
         opened('{"text": "a"}\n\n' + line + "\n", "jsonl")
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "a.jsonl", "a.csv"])
+@pytest.mark.parametrize("name", [*SAMPLES, "a.json", "a.jsonl", "a.csv"])
 def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
     kind = KINDS[name.rpartition(".")[2]]
-    texts = {**SAMPLES, "a.jsonl": '{"text": "a"}\n', "a.csv": "id,text\n1,a\n"}
+    lines = '{"text": "a"}\n'
+    texts = {**SAMPLES, "a.json": lines, "a.jsonl": lines, "a.csv": "id,text\n1,a\n"}
     text = texts[name].removeprefix("\ufeff")
     if kind not in ("html", "po"):
         with pytest.raises(DataError, match="another encoding") as caught:

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from document_samples import KINDS, SAMPLES, each_text, opened, word_document
+from document_samples import JSON, KINDS, SAMPLES, each_text, opened, word_document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,11 +44,11 @@ def is_same(document: Document, data: bytes) -> bool:
     return document.render(document.segments) == data
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", [*SAMPLES, "a.json"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_identity_gives_the_same_bytes(name: str, ending: str, encoding: str) -> None:
-    text = SAMPLES[name].removeprefix("\ufeff").replace("\n", ending)
+    text = {**SAMPLES, "a.json": JSON}[name].removeprefix("\ufeff").replace("\n", ending)
     data = text.encode(encoding)
     document = opened(data, KINDS[name.rpartition(".")[2]])
     assert is_same(document, data)

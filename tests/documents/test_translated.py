@@ -78,7 +78,7 @@ A &lt; B
     ("kind", "text"),
     [
         ("text", "{}"), ("markdown", "{}"), ("jsonl", '{{"text": "{}"}}'),
-        ("table", "id,text\n1,{}"),
+        ("table", "id,text\n1,{}"), ("json", '["{}"]'),
         ("po", 'msgid "{}"\nmsgstr ""\n'),
     ],
 )  # fmt: skip

@@ -71,6 +71,17 @@ def test_a_column_of_a_table_is_translated(server: RunningServer) -> None:
     assert row[:3] == ["1", "abc", byte_translator().translate("abc").text]
 
 
+@pytest.mark.parametrize("name", ["a.json", "app_en.ARB"])
+def test_strings_of_json_are_translated(server: RunningServer, name: str) -> None:
+    data = '\ufeff{"@@locale": "en",\r\n"a": "abc", "text": {"b": "de"}}'.encode("utf-16-le")
+    file = download(server, upload(server, data, name)).body.decode("utf-16")
+    first, last = (byte_translator().translate(text).text for text in ("abc", "de"))
+    assert json.loads(file) == {"@@locale": "en", "a": first, "text": {"b": last}}
+    assert file.startswith('{"@@locale": "en",\r\n"a": "')
+    chosen = download(server, upload(server, data, name, field="b")).body.decode("utf-16")
+    assert json.loads(chosen) == {"@@locale": "en", "a": "abc", "text": {"b": last}}
+
+
 def test_text_file_is_translated(server: RunningServer) -> None:
     answer = upload(server, b"abc de\n\nfgh\n", "notes of mine.TXT")
     file = download(server, answer)

@@ -267,7 +267,14 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"document": {"kind": "text", "text": "a", "field": "b"}}, 400, "`document.field`"),
         (
             {"document": {"kind": "html", "text": "a", "field": "b"}}, 400,
-            "only for documents of the kinds jsonl and table",
+            "only for documents of the kinds json, jsonl and table",
+        ),
+        ({"document": {"kind": "json", "text": "[1", "field": 1}}, 400, "`document.field`"),
+        ({"document": {"kind": "json", "text": "[1\n"}}, 400, "line 2, column 1: not JSON: "),
+        ({"document": {"kind": "json", "text": "[" * 999}}, 400, "more than 256 deep"),
+        (
+            {"document": {"kind": "json", "text": '["a"]', "field": "b"}}, 400,
+            "no text in a field `b`",
         ),
         ({"document": {"kind": "table", "text": "a,b", "field": 1}}, 400, "`document.field`"),
         ({"document": {"kind": "table", "text": "a,b"}}, 400, "the columns are `a`, `b`"),
@@ -289,7 +296,7 @@ def test_wrong_request_is_refused_with_the_reason(
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
 
 
-@pytest.mark.parametrize(("suffix", "kind"), [("srt", "subtitles"), ("csv", "table")])
+@pytest.mark.parametrize(("suffix", "kind"), [("srt", "subtitles"), ("csv", "table"), ("arb", "json")])
 def test_suffix_in_place_of_a_kind_gets_the_kind(
     server: RunningServer, suffix: str, kind: str
 ) -> None:
@@ -323,6 +330,23 @@ def test_a_column_of_a_table_is_translated(server: RunningServer) -> None:
         "kind": "table",
         "text": f"id;en;translation;flags\r\n1;abc;{cell};{flags}\r\n2;;;empty\r\n",
     }
+
+
+def test_strings_of_json_are_translated(server: RunningServer) -> None:
+    text = '{"menu": ["abc", 1.0], "\\u00e4": "x", "text": "de"}'
+    document = {"kind": "json", "text": text}
+    answer = server.ask("POST", "/v1/translate", {"document": document})
+    first, last = (row for row in answer.json["translations"] if row["source"] != "x")
+    assert (first["place"], last["place"]) == ("menu[0]", "text")
+    written = json.loads(answer.json["document"]["text"])
+    assert written["menu"] == [first["text"], 1]
+    assert written["text"] == last["text"]
+    assert answer.json["document"]["text"].startswith('{"menu": ["')
+    assert '", 1.0], "\\u00e4": "' in answer.json["document"]["text"]
+    answer = server.ask("POST", "/v1/translate", {"document": {**document, "field": "menu"}})
+    [translation] = answer.json["translations"]
+    assert (translation["source"], translation["text"]) == ("abc", first["text"])
+    assert answer.json["document"]["text"].endswith('"\\u00e4": "x", "text": "de"}')
 
 
 def test_kinds_of_the_description_are_those_of_documents(server: RunningServer) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from byte_models import byte_config
 from corpora import reversal_corpus
+from document_samples import JSON
 from faults.support.attacks import make_model_directory, make_piece_model
 from faults.support.mutation import mutated, random_text
 
@@ -21,6 +22,8 @@ from nmt_cli.data.lexical.glossary import Glossary, read_glossary
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.lines import read_lines, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.kinds import read_document
 from nmt_cli.extras.parsing.linearize import from_line, to_line
 from nmt_cli.extras.parsing.parameters import read_parameters
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text, tree_words
@@ -98,6 +101,12 @@ def _read_lines(path: Path) -> None:
         assert len(lines) == plain.count(b"\n") + (not plain.endswith(b"\n") and plain != b"")
 
 
+def _read_json(path: Path) -> None:
+    data = path.read_bytes()
+    document = read_document(data, "json", ReadOptions(str(path)))
+    assert document.render(document.segments) == data
+
+
 def _read_glossary(path: Path) -> None:
     glossary = Glossary(read_glossary(path))
     glossary.find("the dog and a hot dog of the US")
@@ -141,6 +150,7 @@ def _read_corpus(path: Path) -> None:
 # -- good inputs -----------------------------------------------------------------------------------
 
 PLAIN = "one\ntwo words\r\n\nGrüße, 日本語\n\ufeffno end".encode()
+PLACES = rb'''{"a": {"message": "b", "description": "c"}, "d": [1, "\u00e9 $t(e) @:f", -1.5e3]}'''
 GLOSSARY = b"dog\tHund|Hunde\nhot dog\tHotdog\nUS\tUSA\n\nthe dog\tder Hund\n"
 TREES = (
     b"(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))\n"
@@ -168,6 +178,7 @@ def make_parsers(folder: Path) -> dict[str, Parser]:
         "pairs": _file_parser(
             [b"a\tb\nc d\te\n"], lambda path: list(read_pairs((str(path),))), [b"\t"]
         ),
+        "json": _file_parser([JSON.encode(), PLACES], _read_json, [b'"', b"{", b"\\u", b"$t("]),
         "glossary": _file_parser([GLOSSARY], _read_glossary, [b"\t", b"|"]),
         "trees": _file_parser([TREES], _read_trees, [b"(S ", b"))", b"-NONE-", b"()"]),
         "parameters": _file_parser([PARAMETERS], read_parameters, PARAMETERS.split()),
@@ -184,7 +195,7 @@ def make_parsers(folder: Path) -> dict[str, Parser]:
 
 
 NAMES = (
-    "config", "overrides", "lines", "pairs", "glossary", "trees", "parameters", "model", "pieces",
+    "config", "overrides", "lines", "pairs", "json", "glossary", "trees", "parameters", "model", "pieces",
     "words", "manifest", "corpus",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Generated lines of text, JSON lines, tables, catalogues and subtitles."""
+"""Generated lines of text, JSON, JSON lines, tables, catalogues and subtitles."""
 
 import csv
 import json
@@ -39,6 +39,26 @@ def json_lines(words: Words) -> str:
         for number in range(words.random.randint(1, 4))
     ]
     return "\n".join(json.dumps(row, ensure_ascii=words.chance(0.5)) for row in rows) + "\n"
+
+
+def json_file(words: Words) -> str:
+    """Nested objects and lists of texts, with metadata and values that are no texts."""
+    return json.dumps(
+        _json_value(words, 3), ensure_ascii=words.chance(0.5),
+        indent=words.random.choice([None, 2, "\t"]),
+    )  # fmt: skip
+
+
+def _json_value(words: Words, depth: int) -> object:
+    if depth == 3 or (depth and words.chance(0.5)):
+        entries = [_json_value(words, depth - 1) for _ in range(words.random.randint(1, 4))]
+        if words.chance(0.4):
+            return entries
+        pairs = {words.keep(): entry for entry in entries}
+        return {**pairs, f"@{words.keep()}": {words.keep(): [words.keep()]}}
+    if words.chance(0.2):
+        return words.random.choice([None, True, 1.5, "", "12 %", []])
+    return "\n".join(_line(words) for _ in range(words.random.randint(1, 2)))
 
 
 def table(words: Words) -> str:
