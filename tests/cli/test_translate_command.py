@@ -629,7 +629,14 @@ def test_stats_count_what_was_translated(nmt, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "noted"), [("page.html", True), ("a.jsonl", True), ("a.txt", False)]
+    ("name", "noted"),
+    [
+        ("page.html", True),
+        ("a.jsonl", True),
+        ("app.json", True),
+        ("a_en.arb", True),
+        ("a.txt", False),
+    ],
 )
 def test_text_of_a_document_is_translated_with_a_note(folder, capsys, name, noted):
     (folder / name).write_text("a\n")

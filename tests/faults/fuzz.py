@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 if __name__ == "__main__":
     # As pytest has it.
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+    TESTS = Path(__file__).resolve().parents[1]
+    sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from faults.support.parsers import NAMES, Parser, make_parsers
 

@@ -48,7 +48,7 @@ def test_fuzzed_models_and_settings_are_refused_or_read(
 
 @pytest.mark.slow
 @fault("T18")
-@pytest.mark.parametrize("name", ["lines", "pairs", "glossary", "trees", "parameters"])
+@pytest.mark.parametrize("name", ["lines", "pairs", "json", "glossary", "trees", "parameters"])
 def test_fuzzed_text_is_refused_or_read(
     name: str, parsers: dict[str, Parser], tmp_path: Path, checks: Checks
 ) -> None:
