@@ -44,7 +44,7 @@ PURPOSES = {
     "data/sentences": "splits lines into sentences; abbreviations learnt from text",
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
     "data/text": "lines of text files: encodings, compression, splitting",
-    "documents": "HTML, Markdown, subtitles, .po, XLIFF, Word, tables: reads segments, writes their translations",
+    "documents": "HTML, Markdown, subtitles, .po, XLIFF, Word, JSON, tables: reads segments, writes their translations",
     "documents/html": "HTML pages",
     "documents/markdown": "Markdown",
     "documents/subtitles": "subtitles: cues and their texts",

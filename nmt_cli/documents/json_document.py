@@ -35,7 +35,7 @@ _CHOICE = re.compile(r"\{\s*\w+\s*,[^{}]*\{")
 _LINE_END = re.compile("[\r\n]")
 
 
-class _Slot(NamedTuple):
+class _StringSlot(NamedTuple):
     """A string to translate: as it is written, its value, and the index of its first segment."""
 
     raw: str
@@ -59,7 +59,7 @@ class JsonDocument:
         strings = JsonStrings(content, options)
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
-        self._parts: list[str | _Slot] = []
+        self._parts: list[str | _StringSlot] = []
         end, is_found = 0, False
         messages: list[str] = []
         for string in strings:
@@ -74,7 +74,7 @@ class JsonDocument:
             if not template.segments:
                 continue
             raw = content[string.begin : string.end]
-            slot = _Slot(raw, string.value, template, len(self.segments))
+            slot = _StringSlot(raw, string.value, template, len(self.segments))
             self._parts += (content[end : string.begin], slot)
             self.segments += template.segments
             self.places += template.places
@@ -101,7 +101,7 @@ class JsonDocument:
         )
         return encode(self._mark + "".join(parts), self._encoding, self._name)
 
-    def _written(self, slot: _Slot, translated: Sequence[MarkedText]) -> str:
+    def _written(self, slot: _StringSlot, translated: Sequence[MarkedText]) -> str:
         end = slot.first + len(slot.template.segments)
         text = slot.template.fill(translated[slot.first : end])
         # As it was written, since one string can be written in many ways.

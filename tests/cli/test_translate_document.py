@@ -45,6 +45,7 @@ FILES = {
     "strings.csv": CSV, "texts.tsv": TSV, "reviewed.csv": "text,flags\na,mine\n",
     "app.json": JSON, "app_en.arb": '{"@@locale": "en", "title": "A dog"}',
     "lines.json": '{"a": "b"}\n{"a": "c"}\n', "cut.json": '{"a":\n"b"',
+    "items.json": '[{"title": "A dog", "type": "x"}]',
     "cut.csv": 'text,id\n"a,b\n', "short.csv": "text,id\na\n",
 }  # fmt: skip
 

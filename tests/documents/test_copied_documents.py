@@ -66,7 +66,8 @@ MORE_TABLE = """id,text
 
 MORE_JSON = r"""{"a": "I don't <b>know</b>, he said: \"<i>Don't</i> go!\" {count} of %s.",
 "b": ["First line, 12 %.\n\n  Second \"line\" of <a href=\"x\">two</a>.", "See $t(menu.open) now."],
-"c": "Hello {{ user }}, see @:menu.dog.", "d": "$USER$ has {n, plural, one {# dog} other {# dogs}}!"}
+"c": "Hello {{ user }}, see @:menu.dog.",
+"d": "$USER$ has {n, plural, one {# dog} other {# dogs}}!"}
 """
 
 

@@ -306,6 +306,8 @@ def test_what_python_reads_with_care_is_read() -> None:
     assert changed(text, "json") == text
     for brackets in ("[" * MAX_DEPTH + "]" * MAX_DEPTH, '{"a":' * 255 + "[]" + "}" * 255):
         assert changed(brackets, "json") == brackets
+    siblings = "[" + ", ".join(["[{}]"] * 300) + "]"
+    assert changed(siblings, "json") == siblings
     # Brackets in strings are none, and neither is what an escaped mark seems to end.
     strings = json.dumps(["[" * 300, '"' + "{" * 300, "\\"] * 3)
     assert changed(strings, "json") == strings

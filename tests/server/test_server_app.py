@@ -296,7 +296,9 @@ def test_wrong_request_is_refused_with_the_reason(
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
 
 
-@pytest.mark.parametrize(("suffix", "kind"), [("srt", "subtitles"), ("csv", "table"), ("arb", "json")])
+@pytest.mark.parametrize(
+    ("suffix", "kind"), [("srt", "subtitles"), ("csv", "table"), ("arb", "json")]
+)
 def test_suffix_in_place_of_a_kind_gets_the_kind(
     server: RunningServer, suffix: str, kind: str
 ) -> None:

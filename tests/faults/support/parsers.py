@@ -150,7 +150,7 @@ def _read_corpus(path: Path) -> None:
 # -- good inputs -----------------------------------------------------------------------------------
 
 PLAIN = "one\ntwo words\r\n\nGrüße, 日本語\n\ufeffno end".encode()
-PLACES = rb'''{"a": {"message": "b", "description": "c"}, "d": [1, "\u00e9 $t(e) @:f", -1.5e3]}'''
+PLACES = rb"""{"a": {"message": "b", "description": "c"}, "d": [1, "\u00e9 $t(e) @:f", -1.5e3]}"""
 GLOSSARY = b"dog\tHund|Hunde\nhot dog\tHotdog\nUS\tUSA\n\nthe dog\tder Hund\n"
 TREES = (
     b"(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))\n"
@@ -195,8 +195,8 @@ def make_parsers(folder: Path) -> dict[str, Parser]:
 
 
 NAMES = (
-    "config", "overrides", "lines", "pairs", "json", "glossary", "trees", "parameters", "model", "pieces",
-    "words", "manifest", "corpus",
+    "config", "overrides", "lines", "pairs", "json", "glossary", "trees", "parameters", "model",
+    "pieces", "words", "manifest", "corpus",
 )  # fmt: skip
 
 
