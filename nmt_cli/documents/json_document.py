@@ -145,6 +145,8 @@ def _with_references(line: str, pieces: MarkedText) -> MarkedText:
     >>> _with_references("See $t(home).", (Text("See $t(home)."),))
     (Text(text='See ', raw=None), Placeholder(raw='$t(home)'), Text(text='.', raw=None))
     """
+    if not _REFERENCE.search(line):
+        return pieces
     ends = list(accumulate(len(raw_text((piece,))) for piece in pieces))
     result: list[MarkedPiece] = []
     # The piece that is next, and where what is left of it begins.

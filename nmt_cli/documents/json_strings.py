@@ -186,7 +186,7 @@ class JsonStrings:
     def _loaded(self) -> object:
         try:
             # Numbers are not needed, and large ones are refused with their position.
-            return json.loads(self._text, parse_int=str)
+            return json.loads(self._text, parse_int=len)
         except json.JSONDecodeError as error:
             reason = error.msg.removesuffix(" at").removesuffix(" starting")
             hint = _NOT_JSON
@@ -218,7 +218,6 @@ def _is_chrome(content: object) -> bool:
     """Whether all that a file has is messages, each with what it says to translators of it."""
     return (
         isinstance(content, dict)
-        and bool(content)
         and all(
             isinstance(entry, dict)
             and isinstance(entry.get("message"), str)

@@ -148,6 +148,8 @@ def test_translations_are_escaped(translation: str, written: str) -> None:
         ("Write a@b.de or @: here, @ home", ["a@b.de"]),
         ("A $t(<b>) bold</b> word", []),
         ("$t({x} a", ["{x}"]),
+        ("At https://a.b/$USER$ now", ["https://a.b/$USER$"]),
+        ("Me@:home or you@@:home", []),
         ("It costs $US$5 and $t is", []),
     ],
 )
@@ -209,7 +211,8 @@ def test_messages_of_chrome() -> None:
     "other",
     [
         '{"message": "b", "description": "c", "title": "d"}', '{"description": "c"}', '"text"',
-        '{"message": ["b"]}', '{"message": "b", "description": ["c"]}',
+        '{"message": ["b"]}', '{"message": 5, "description": "c"}',
+        '{"message": "b", "description": ["c"]}',
         '{"message": "b", "placeholders": "c"}', "[]",
     ],
 )  # fmt: skip
