@@ -16,6 +16,7 @@ from nmt_cli.data.markup.marked_text import (
     raw_text,
 )
 from nmt_cli.data.markup.placeholders import find_placeholders
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.json_strings import JsonString, JsonStrings, as_json
@@ -64,6 +65,9 @@ class JsonDocument:
         messages: list[str] = []
         for string in strings:
             is_found = True
+            if not has_letters(string.value) and "&" not in string.value:
+                # As most values of some files; an entity may stand for a letter.
+                continue
             choices = _choices(string.value)
             if choices:
                 messages.append(string.path)

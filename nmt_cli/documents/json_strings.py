@@ -216,16 +216,13 @@ class JsonStrings:
 
 def _is_chrome(content: object) -> bool:
     """Whether all that a file has is messages, each with what it says to translators of it."""
-    return (
-        isinstance(content, dict)
-        and all(
-            isinstance(entry, dict)
-            and isinstance(entry.get("message"), str)
-            and isinstance(entry.get("description", ""), str)
-            and isinstance(entry.get("placeholders", {}), dict)
-            and entry.keys() <= {"message", "description", "placeholders"}
-            for entry in content.values()
-        )
+    return isinstance(content, dict) and all(
+        isinstance(entry, dict)
+        and isinstance(entry.get("message"), str)
+        and isinstance(entry.get("description", ""), str)
+        and isinstance(entry.get("placeholders", {}), dict)
+        and entry.keys() <= {"message", "description", "placeholders"}
+        for entry in content.values()
     )
 
 

@@ -162,6 +162,10 @@ def test_placeholders_of_apps(line: str, placeholders: list[str]) -> None:
     assert document.render(document.segments).decode() == json.dumps([line])
 
 
+def test_entity_that_stands_for_a_letter_is_translated() -> None:
+    assert changed('["&#228; 1", "&#49;"]', "json", lambda _: "x") == '["x", "&#49;"]'
+
+
 def test_references_are_kept_beside_translated_words() -> None:
     assert changed('["Me &amp; $t(a) &lt; b @:c."]', "json") == '["ME &amp; $t(a) &lt; B @:c."]'
 
