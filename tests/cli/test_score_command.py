@@ -129,9 +129,8 @@ def test_score_of_text_against_itself_is_warned_of(nmt: Nmt) -> None:
         )
     write("copy.txt", REFERENCE)
     copied = nmt("copy.txt", "good.txt", "ref.txt", "ref.txt", "--json")
-    assert copied.err == (
-        "warning: the hypotheses and the reference `ref.txt` are identical: is this the right "
-        "file?\n"
+    assert copied.err.splitlines()[0] == (
+        "warning: the hypotheses and the reference `ref.txt` are identical: is this the right file?"
     )
     assert json.loads(copied.out)["value"] == pytest.approx(100)
     assert nmt("ref.txt", "ref.txt", "--quiet").err == ""
@@ -219,6 +218,10 @@ def test_several_references_and_metrics_keep_their_order(nmt: Nmt) -> None:
     assert names == ("chrF2", "TER", "BLEU")
     assert values[2] == f"{bleu(GOOD, REFERENCE, BAD):.2f}"
     assert all(signature.startswith("nrefs:2|") for signature in signatures)
+    said = " ".join(result.err.split())
+    assert "`good.txt` is scored by 2 references together: `ref.txt`, `other.txt`; to" in said
+    assert "systems: nmt score good.txt other.txt --baseline ref.txt" in said
+    assert "together" not in nmt("good.txt", "ref.txt").err
 
 
 def test_same_reference_twice_counts_as_two_references(nmt: Nmt) -> None:

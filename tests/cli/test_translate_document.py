@@ -276,6 +276,8 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document report.docx", 2, "-o FILE"),
         ("report.docx", 2, "nmt translate --document report.docx -o FILE"),
         ("--document page.html test.en", 2, "names a file"),
+        ("--document page.html --document a.md", 2, "2 times, for `page.html` and `a.md`, and"),
+        ("--document app.json --field a --field b", 2, "--field is given 2 times, for `a` and"),
         ("--document page.xyz", 2, "--kind"),
         ("--document .", 66, "is a directory"),
         ("--document report.docm", 2, "macros"),

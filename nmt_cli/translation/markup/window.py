@@ -18,6 +18,7 @@ from nmt_cli.data.markup.inline import (
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.search.arrays.interface import arrays_of
@@ -309,6 +310,9 @@ def _result(
     taken_out = len(placeholders_of(item.source)) > len(searched.carrier.stand_ins)
     lost = taken_out or searched.lost > 0
     flags = {*translation.flags, *(["markup_moved"] if best.moved or lost else [])}
+    if not _has_words(best.pieces):
+        # Beside a stand-in, which is a word, the search has not missed them.
+        flags.add("sentences_lost")
     sentences = tuple(SentenceTranslation(*sentence) for sentence in best.sentences)
     marked = replace(
         translation,
@@ -317,6 +321,10 @@ def _result(
         sentences=sentences or translation.sentences,
     )
     return _Result([each.pieces for each in projected], marked)
+
+
+def _has_words(pieces: MarkedText) -> bool:
+    return any(isinstance(piece, Text) and has_letters(piece.text) for piece in pieces)
 
 
 def _as_line(line: str, source: MarkedText | None, result: _Result, kept: Kept) -> Translation:

@@ -20,7 +20,7 @@ from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.lines.line_search import Request
 from nmt_cli.translation.markup import window
 from nmt_cli.translation.markup.carrier import carry
-from nmt_cli.translation.markup.projection import is_kept
+from nmt_cli.translation.markup.projection import Projector, is_kept
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.translator import Translator
 
@@ -133,6 +133,25 @@ def test_json_has_the_marks_in_its_texts_and_placeholders_in_its_sentences(
 def test_placeholders_without_stand_ins_are_flagged(translator: Translator) -> None:
     assert "markup_moved" in translator.translate("The dog of {name} sleeps.").flags
     assert "markup_moved" not in translator.translate("The <b>dog</b> sleeps.").flags
+
+
+@pytest.mark.parametrize(
+    ("line", "kept", "lost"),
+    [("{x} permit", "", True), ("{x} permit", "Wort ", False), ("{x} 12", "", False)],
+)
+def test_translation_without_the_words_of_its_line_is_flagged(
+    translator: Translator, monkeypatch, line: str, kept: str, lost: bool
+) -> None:
+    """The stand-in of a placeholder is a word, of which nothing is seen in the end."""
+    project = Projector.project
+
+    def without_words(self: Projector, jobs) -> list:
+        pieces = (*([Text(kept)] if kept else []), Placeholder("{x}"), Text("."))
+        return [each._replace(pieces=pieces) for each in project(self, jobs)]
+
+    monkeypatch.setattr(Projector, "project", without_words)
+    for translation in translator.translate([line, f"<b>{line}</b>"]):
+        assert ("sentences_lost" in translation.flags) is lost
 
 
 def test_prefix_of_a_marked_line_is_without_its_tags(translator: Translator) -> None:

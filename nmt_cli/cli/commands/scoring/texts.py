@@ -99,6 +99,12 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
     check_aligned([("stdin" if name == STDIN else name, hypotheses), *named])
     gated, translated = wanted.gated, not wanted.files
     check_references((name, hypotheses), references, console, gated=gated, translated=translated)
+    if wanted.files[2:]:
+        shown = ", ".join(f"`{file}`" for file in reference_files)
+        console.note(
+            f"`{name}` is scored by {len(references)} references together: {shown}; to compare "
+            f"translations of several systems: {_comparison(wanted.files)}"
+        )
     reference_lines = [lines for _, lines in references]
     return Texts(
         (name, *reference_files),
@@ -109,6 +115,17 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         _labelings(wanted.by, labels, [*reference_lines, hypotheses][0]),
         _given(wanted, numbers),
     )
+
+
+def _comparison(files: Sequence[str]) -> str:
+    """The command that compares several systems, if the last file is the only reference.
+
+    >>> _comparison(["a", "b", "c", "ref"])
+    'nmt score a ref --baseline b --baseline c'
+    """
+    first, *others, reference = files
+    baselines = (part for other in others for part in ("--baseline", other))
+    return shlex.join(["nmt", "score", first, reference, *baselines])
 
 
 def _warn_of_header(

@@ -25,13 +25,28 @@ if TYPE_CHECKING:
 JSON_LINES, TABLE = "jsonl", "table"
 
 
+def only_one(option: str, given: Sequence[str] | None) -> str | None:
+    """The value of an option that may be given once; raises UsageError for several.
+
+    >>> only_one("--document", ["a.html"]), only_one("--document", None)
+    ('a.html', None)
+    """
+    if given and len(given) > 1:
+        names = " and ".join(f"`{name}`" for name in given)
+        raise UsageError(
+            f"{option} is given {len(given)} times, for {names}, and is used once",
+            "run `nmt translate` once for each",
+        )
+    return given[0] if given else None
+
+
 class DocumentOptions(NamedTuple):
     """What the command line says about documents."""
 
     document: str | None
+    field: str | None
     kind: str | None
     json_input: bool
-    field: str | None
     translation_field: str
     flags_field: str
     fuzzy: bool

@@ -184,7 +184,7 @@ FailOn = Annotated[
     ),
 ]  # fmt: skip
 Document = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--document", metavar="FILE",
         help="Translate a document and keep its form: text, HTML, Markdown, subtitles "
@@ -208,7 +208,7 @@ JsonInput = Annotated[
     ),
 ]
 Field = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--field", metavar="NAME",
         help="Field of JSON lines to translate, such as text or item.title, or column of a table "
