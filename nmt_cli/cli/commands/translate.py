@@ -13,7 +13,6 @@ from nmt_cli.cli.commands.translation.constraints import (
 )
 from nmt_cli.cli.commands.translation.document import (
     DocumentOptions,
-    only_one,
     require_no_document,
     translate_document,
 )
@@ -147,8 +146,7 @@ def command(
     if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)
-    names = only_one("--document", document), only_one("--field", field)
-    doc = DocumentOptions(*names, kind, json_input, translation_field, flags_field, fuzzy)
+    doc = DocumentOptions(document, field, kind, json_input, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     files, written = ConstraintFiles(glossary or (), keep or (), ban, prefix), (output, flag_file)

@@ -25,31 +25,26 @@ if TYPE_CHECKING:
 JSON_LINES, TABLE = "jsonl", "table"
 
 
-def only_one(option: str, given: Sequence[str] | None) -> str | None:
-    """The value of an option that may be given once; raises UsageError for several.
-
-    >>> only_one("--document", ["a.html"]), only_one("--document", None)
-    ('a.html', None)
-    """
-    if given and len(given) > 1:
-        names = " and ".join(f"`{name}`" for name in given)
-        raise UsageError(
-            f"{option} is given {len(given)} times, for {names}, and is used once",
-            "run `nmt translate` once for each",
-        )
-    return given[0] if given else None
-
-
 class DocumentOptions(NamedTuple):
     """What the command line says about documents."""
 
-    document: str | None
-    field: str | None
+    documents: Sequence[str] | None
+    fields: Sequence[str] | None
     kind: str | None
     json_input: bool
     translation_field: str
     flags_field: str
     fuzzy: bool
+
+    @property
+    def document(self) -> str | None:
+        """The file of --document."""
+        return self.documents[0] if self.documents else None
+
+    @property
+    def field(self) -> str | None:
+        """The name of --field."""
+        return self.fields[0] if self.fields else None
 
     @property
     def is_document(self) -> bool:
@@ -72,6 +67,13 @@ class DocumentOptions(NamedTuple):
         """
         from nmt_cli.documents.kinds import KINDS
 
+        for option, given in (("--document", self.documents), ("--field", self.fields)):
+            if given and len(given) > 1:
+                names = " and ".join(f"`{name}`" for name in given)
+                raise UsageError(
+                    f"{option} is given {len(given)} times, for {names}, and is used once",
+                    "run `nmt translate` once for each",
+                )
         if not self.is_document:
             if self.kind or self._field_options() or self.fuzzy:
                 raise UsageError(
