@@ -69,9 +69,9 @@ class DocumentOptions(NamedTuple):
 
         for option, given in (("--document", self.documents), ("--field", self.fields)):
             if given and len(given) > 1:
-                names = " and ".join(f"`{name}`" for name in given)
+                shown = " and ".join(f"`{name}`" for name in given)
                 raise UsageError(
-                    f"{option} is given {len(given)} times, for {names}, and is used once",
+                    f"{option} is given {len(given)} times, for {shown}, and is used once",
                     "run `nmt translate` once for each",
                 )
         if not self.is_document:
