@@ -230,6 +230,7 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "step_hours": 1.5,
         "flops": 3e15, "state": "finished: 300 steps are done", "validation_sentences": 200,
         "validation_text": None, "corpus": "corpus", "init_from": "", "subwords": "",
+        "final_bleu": None, "final_sentences": None,
     }  # fmt: skip
     # Without BLEU, the loss decides.
     assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)
@@ -345,13 +346,16 @@ def test_runs_name_the_validation_of_the_published_weights(
 
 def test_runs_show_the_scores_of_an_average_that_the_comparison_chose() -> None:
     validation = {"nll": 2.0, "bleu": 29.74, "perplexity": 7.84, "best": True, "sentences": 100}
-    published: dict[str, object] = {"step": 825, "bleu": 29.78, "perplexity": 7.92}
+    published: dict[str, object] = {
+        "step": 825, "bleu": 29.78, "perplexity": 7.92, "final_bleu": 28.5, "final_sentences": 900,
+    }  # fmt: skip
     records = [
         {"step": 825, "validation": validation},
         {"step": 825, "published": published},
     ]
     summary = summarise(Path("run"), records)
     assert (summary.bleu, summary.perplexity, summary.validation_sentences) == (29.78, 7.92, 100)
+    assert (summary.final_bleu, summary.final_sentences) == (28.5, 900)
     # Without validation text, nothing is known of what is published.
     published |= {"bleu": None, "perplexity": None}
     assert summarise(Path("run"), records).bleu == 29.74

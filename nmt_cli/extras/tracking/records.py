@@ -121,8 +121,9 @@ class RunSummary:
     `at step N`; validation_sentences: those of BLEU, in older logs as configured; validation_text:
     the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
     model that training began with, "" for random weights; subwords: their kind and number on the
-    target side, "" if unknown; settings: those of text, model and training, but for
-    names of files, empty if unknown.
+    target side, "" if unknown; final_bleu: that of the published weights on the final_sentences
+    pairs of the comparison at the end, if there was one; settings: those of text, model and
+    training, but for names of files, empty if unknown.
     """
 
     run: str
@@ -141,6 +142,8 @@ class RunSummary:
     corpus: str
     init_from: str
     subwords: str = ""
+    final_bleu: float | None = None
+    final_sentences: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -182,6 +185,8 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         corpus=config.paths.corpus if config else "",
         init_from=config.train.init_from if config else "",
         subwords=_subwords(config) if config else "",
+        final_bleu=published.get("final_bleu"),
+        final_sentences=published.get("final_sentences"),
         settings=_settings(config) if config else {},
     )
 

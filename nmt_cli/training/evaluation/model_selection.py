@@ -158,7 +158,8 @@ class ModelSelector:
             assert after.bleu is not None
             if after.bleu <= before.bleu:
                 kept = f"{where}: BLEU {before.bleu:.2f}, {after.bleu:.2f} with {_average_of(last)}"
-                state.set_published({**published, "comparison": kept}, None)
+                final = {"final_bleu": before.bleu, "final_sentences": sentences}
+                state.set_published({**published, "comparison": kept, **final}, None)
                 return
             # The BLEU of the usual sentences, with which a continued run compares.
             validation = replace(
@@ -171,7 +172,7 @@ class ModelSelector:
             place_training_weights(optimizer)
         of_published = f"{before.bleu:.2f} with the weights of step {published['step']:,}"
         comparison = f"{where}: BLEU {after.bleu:.2f}, {of_published}"
-        self.publish(state, last, validation, comparison)
+        self.publish(state, last, validation, comparison, (after.bleu, sentences))
 
     def _is_better(self, validation: Validation, state: TrainState) -> bool:
         """Whether it beats what is published: by BLEU, if that is clear, else by perplexity."""
@@ -210,11 +211,13 @@ class ModelSelector:
         chosen: WeightsCandidate,
         validation: Validation | None = None,
         comparison: str = "",
+        final: tuple[float | None, int | None] = (None, None),
     ) -> None:
         """Write these weights into the model directory; a failure is noted and tolerated.
 
         validation: how good they are, None where nothing was measured; comparison: how they did on
-        more validation pairs, if that is why they are published.
+        more validation pairs, if that is why they are published; final: their BLEU on these, and
+        how many they are.
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         versions = f"nmt {__version__}, torch {torch.__version__}"
@@ -224,8 +227,9 @@ class ModelSelector:
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
         steps = chosen.steps or (state.step,)
         published = Published(
-            state.step, chosen.kind, steps, comparison=comparison, by_comparison=bool(comparison)
-        )
+            state.step, chosen.kind, steps, comparison=comparison, by_comparison=bool(comparison),
+            final_bleu=final[0], final_sentences=final[1],
+        )  # fmt: skip
         if validation is not None:
             published = replace(
                 published, bleu=validation.bleu, perplexity=validation.perplexity,

@@ -45,7 +45,8 @@ class Published:
     steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured;
     comparison: how they and others did on more validation pairs, at the end of a run;
     by_comparison: whether that is why they were chosen; before: BLEU and perplexity of the weights
-    that training began with, if they are those of a model.
+    that training began with, if they are those of a model; final_bleu: their BLEU in that
+    comparison, on final_sentences pairs.
     """
 
     step: int
@@ -56,6 +57,8 @@ class Published:
     comparison: str = ""
     by_comparison: bool = False
     before: tuple[float | None, float] | None = None
+    final_bleu: float | None = None
+    final_sentences: int | None = None
 
     def weights_in_words(self) -> str:
         """What the weights in the model directory are."""
@@ -69,11 +72,12 @@ class Published:
         return f"the weights of step {self.step:,}"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, without `before` if it is None."""
+        """Plain values, without those of a comparison or another model where there was none."""
+        optional = ("before", "final_bleu", "final_sentences")
         values = asdict(self)
-        if self.before is None:
-            del values["before"]
-        return values
+        return {
+            key: value for key, value in values.items() if value is not None or key not in optional
+        }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Published":

@@ -108,8 +108,9 @@ class Comparisons(ModelSelector):
         self.passes.append(of)
         return replace(FOUND, bleu=self.bleu[candidate.kind, sentences or 200])
 
-    def publish(self, state, chosen, validation=None, comparison=""):
+    def publish(self, state, chosen, validation=None, comparison="", final=(None, None)):
         self.published.append((chosen.kind, validation.bleu, comparison))
+        self.final = final
 
     def compare(self) -> list[tuple[str, float | None, str]]:
         self.compare_last(self.state, SimpleNamespace(), None, lambda: False)  # type: ignore[arg-type]
@@ -129,12 +130,16 @@ BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 @pytest.mark.usefixtures("published_model")
 def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
     comparison = f"{WHERE}: BLEU 17.54, 16.06 with the weights of step 225"
-    assert Comparisons(BLEU_OF_BOTH).compare() == [("mean", 18.3, comparison)]
+    changed = Comparisons(BLEU_OF_BOTH)
+    assert changed.compare() == [("mean", 18.3, comparison)]
+    assert changed.final == (17.54, 1_014)
     kept = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.05})
     assert kept.compare() == []
     average = "the average of the last 2 checkpoints (steps 500 to 525)"
     comparison = f"{WHERE}: BLEU 16.06, 16.05 with {average}"
     assert kept.state.published["comparison"] == comparison
+    assert kept.state.published["final_bleu"] == 16.06
+    assert kept.state.published["final_sentences"] == 1_014
     assert kept.state.published["step"] == 225
 
 
