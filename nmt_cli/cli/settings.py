@@ -1,13 +1,14 @@
 """A command's settings: default < preset < nmt.toml < NMT_* variables < command line."""
 
 import contextlib
+import json
 import os
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.config.held_out_text import COMMAND_LINE
+from nmt_cli.config.held_out_text import COMMAND_LINE, is_of_project
 from nmt_cli.config.project import PATHS, PROJECT_FILE, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
@@ -21,6 +22,7 @@ from nmt_cli.config.schema import (
 from nmt_cli.config.search import SearchConfig, SearchConflictError
 from nmt_cli.config.values import convert
 from nmt_cli.errors import ConfigError, NmtError, UsageError
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -106,8 +108,11 @@ def note_defaults(
 ) -> None:
     """Write a note that the defaults are used, if there is neither project file nor preset.
 
+    Warns if the project file overrides settings of a preset that was named for this command.
     vocabulary: whether a vocabulary will be learnt, so that its size is a setting that matters.
     """
+    if warning := overridden_preset_warning(resolved):
+        console.warning(warning)
     key = "data.vocab_size" if vocabulary else "train.preset"
     if (
         config_file is not None
@@ -126,6 +131,31 @@ def note_defaults(
 
 # Where settings come from that the user has typed for this command alone.
 _TYPED = (COMMAND_LINE, "--set")
+# So many settings are named.
+_SHOWN_SETTINGS = 8
+
+
+def overridden_preset_warning(resolved: ResolvedConfig) -> str:
+    """That the project file overrides settings of the preset of the command line, or ""."""
+    from nmt_cli.config.presets import PRESETS
+
+    origins, name = resolved.origins, resolved.config.train.preset
+    if origins["train.preset"] not in _TYPED:
+        return ""
+    values = flatten(resolved.config)
+    overridden = [
+        f"{key} is {json.dumps(values[key])} (preset: {json.dumps(value)})"
+        for key, value in PRESETS[name].items()
+        if is_of_project(origins[key]) and values[key] != value
+    ]
+    if not overridden:
+        return ""
+    more = len(overridden) - _SHOWN_SETTINGS
+    shown = [*overridden[:_SHOWN_SETTINGS], *([f"and {more} more"] if more > 0 else [])]
+    return (
+        f"the project file overrides {counted(len(overridden), 'setting')} of the preset "
+        f"`{name}`: {'; '.join(shown)}"
+    )
 
 
 def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bool) -> None:

@@ -144,6 +144,32 @@ def test_missing_gpus_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
     assert "".join(err).startswith(warned)
 
 
+def test_settings_of_the_project_that_override_a_named_preset_are_warned_of(
+    project, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: None)
+    monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *_, **__: None)
+    Path("nmt.toml").write_text(
+        '[model]\nlayers = 2\nheads = 8\npositions = "learned"\n[train]\npreset = "tiny"\n'
+    )
+    command = ["train", "--corpus", str(project / "corpus")]
+    warning = (
+        "warning: the project file overrides 1 setting of the preset `table3-layers-8`: "
+        "model.layers is 2 (preset: 8)\n"
+    )
+    assert main([*command, "--preset", "table3-layers-8"]) == 0
+    assert capsys.readouterr().err == warning
+    assert main([*command, "--set", "train.preset=table3-layers-8"]) == 0
+    assert capsys.readouterr().err == warning
+    # What the command line says by itself is meant; and the preset of the file is not named anew.
+    for more in (["--preset", "table3-layers-8", "--set", "model.layers=3"], []):
+        assert main([*command, *more]) == 0
+        assert capsys.readouterr().err == ""
+    assert main(["plot", "schedule", "--preset", "table3-layers-8"]) == 0
+    assert capsys.readouterr().err.startswith(warning)
+
+
 def test_train_without_project_file_reports_default_settings(
     project, tmp_path, monkeypatch, capsys
 ):

@@ -345,7 +345,8 @@ def test_early_sample_shows_its_reference() -> None:
         (
             Published(0, "current", (0,), None, 32.97, before=(None, 32.97)),
             [
-                "no validation was better than the one before training: perplexity 32.97",
+                "no validation was better than the one before training: perplexity 32.97; more new "
+                "pairs, or validation text that is like them, may change that",
                 "model: the weights that training began with",
             ],
         ),

@@ -174,4 +174,7 @@ def test_split_larger_than_the_pairs_that_training_keeps_is_refused() -> None:
     too_long = [(f"{n}{'a' * 300}", f"{n}{'b' * 300}") for n in range(600)]
     with pytest.raises(DataError, match="only 100 training pairs can become") as caught:
         prepared([*PAIRS[:100], *too_long])
-    assert caught.value.hint.endswith("of 100 pairs together or less, or more text")
+    assert caught.value.hint.endswith(
+        "of 100 pairs together or less, more text, or validation text of its own: "
+        "--valid SRC TGT --test-split 0"
+    )

@@ -247,7 +247,10 @@ def best_line(published: "Published") -> list[str]:
         return []
     shown = scores(published.bleu, published.perplexity)
     if not published.step:
-        return [f"no validation was better than the one before training: {shown}"]
+        return [
+            f"no validation was better than the one before training: {shown}; more new pairs, or "
+            "validation text that is like them, may change that"
+        ]
     before = [f"before training: {scores(*published.before)}"] if published.before else []
     # Which steps an average is of is in the line on the model.
     step = f"best validation at step {published.step:,}"

@@ -61,7 +61,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import require_models
     from nmt_cli.cli.outputs import check_outputs
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import overridden_preset_warning, resolve_settings
     from nmt_cli.config.schema import load, with_values
     from nmt_cli.drawing.output import (
         check_picture,
@@ -88,6 +88,8 @@ def command(
     if model is not None and what != "positions":
         # The settings of this model, not those of the project.
         config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
+    elif warning := overridden_preset_warning(resolved):
+        make_console(quiet=quiet).warning(warning)
     drawn = plot(what, config, model)
     if as_json:
         typer.echo(json.dumps({"schema": SCHEMA, **drawn.numbers}))

@@ -174,4 +174,7 @@ class SplitSizes(NamedTuple):
             options = f"--valid-split and --test-split of {pairs} pairs together"
         else:
             options = f"--{'valid' if self.valid else 'test'}-split {pairs}"
-        return f"use {options} or less, or more text"
+        if not self.valid:
+            return f"use {options} or less, or more text"
+        files = f"--valid SRC TGT{' --test-split 0' if self.test else ''}"
+        return f"use {options} or less, more text, or validation text of its own: {files}"
