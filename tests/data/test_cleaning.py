@@ -381,6 +381,23 @@ class TestFilesInOtherLanguages:
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
         assert (folder / "pairs.swapped.tsv").read_bytes() == swapped
 
+    def test_remedies_of_several_swapped_texts_can_be_told_apart(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in ("train", "valid"):
+            write_sides(folder, name, GERMAN, ENGLISH)
+        for name in ("a.tsv", "b.tsv"):
+            rows = "".join(f"{GERMAN} {name} {n}\t{ENGLISH} {name} {n}\n" for n in range(200))
+            (folder / name).write_text(rows)
+        texts = ["--train", "train.en", "train.de", "--train-tsv", "a.tsv", "--train-tsv", "b.tsv",
+                 "--valid", "valid.en", "valid.de"]  # fmt: skip
+        assert main(["init", "--src-lang", "en", "--tgt-lang", "de", *texts]) == 65
+        options, first, second = capsys.readouterr().err.split("hint: ")[1].split("; swap the co")
+        assert options == "--train train.de train.en --valid valid.de valid.en"
+        for name, remedy in (("a", first), ("b", second)):
+            subprocess.run(["sh", "-c", remedy.removeprefix("lumns: ")], cwd=folder, check=True)
+            assert (folder / f"{name}.swapped.tsv").exists()
+
     def test_sides_of_unknown_languages_are_compared(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

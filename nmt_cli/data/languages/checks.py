@@ -163,7 +163,11 @@ def check_texts(
             )
     if swapped:
         message = "; ".join(problem for _, problem in swapped)
-        hint = " ".join(text.remedy for text, _ in swapped)
+        remedies = [text.remedy for text, _ in swapped]
+        # Options can be pasted together, commands one by one.
+        options = " ".join(remedy for remedy in remedies if remedy.startswith("--"))
+        commands = (remedy for remedy in remedies if not remedy.startswith("--"))
+        hint = "; ".join(filter(None, [options, *commands]))
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
 
