@@ -244,6 +244,13 @@ def test_table2_shows_the_run_beside_earlier_systems(model: Path) -> None:
     assert {system["difference"] for system in unlike.as_document()["earlier"]} == {None}
 
 
+def test_table2_needs_a_model_directory(model: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(model.parent)
+    assert main(["bench", "table2", "--model", f"{model.name}x"]) == 66
+    error = capsys.readouterr().err
+    assert f"there is no model directory `{model.name}x`" in error
+
+
 @pytest.mark.slow
 def test_table2_command(model: Path, tests, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model.parent)

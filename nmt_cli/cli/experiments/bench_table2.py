@@ -59,8 +59,12 @@ def command(
     earlier systems of Table 2, with the figures published there.
     """
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import require_models
     from nmt_cli.extras.paper_tables import table2
+    from nmt_cli.storage.model_check import CONFIG
 
+    if not (model / CONFIG).is_file():
+        require_models([model])
     comparison = table2.compare(model, [(pair.src, pair.tgt) for pair in test or ()], row)
     if as_json:
         typer.echo(json.dumps(comparison.as_document(), ensure_ascii=False))
