@@ -217,6 +217,8 @@ EXTRA_ARGUMENTS = {
     ),
     "train": "name the prepared corpus with --corpus DIR, and the model's directory with --out",
     "attention": "put the sentence in quotation marks; --target TEXT gives its translation",
+    "serve": "a server has one model; for two, start one for each, with another --port",
+    "show": "for one setting: nmt config show --about | grep heads",
 }
 
 _SETTINGS = {

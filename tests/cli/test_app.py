@@ -122,6 +122,8 @@ class TestUsage:
             (["-v"], "`nmt` has no option `-v`", "did you mean `-V`?"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),
+            (["serve", "a", "b"], "nmt serve: got unexpected extra argument(s) (b)", "--port"),
+            (["config", "show", "model.heads"], "nmt config show: got unexpected", "show --about"),
             (
                 ["translate", "a", "b"],
                 "nmt translate: got unexpected extra",
