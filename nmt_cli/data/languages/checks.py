@@ -163,13 +163,20 @@ def check_texts(
             )
     if swapped:
         message = "; ".join(problem for _, problem in swapped)
-        remedies = [text.remedy for text, _ in swapped]
-        # Options can be pasted together, commands one by one.
-        options = " ".join(remedy for remedy in remedies if remedy.startswith("--"))
-        commands = (remedy for remedy in remedies if not remedy.startswith("--"))
-        hint = "; ".join(filter(None, [options, *commands]))
+        hint = _together([text.remedy for text, _ in swapped])
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
+
+
+def _together(remedies: Sequence[str]) -> str:
+    """The remedies of several texts: options can be pasted together, commands one by one.
+
+    >>> _together(["swap a", "--train b c", "--valid d e"])
+    '--train b c --valid d e; swap a'
+    """
+    options = " ".join(remedy for remedy in remedies if remedy.startswith("--"))
+    commands = (remedy for remedy in remedies if not remedy.startswith("--"))
+    return "; ".join(filter(None, [options, *commands]))
 
 
 def _is_swapped(src_lines: list[str], tgt_lines: list[str], src: str, tgt: str) -> bool:
