@@ -18,9 +18,11 @@ from nmt_cli.data.markup.placeholders import (
     find_escapes,
     find_numbers,
     find_placeholders,
+    find_tagged_messages,
     find_typed,
 )
 from nmt_cli.data.markup.whole_names import with_whole_names
+from nmt_cli.data.markup.wrapped_text import split_wrapped
 
 # A line without any of these has no marks, which most lines are found to be by this alone.
 _MAY_HAVE_MARKS = re.compile(
@@ -48,7 +50,8 @@ def _text_finders(kept: Kept) -> _Finders:
 def _line_finders(kept: Kept) -> _Finders:
     addresses, placeholders, *numbers = _text_finders(kept)
     return (
-        ("<", find_tags), ("`", find_code), ("](", find_links), addresses, placeholders,
+        ("{", find_tagged_messages), ("<", find_tags), ("`", find_code), ("](", find_links),
+        addresses, placeholders,
         *([("\\", find_escapes)] if kept.typed else []), ("", find_emphasis), *numbers,
     )  # fmt: skip
 
@@ -163,7 +166,10 @@ def _split_text(piece: Text, kept: Kept) -> list[MarkedPiece]:
         ]
     found = list(_pieces(raw, marks))
     texts = [each.text if isinstance(each, Text) else unescaped(each.raw) for each in found]
-    return found if "".join(texts) == piece.text else _split_names(piece.text, raw, kept)
+    if "".join(texts) == piece.text:
+        return found
+    wrapped = split_wrapped(piece.text, raw, _marks(piece.text, _text_finders(kept)))
+    return _split_names(piece.text, raw, kept) if wrapped is None else wrapped
 
 
 def _split_names(text: str, raw: str, kept: Kept) -> list[MarkedPiece]:

@@ -13,6 +13,7 @@ from nmt_cli.data.text.sanitize import clean_source
 # What a name may begin with: letters and digits side by side, or any other character.
 _STARTS = re.compile(r"[^\W_]+|\S")
 _CHARACTERS = re.compile(r"\S")
+_SPACE = re.compile(r"\s")
 _DIGIT = re.compile(r"\d")
 
 
@@ -45,16 +46,20 @@ class KeptNames:
         >>> [mark.piece.raw for mark in KeptNames(["C++", "C"]).find("C++ and C, not Cs")]
         ['C++', 'C']
         """
+        if not self._names:
+            return
+        # A name may be broken over two lines of a document.
+        spaced = _SPACE.sub(" ", line)
         end = 0
-        for start in self._starts.finditer(line) if self._names else ():
+        for start in self._starts.finditer(line):
             begin = start.start()
             if begin < end:
                 continue
             for length in self._lengths.get(start[0], ()):
-                name = line[begin : begin + length]
+                name = spaced[begin : begin + length]
                 if name in self._names and self._is_whole(line, begin, begin + len(name)):
                     end = begin + len(name)
-                    yield Mark(begin, end, Placeholder(name))
+                    yield Mark(begin, end, Placeholder(line[begin:end]))
                     break
 
     def _first(self, name: str) -> str:

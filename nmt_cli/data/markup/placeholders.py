@@ -16,8 +16,8 @@ _ADDRESS = re.compile(
 _TRAILING = ".,;:!?'’*_~|"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 NAMED = re.compile(
-    # {{ name }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
-    r"\{\{\{?\s*[#/^!&>]?[\w.|: -]*\s*\}?\}\}"
+    # {{ name }}, {{ price, number }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
+    r"\{\{\{?[^{}]{0,200}\}?\}\}"
     r"|[$#%]?\{[\w.\-]*(?:\[[\w.]*\])*(?:![rsa])?(?::[^\s{}]*)?\}"
     # %(name)s, %1$s, %5.2f, %name%
     r"|(?<![%\w])%[A-Za-z_]\w*%(?![%\w])"
@@ -68,8 +68,12 @@ def _without_punctuation(address: str) -> str:
     return address
 
 
-def find_placeholders(line: str) -> Iterator[Mark]:
-    """Names and formats that a program fills in; messages of ICU are kept as a whole."""
+def find_tagged_messages(line: str) -> Iterator[Mark]:
+    """Messages of ICU with tags within them, which are no tags of the line."""
+    return (mark for mark in _messages(line) if "<" in line[mark.begin : mark.end])
+
+
+def _messages(line: str) -> Iterator[Mark]:
     skip_to = 0
     if "{" in line:
         for match in _MESSAGE.finditer(line):
@@ -77,6 +81,11 @@ def find_placeholders(line: str) -> Iterator[Mark]:
             if match.start() >= skip_to and end:
                 yield Mark(match.start(), end, Placeholder(line[match.start() : end]))
                 skip_to = end
+
+
+def find_placeholders(line: str) -> Iterator[Mark]:
+    """Names and formats that a program fills in; messages of ICU are kept as a whole."""
+    yield from _messages(line)
     for match in NAMED.finditer(line):
         yield Mark(match.start(), match.end(), Placeholder(match[0]))
 
