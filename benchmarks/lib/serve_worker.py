@@ -28,6 +28,7 @@ from nmt_cli.server.app import Server
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.run import HttpServer, listening_socket
 from nmt_cli.server.service import Service
+from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.continuous.worker import TranslationWorker
 from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
@@ -69,6 +70,10 @@ class Peer:
             queue.SimpleQueue()
         )
         threading.Thread(target=self._collect, daemon=True).start()
+
+    def keep_bound(self, constraints: Constraints) -> None:
+        """CTranslate2 has no glossary: only that of no terms is taken."""
+        assert not constraints.entries
 
     def translate(self, lines: Sequence[str], *, search: SearchConfig) -> list[Translation]:
         """What the server translates first."""
