@@ -203,7 +203,9 @@ class JsonStrings:
         except ValueError:
             return ""
         way = "`kind` jsonl" if self._options.is_served else "--kind jsonl"
-        return f"each line is an object of its own, so these are JSON lines: {way}" * is_lines
+        if not is_lines:
+            return ""
+        return f"each line is an object of its own, so these are JSON lines: {way}"
 
     def _error(self, end: int, reason: str, hint: str) -> DataError:
         """The error at the character before `end`."""

@@ -156,19 +156,19 @@ def _split_text(piece: Text, kept: Kept) -> list[MarkedPiece]:
     raw = piece.text if piece.raw is None else piece.raw
     if not has_marks(raw, kept):
         return [piece]
-    marks = _marks(raw, _text_finders(kept))
-    if not marks:
+    finders = _text_finders(kept)
+    found = list(_pieces(raw, _marks(raw, finders)))
+    if len(found) == 1 and isinstance(found[0], Text) and piece.raw in (None, found[0].raw):
         return [piece]
     if piece.raw is None:
         return [
             Text(each.text if each.raw is None else each.raw) if isinstance(each, Text) else each
-            for each in _pieces(raw, marks)
+            for each in found
         ]
-    found = list(_pieces(raw, marks))
     texts = [each.text if isinstance(each, Text) else unescaped(each.raw) for each in found]
     if "".join(texts) == piece.text:
         return found
-    wrapped = split_wrapped(piece.text, raw, _marks(piece.text, _text_finders(kept)))
+    wrapped = split_wrapped(piece.text, raw, _marks(piece.text, finders))
     return _split_names(piece.text, raw, kept) if wrapped is None else wrapped
 
 

@@ -38,7 +38,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import columns_hint, has_quoted_cell
+from nmt_cli.data.text.tables import columns_hint
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
@@ -311,7 +311,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
             self.bad_rows += 1
-            if len(self._sampled_rows) < ROWS_SAMPLED or has_quoted_cell(line):
+            if len(self._sampled_rows) < ROWS_CHECKED:
                 self._sampled_rows.append(line)
             if self.bad_rows == 1:
                 self._first_bad = self.src.count, len(columns)

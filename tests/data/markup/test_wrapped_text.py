@@ -11,7 +11,7 @@ from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.html.document import HtmlDocument
 from nmt_cli.documents.markdown.document import MarkdownDocument
 
-KEPT = Kept(names=KeptNames(["NordPad", "NordPad Pro", "C++"]))
+KEPT = Kept(names=KeptNames(["NordPad", "NordPad Pro", "C++", "Pad One"]))
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ KEPT = Kept(names=KeptNames(["NordPad", "NordPad Pro", "C++"]))
         ("The man sees --verbose in\nthe house.\n", ["--verbose"]),
         ("The man sees in\nthe house $name and v2.4.1.\n", ["$name", "v2.4.1"]),
         ("> The dog sees NordPad\n> Pro and\n> C++ here.\n", ["NordPad Pro", "C++"]),
+        # Its first line alone has no mark.
+        ("> The dog sees Pad\n> One here.\n", ["Pad One"]),
+        ("No mark in\nthese lines.\n", []),
         ("- The man sees\n  --fast and NordPad\n  Pro.\n", ["--fast", "NordPad Pro"]),
         ("NordPad\nPro sees a\\*b and --fast.\n", ["NordPad Pro", "--fast"]),
         ("A mail to me@example.org for\nNordPad.\n", ["me@example.org", "NordPad"]),
