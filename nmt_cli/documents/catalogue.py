@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template
-from nmt_cli.documents.text import lines_of, writer_like
+from nmt_cli.documents.text import add_lines
 from nmt_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -58,9 +57,11 @@ class CatalogueDocument:
         self._lines = text.splitlines(keepends=True)
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        self._messages: list[str] = []
         self._entries = [
             self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
         ]
+        self.notes = message_notes(options.name, self._messages)
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
         """The entries to translate, each with its number of translations."""
@@ -113,10 +114,8 @@ class CatalogueDocument:
             is_singular = plurals == 0 or (index == 0 and plurals > 1)
             source = entry.msgid if is_singular else entry.msgid_plural
             template = Template()
-            for line, ending in lines_of(source):
-                pieces = parse_line(line)
-                template.add_sentences(pieces, f"line {first + 1}", writer_like(pieces))
-                template.keep(ending)
+            add_lines(template, source, f"line {first + 1}")
+            self._messages += template.messages
             segments.append(len(self.segments))
             self.segments += template.segments
             self.places += template.places

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from nmt_cli.data.markup.marked_text import MarkedText, Text
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.plurals import agreeing, counted
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
@@ -63,6 +64,17 @@ def notes_of(document: Document) -> Sequence[str]:
     """
     notes: Sequence[str] = getattr(document, "notes", ())
     return notes
+
+
+def message_notes(name: str, messages: Sequence[str]) -> list[str]:
+    """The note about texts with messages of ICU; messages: their places, which may be none."""
+    if not messages:
+        return []
+    return [
+        f"`{name}`: {counted(len(messages), 'text')} {agreeing(len(messages), 'has', 'have')} a "
+        f"plural or select message of ICU, first {messages[0]}; the texts in these messages are "
+        "not translated"
+    ]
 
 
 def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedText:

@@ -3,12 +3,11 @@
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.template import Template
-from nmt_cli.documents.text import lines_of, writer_like
+from nmt_cli.documents.text import add_lines
 from nmt_cli.errors import DataError
 
 # The field of JSON lines, or column of a table, that is translated where none is named.
@@ -40,10 +39,7 @@ class FieldText(NamedTuple):
 def field_text(source: str, place: str, first: int) -> FieldText:
     """The text of a field, each line of which is a segment."""
     template = Template()
-    for line, ending in lines_of(source):
-        pieces = parse_line(line)
-        template.add_sentences(pieces, place, writer_like(pieces))
-        template.keep(ending)
+    add_lines(template, source, place)
     return FieldText(template, first, is_empty=not clean_line(source).strip())
 
 

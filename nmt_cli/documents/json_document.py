@@ -15,15 +15,13 @@ from nmt_cli.data.markup.marked_text import (
     Text,
     raw_text,
 )
-from nmt_cli.data.markup.placeholders import find_placeholders
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
-from nmt_cli.documents.json_strings import JsonString, JsonStrings, as_json
+from nmt_cli.documents.json_strings import JsonStrings, as_json
 from nmt_cli.documents.template import Template, source_text
-from nmt_cli.documents.text import lines_of, writer_like
+from nmt_cli.documents.text import add_lines
 from nmt_cli.errors import DataError
-from nmt_cli.plurals import agreeing, counted
 
 # What only texts of apps have: $t(key) of i18next, @:key and @.upper:key of Vue, $NAME$ of Chrome.
 _REFERENCE = re.compile(
@@ -31,9 +29,6 @@ _REFERENCE = re.compile(
     r"|(?<![\w@])@(?:\.\w+)?:(?:\([\w.-]+\)|\{'[\w.-]+'\}|[A-Za-z_](?:[\w-]|\.(?=[\w-]))*)"
     r"|(?<![\w$])\$[A-Za-z_@][\w@]*\$(?![\w$])"
 )
-# A message of ICU that chooses between texts: {count, plural, one {...} other {...}}
-_CHOICE = re.compile(r"\{\s*\w+\s*,[^{}]*\{")
-_LINE_END = re.compile("[\r\n]")
 
 
 class _StringSlot(NamedTuple):
@@ -68,13 +63,9 @@ class JsonDocument:
             if not has_letters(string.value) and "&" not in string.value:
                 # As most values of some files; an entity may stand for a letter.
                 continue
-            choices = _choices(string.value)
-            if choices:
-                messages.append(string.path)
-            if any(_LINE_END.search(choice) for choice in choices):
-                # Its lines are no texts.
-                continue
-            template = _template(string)
+            template = Template()
+            add_lines(template, string.value, string.path, _parsed)
+            messages += [f"`{place}`" for place in template.messages]
             if not template.segments:
                 continue
             raw = content[string.begin : string.end]
@@ -84,7 +75,7 @@ class JsonDocument:
             self.places += template.places
             end = string.end
         self._parts.append(content[end:])
-        self.notes = [_note(options.name, messages)] if messages else []
+        self.notes = message_notes(options.name, messages)
         self._has_escapes = strings.has_escapes
         if options.field and not is_found:
             option = "`field`" if options.is_served else "--field"
@@ -112,43 +103,13 @@ class JsonDocument:
         return slot.raw if text == slot.value else as_json(text, ensure_ascii=self._has_escapes)
 
 
-def _choices(value: str) -> list[str]:
-    """The messages of ICU that choose between texts; they are placeholders as a whole.
-
-    >>> _choices("{n, plural, one {# dog} other {# dogs}} of {name}, {price, number}")
-    ['{n, plural, one {# dog} other {# dogs}}']
-    """
-    if not _CHOICE.search(value):
-        return []
-    found = (value[mark.begin : mark.end] for mark in find_placeholders(value))
-    return [raw for raw in found if _CHOICE.match(raw)]
-
-
-def _note(name: str, messages: Sequence[str]) -> str:
-    """The note about texts of messages of ICU; messages: their paths."""
-    return (
-        f"`{name}`: {counted(len(messages), 'text')} {agreeing(len(messages), 'has', 'have')} a "
-        f"plural or select message of ICU, first `{messages[0]}`; the texts in these messages are "
-        "not translated"
-    )
-
-
-def _template(string: JsonString) -> Template:
-    """A string as a template, each line of which is a segment."""
-    template = Template()
-    for line, ending in lines_of(string.value):
-        pieces = _with_references(line, parse_line(line))
-        template.add_sentences(pieces, string.path, writer_like(pieces))
-        template.keep(ending)
-    return template
-
-
-def _with_references(line: str, pieces: MarkedText) -> MarkedText:
+def _parsed(line: str) -> MarkedText:
     """The pieces of a line with references to other texts of an app as placeholders.
 
-    >>> _with_references("See $t(home).", (Text("See $t(home)."),))
+    >>> _parsed("See $t(home).")
     (Text(text='See ', raw=None), Placeholder(raw='$t(home)'), Text(text='.', raw=None))
     """
+    pieces = parse_line(line)
     if not _REFERENCE.search(line):
         return pieces
     ends = list(accumulate(len(raw_text((piece,))) for piece in pieces))

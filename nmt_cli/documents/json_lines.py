@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
 from nmt_cli.documents.field_texts import (
     TEXT_FIELD,
@@ -42,6 +42,7 @@ class JsonLinesDocument:
         self._rows: list[_Row | str] = []
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        messages: list[str] = []
         for number, (line, ending) in enumerate(lines_of(content.removeprefix(self._mark)), 1):
             if not line.strip():
                 self._rows.append(line + ending)
@@ -51,6 +52,8 @@ class JsonLinesDocument:
             self._rows.append(_Row(line, ending, text))
             self.segments += text.template.segments
             self.places += text.template.places
+            messages += text.template.messages
+        self.notes = message_notes(options.name, messages)
 
     def _object(self, line: str, number: int) -> dict[str, object]:
         try:

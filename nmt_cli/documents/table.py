@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
 from nmt_cli.documents.field_texts import (
     TEXT_FIELD,
@@ -74,6 +74,7 @@ class TableDocument:
         self._rows: list[_WrittenRecord] = []
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        self._messages: list[str] = []
         column, count = -1, 0
         for record in self._records(content):
             if not record.cells:
@@ -87,6 +88,7 @@ class TableDocument:
                 self._add(record, record.cells[column])
         if column < 0:
             raise DataError(f"`{options.name}`: no text in it", "its first line names the columns")
+        self.notes = message_notes(options.name, self._messages)
 
     def _records(self, content: str) -> Iterator[_Record]:
         """The records with the text that they were read from; raises DataError with the line."""
@@ -144,6 +146,7 @@ class TableDocument:
         self._rows.append(_WrittenRecord(record.raw, record.ending, text))
         self.segments += text.template.segments
         self.places += text.template.places
+        self._messages += text.template.messages
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()

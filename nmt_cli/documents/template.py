@@ -3,7 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, raw_text
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    raw_text,
+)
+from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
 
@@ -24,14 +32,16 @@ class Slot:
 class Template:
     """The parts of a document in order: text that is kept, and slots.
 
-    It is built by `keep` and `add`; `segments` and `places` grow with it. tags: tags that have
-    slots of their own, such as the title of a link, by how they are written.
+    It is built by `keep` and `add`; `segments` and `places` grow with it. messages: the places of
+    texts with messages of ICU, which are not translated. tags: tags that have slots of their own,
+    such as the title of a link, by how they are written.
     """
 
     def __init__(self) -> None:
         self.parts: list[str | Slot] = []
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        self.messages: list[str] = []
         self.tags: dict[str, Sequence[str | Slot]] = {}
 
     def keep(self, text: str) -> None:
@@ -45,6 +55,8 @@ class Template:
         The white space at its ends, and tags around all of it, are kept outside of it. write:
         makes the document's text of the translation.
         """
+        if any(isinstance(piece, Placeholder) and is_choice(piece.raw) for piece in pieces):
+            self.messages.append(place)
         if not has_words(tuple(pieces)):
             self._keep_pieces(pieces)
             return

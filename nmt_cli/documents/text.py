@@ -9,12 +9,14 @@ from functools import partial
 
 from nmt_cli.data.markup.inline import parse_line, written_line
 from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.data.markup.messages import find_messages
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.template import Template
 
 # Marks of list items: `1.`, `2)`, `(3)`, `a)`, `-`, `*`, a bullet.
 _ITEM = re.compile(r"\s*(?:\(?\d{1,3}[.)]|\(?[A-Za-z]\)|[-*+–—•‣◦▪●·])\s+(?=\S)")
+_LINE_END = re.compile("[\r\n]")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
@@ -30,6 +32,29 @@ def lines_of(text: str) -> Iterator[tuple[str, str]]:
         assert match is not None
         yield match[1], match[2]
         position = match.end()
+
+
+def add_lines(
+    template: Template,
+    text: str,
+    place: str,
+    parse: Callable[[str], MarkedText] = parse_line,
+) -> None:
+    """Add a text, each line of which is a segment; parse: finds the pieces of a line.
+
+    A text with a message of ICU of several lines is kept: these lines are no texts.
+    """
+    choices = [text[begin:end] for begin, end in find_messages(text, choices_only=True)]
+    if any(_LINE_END.search(choice) for choice in choices):
+        template.keep(text)
+        template.messages.append(place)
+        return
+    count = len(template.messages)
+    for line, ending in lines_of(text):
+        pieces = parse(line)
+        template.add_sentences(pieces, place, writer_like(pieces))
+        template.keep(ending)
+    del template.messages[count + 1 :]
 
 
 def writer_like(source: MarkedText) -> Callable[[MarkedText], str]:

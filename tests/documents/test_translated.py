@@ -370,3 +370,21 @@ def test_no_tag_or_placeholder_is_lost_when_tags_move() -> None:
         written = document.render([tags_last(each) for each in document.segments]).decode()
         for mark in re.findall(r"</?\w+|\{\\an8\}|`[^`]+`|\]\([^)]*\)|\{name\}", text):
             assert written.count(mark) == text.count(mark), mark
+
+
+def test_messages_of_icu_with_elements_of_html_are_kept() -> None:
+    message = "{n, plural, =1 {<b>one</b> {x}} other {{{n}} all<!-- } --><i title='}'>s</i>}}"
+    assert changed(f"<p>Now {message} <b>ago</b></p>", "html") == (
+        f"<p>NOW {message} <b>AGO</b></p>"
+    )
+    # Elements that begin a line, and two messages.
+    message = "{n, select, a {<p>word</p>} other {{m, plural, one {<b>a</b>}}\n<p>word</p>}}"
+    assert changed(f"<div>b {message} c {message} d</div><p>e", "html") == (
+        f"<div>B {message} C {message} D</div><p>E"
+    )
+    # No message: nothing that chooses, or no end.
+    for text in ("{a, b, <b>c</b>} d", "{n, plural, one {<b>c</b>} d"):
+        assert "<b>C</b>" in changed(f"<p>{text}</p>", "html")
+    # In an element that is kept, and in a script.
+    for kept in (f"<code>{message}</code>", "<script>f({n, plural, a {'<b>'}})</script>"):
+        assert changed(f"<p>word {kept} word</p>", "html") == f"<p>WORD {kept} WORD</p>"

@@ -488,3 +488,76 @@ def test_files_thrown_together() -> None:
         for change in (lambda each: each_text([each], str.upper)[0], tags_last):
             ElementTree.fromstring(document.render([change(each) for each in document.segments]))
     assert read > 300
+
+
+def plural(inner: str = "", quote: str = "&quot;") -> str:
+    """A source with a message of ICU, with something at the end of its first form."""
+    message = f'{{n, plural, =1 {{<x id="1"/>one{inner}}} other {{all {{n}} {quote}it{quote} }}}}'
+    return f"Updated {message} ago"
+
+
+@pytest.mark.parametrize("make", [unit, segment])
+def test_messages_with_elements_within_them_are_placeholders(make: Callable[..., str]) -> None:
+    for end in ("<x/>", "", " &amp;<g id='2'>b</g>"):
+        [found] = opened(make(f"<source>{plural()}{end}</source>"), "xliff").segments
+        [message] = [piece for piece in found if isinstance(piece, Placeholder)]
+        assert f"Updated {message.raw} ago" == plural(quote='"')
+    assert target(plural(), make=make) == (
+        plural(quote='"').replace("Updated", "UPDATED").replace("ago", "AGO")
+    )
+
+
+def test_elements_stay_nested_around_messages() -> None:
+    for inner in ("<g id='2'>x</g>", "<g id='2'><x/></g>"):
+        found = pieces(unit(f"<source>{plural(inner)}</source>"))
+        assert [type(piece).__name__ for piece in found] == ["Text", "Placeholder", "Text"]
+    for crossed in (
+        "<g id='2'>a {n, plural, one {</g>b} other {c}} d",
+        "a {n, plural, one {<g id='2'>b} other {c}} d</g>",
+        "<g id='2'>a {n, plural, one {</g>b<g id='3'>} other {c}} d</g>",
+    ):
+        text = unit(f"<source>{crossed}</source>")
+        assert Placeholder("{c}") in pieces(text)
+        checked(text)
+
+
+def test_message_of_several_lines_that_are_kept_is_one_placeholder() -> None:
+    message = "{n, plural,\n  one {a dog}\n  other {dogs}}"
+    text = unit(f"<source>One line\nand {message} sleep</source>", ' xml:space="preserve"')
+    found = opened(text, "xliff").segments
+    assert [plain_text(each) for each in found] == ["One line", f"and {message} sleep"]
+    assert Placeholder(message) in found[1]
+
+
+def test_elements_that_stand_for_words_are_placeholders() -> None:
+    for make, element in (
+        (unit, '<x id="INTERPOLATION" equiv-text="{{ name }}"/>'),
+        (unit, '<x id="INTERPOLATION_1"/>'),
+        (unit, '<x id="1" equiv-text="{0}"/>'),
+        (unit, '<ph id="1">%s</ph>'),
+        (unit, '<ph id="1">&#37;s</ph>'),
+        (unit, '<ph id="1">%1$s</ph>'),
+        (segment, '<ph id="0" equiv="INTERPOLATION" disp="{{name}}"/>'),
+        (segment, '<ph id="0" disp="%(count)d"/>'),
+    ):
+        found = pieces(make(f"<source>The dog of {element} sleeps</source>"))
+        assert Placeholder(element) in found
+    for element in (
+        '<x id="1" equiv-text="&lt;br/&gt;"/>', '<x id="1" equiv-text="{0} of {1}"/>',
+        '<ph id="1">&lt;img/&gt;</ph>', '<ph id="1"><sub>%s</sub></ph>',
+    ):  # fmt: skip
+        assert kinds(unit(f"<source>The dog of {element} sleeps</source>")) == ["empty"]
+
+
+def test_tags_of_angular_are_pairs() -> None:
+    bold = 'a <x id="START_BOLD_TEXT"/>b<x id="CLOSE_BOLD_TEXT"/> c'
+    assert kinds(unit(f"<source>{bold}</source>")) == ["open", "close"]
+    span = 'a <x id="START_TAG_SPAN_1"/>b <x id="START_TAG_SPAN"/>c<x id="CLOSE_TAG_SPAN"/>'
+    span += '<x id="CLOSE_TAG_SPAN"/> d'
+    assert kinds(unit(f"<source>{span}</source>")) == ["open", "open", "close", "close"]
+    assert target(bold) == bold.replace("a <", "A <").replace(">b<", ">B<").replace("> c", "> C")
+    link = 'a <ph id="0" equiv="START_LINK"/>b<ph id="1" equiv="CLOSE_LINK"/> c'
+    assert kinds(segment(f"<source>{link}</source>")) == ["open", "close"]
+    assert (
+        kinds(unit('<source>a <x id="RESTART_X"/>b<x id="CLOSE_X"/> c</source>')) == ["empty"] * 2
+    )

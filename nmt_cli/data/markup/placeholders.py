@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from nmt_cli.data.markup.html_tags import Mark
 from nmt_cli.data.markup.marked_text import Placeholder, Tag
+from nmt_cli.data.markup.messages import find_messages
 
 _ADDRESS = re.compile(
     # Markdown's and e-mails' <https://example.org>, <someone@example.org>
@@ -43,7 +44,6 @@ _TYPED = re.compile(
 )
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
-_MESSAGE = re.compile(r"\{\s*\w+\s*,\s*\w+(?=\s*[,}])")
 _NUMBER = re.compile(r"(?<![\w.,])[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
 
 
@@ -74,13 +74,8 @@ def find_tagged_messages(line: str) -> Iterator[Mark]:
 
 
 def _messages(line: str) -> Iterator[Mark]:
-    skip_to = 0
-    if "{" in line:
-        for match in _MESSAGE.finditer(line):
-            end = _end_of_braces(line, match.start())
-            if match.start() >= skip_to and end:
-                yield Mark(match.start(), end, Placeholder(line[match.start() : end]))
-                skip_to = end
+    for begin, end in find_messages(line):
+        yield Mark(begin, end, Placeholder(line[begin:end]))
 
 
 def find_placeholders(line: str) -> Iterator[Mark]:
@@ -101,16 +96,6 @@ def find_escapes(line: str) -> Iterator[Mark]:
     for match in _ESCAPES.finditer(line):
         if not line[match.end() : match.end() + 1].islower():
             yield Mark(match.start(), match.end(), Tag(match[0], "empty", "hard"))
-
-
-def _end_of_braces(line: str, begin: int) -> int:
-    """Where the brace at `begin` is closed; 0 if it is not."""
-    depth = 0
-    for match in re.compile(r"[{}]").finditer(line, begin):
-        depth += 1 if match[0] == "{" else -1
-        if not depth:
-            return match.end()
-    return 0
 
 
 def find_numbers(line: str) -> Iterator[Mark]:

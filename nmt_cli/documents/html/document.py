@@ -9,9 +9,9 @@ from nmt_cli.data.markup.html_tags import VOID
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
-from nmt_cli.documents.document import ReadOptions, has_words
+from nmt_cli.documents.document import ReadOptions, has_words, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.html.events import Event, find_events
+from nmt_cli.documents.html.events import Event, find_events, with_messages
 from nmt_cli.documents.html.tags import (
     INLINE,
     INLINE_KEPT,
@@ -39,6 +39,7 @@ class HtmlDocument:
             text = text[1:]
         add_html(self._template, text, language=options.language)
         self.segments, self.places = self._template.segments, self._template.places
+        self.notes = message_notes(options.name, self._template.messages)
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
@@ -71,7 +72,7 @@ class _Segmenter:
 
     def run(self) -> None:
         """Add the whole text to the template."""
-        events = find_events(self._text)
+        events = with_messages(find_events(self._text), self._text)
         index = 0
         while index < len(events):
             event = events[index]
@@ -104,6 +105,8 @@ class _Segmenter:
         if event.kind == "text":
             for piece in split_words(event.raw, _text):
                 self._append(piece, event)
+        elif event.kind == "message":
+            self._append(Placeholder(event.raw), event)
         elif event.kind == "other":
             self._append(Tag(event.raw, "empty"), event)
         elif event.name in INLINE:

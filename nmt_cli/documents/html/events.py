@@ -4,8 +4,11 @@
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from nmt_cli.data.markup.messages import find_messages
 
 # Elements whose content has no tags.
 RAW_TEXT = frozenset(
@@ -19,7 +22,11 @@ _END_TAG = re.compile(r"</[A-Za-z][^<>]*+>")
 
 
 class Event(NamedTuple):
-    """A part of the source. kind: start, empty, end, text or other; name: of the tag."""
+    """A part of the source.
+
+    kind: start, empty, end, text, other, or `message` (of ICU, with elements within it); name: of
+    the tag.
+    """
 
     kind: str
     name: str
@@ -43,6 +50,38 @@ def find_events(text: str) -> list[Event]:
         match = _NAME.match(raw) if kind in ("start", "empty", "end") else None
         events.append(Event(kind, match[1].lower() if match else "", raw, begin))
     return events
+
+
+def with_messages(events: list[Event], text: str) -> list[Event]:
+    """The events of a text, where each message of ICU is one, with the elements within it.
+
+    >>> text = "{n, plural, one {<b>a</b> dog} other {dogs}} <i>sleep"
+    >>> [(event.kind, event.raw) for event in with_messages(find_events(text), text)]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('message', '{n, plural, one {<b>a</b> dog} other {dogs}}'), ('text', ' '), ('start', '<i>'),
+     ('text', 'sleep')]
+    """
+    # Braces in tags and comments are none of the text.
+    words = "".join(event.raw if event.kind == "text" else " " * len(event.raw) for event in events)
+    messages = list(find_messages(words, choices_only=True))
+    if not messages:
+        return events
+    starts = [event.begin for event in events]
+    result: list[Event] = []
+    at = 0
+    for begin, end in messages:
+        result += _cut(events, starts, at, begin)
+        result.append(Event("message", "", text[begin:end], begin))
+        at = end
+    return [*result, *_cut(events, starts, at, len(text))]
+
+
+def _cut(events: Sequence[Event], starts: Sequence[int], begin: int, end: int) -> Iterator[Event]:
+    """The events of the characters `begin` to `end`, which begin and end within texts."""
+    for event in events[bisect_right(starts, begin) - 1 : bisect_left(starts, end)]:
+        first, last = max(begin - event.begin, 0), end - event.begin
+        if event.raw[first:last]:
+            yield event._replace(raw=event.raw[first:last], begin=event.begin + first)
 
 
 class _Scanner:

@@ -2,14 +2,23 @@
 
 import html
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 
 from nmt_cli.data.markup.html_tags import ENTITY, unescaped
 from nmt_cli.data.markup.inline import parse_line
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    raw_text,
+)
+from nmt_cli.data.markup.messages import find_messages
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.template import Template, parts_between_blocks, source_text, write_text
 from nmt_cli.documents.xliff.elements import XmlElement
@@ -23,6 +32,8 @@ _PAIRED = {
     "sc": ("sc", "open", ("id",)), "ec": ("sc", "close", ("startRef", "id")),
     "sm": ("sm", "open", ("id",)), "em": ("sm", "close", ("startRef", "id")),
 }  # fmt: skip
+# The name of an element that begins or ends a tag in messages of Angular.
+_ANGULAR_TAG = re.compile(r"(START|CLOSE)_(\w+?)(?:_\d+)?")
 # What an inline element is in the text that is parsed: no mark of HTML is put around it.
 _STAND_IN = "\ufffc"
 # Where a line ends in text that keeps its white space; the same name as a break in HTML.
@@ -50,7 +61,7 @@ class ContentReader:
         """Add the content of an element as segments."""
         line: list[str | MarkedPiece] = []
         depth = 0
-        for item in self._items(element, count()):
+        for item in _with_messages([*self._items(element, count())]):
             if isinstance(item, Tag):
                 depth += {"open": 1, "close": -1, "empty": 0}[item.kind] * _is_container(item)
                 if item.name == _BREAK and depth == 0 and not item.raw.startswith("<"):
@@ -108,8 +119,24 @@ class ContentReader:
             name, kind, attributes = _PAIRED[child.name]
             key = next(filter(None, map(child.attributes.get, attributes)), "")
             yield Tag(raw, kind, f"{name}#{key}")  # type: ignore[arg-type]
+        elif _is_break(child):
+            yield Tag(raw, "empty", _BREAK)
+        elif match := _ANGULAR_TAG.fullmatch(_id_of(child)):
+            kind = "open" if match[1] == "START" else "close"
+            yield Tag(raw, kind, f"{child.name}#{match[2]}")  # type: ignore[arg-type]
+        elif self._is_word(child):
+            yield Placeholder(raw)
         else:
-            yield Tag(raw, "empty", _BREAK if _is_break(child) else child.name)
+            yield Tag(raw, "empty", child.name)
+
+    def _is_word(self, child: XmlElement) -> bool:
+        """Whether an element stands for a word that a program fills in, such as `{name}`."""
+        attributes = child.attributes
+        code = self._raw(child.content, child.content_end)
+        shown = attributes.get("equiv-text") or attributes.get("disp") or html.unescape(code)
+        pieces = parse_line(shown.strip())
+        is_filled_in = len(pieces) == 1 and isinstance(pieces[0], Placeholder)
+        return is_filled_in or _id_of(child).startswith("INTERPOLATION")
 
     def _texts(self, raw: str) -> Iterator[str | MarkedPiece]:
         """The text between elements, with comments and line breaks that are kept as pieces."""
@@ -197,6 +224,44 @@ def _closing(tag: Tag) -> Tag:
     return Tag(f"</{name}>", "close", tag.name)
 
 
+def _with_messages(items: Sequence[str | MarkedPiece]) -> Iterator[str | MarkedPiece]:
+    """The items, where each message of ICU that has elements within it is one placeholder."""
+    words = "".join(item if isinstance(item, str) else _STAND_IN for item in items)
+    starts = [0, *accumulate(len(item) if isinstance(item, str) else 1 for item in items)]
+    at = 0
+    for begin, end in find_messages(words, choices_only=True):
+        within = [*_cut(items, starts, begin, end)]
+        if len(within) > 1 and _are_nested(within):
+            yield from _cut(items, starts, at, begin)
+            yield Placeholder(
+                "".join(
+                    escaped(item) if isinstance(item, str) else raw_text([item]) for item in within
+                )
+            )
+            at = end
+    yield from _cut(items, starts, at, len(words))
+
+
+def _cut(
+    items: Sequence[str | MarkedPiece], starts: Sequence[int], begin: int, end: int
+) -> Iterator[str | MarkedPiece]:
+    """The items of the characters `begin` to `end`, of which each element is one."""
+    for index in range(bisect_right(starts, begin) - 1, bisect_left(starts, end)):
+        item, at = items[index], starts[index]
+        yield item[max(begin - at, 0) : end - at] if isinstance(item, str) else item
+
+
+def _are_nested(items: Sequence[str | MarkedPiece]) -> bool:
+    """Whether every element that begins in these items ends in them, and the other way round."""
+    depth = 0
+    for item in items:
+        if isinstance(item, Tag) and _is_container(item):
+            depth += {"open": 1, "close": -1, "empty": 0}[item.kind]
+            if depth < 0:
+                return False
+    return depth == 0
+
+
 def _parsed(items: Sequence[str | MarkedPiece]) -> list[tuple[MarkedPiece, bool]]:
     """The pieces of a line, each with whether it is an element; marks in its text are pieces."""
     elements: list[MarkedPiece] = []
@@ -250,6 +315,12 @@ def _is_protected(element: XmlElement) -> bool:
     return element.name == "mrk" and (
         attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
     )
+
+
+def _id_of(element: XmlElement) -> str:
+    """The name of an element that stands alone, as Angular gives it: `INTERPOLATION_1`."""
+    attributes = element.attributes
+    return attributes.get("equiv") or attributes.get("id") or ""
 
 
 def _is_break(element: XmlElement) -> bool:

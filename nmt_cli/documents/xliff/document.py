@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import decode
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.xliff.content import ContentReader
@@ -62,9 +62,11 @@ class XliffDocument:
         self._data = text.encode("utf-8", "surrogatepass")
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        self._messages: list[str] = []
         self._slots: list[_TargetSlot] = []
         self._reader = UnitReader(self._data, options.name)
         self._reader.read(self._take)
+        self.notes = message_notes(options.name, self._messages)
 
     def _take(self, unit: Unit) -> None:
         """Add the segments of a unit."""
@@ -132,6 +134,7 @@ class XliffDocument:
         self, template: Template, source: XmlElement, target: XmlElement | None,
         segment: XmlElement | None, root: XmlElement,
     ) -> None:  # fmt: skip
+        self._messages += template.messages
         if template.segments:
             first = len(self.segments)
             self._slots.append(_TargetSlot(source, target, segment, root, template, first))
