@@ -23,11 +23,14 @@ from nmt_cli.documents.template import Template, source_text
 from nmt_cli.documents.text import add_lines
 from nmt_cli.errors import DataError
 
-# What only texts of apps have: $t(key) of i18next, @:key and @.upper:key of Vue, $NAME$ of Chrome.
+# What only texts of apps have: $t(key) and __name__ of i18next, @:key and @.upper:key of Vue,
+# $NAME$ of Chrome, :name of Laravel.
 _REFERENCE = re.compile(
     r"\$t\([^()]*\)"
     r"|(?<![\w@])@(?:\.\w+)?:(?:\([\w.-]+\)|\{'[\w.-]+'\}|[A-Za-z_](?:[\w-]|\.(?=[\w-]))*)"
     r"|(?<![\w$])\$[A-Za-z_@][\w@]*\$(?![\w$])"
+    r"|(?<!\w)__[A-Za-z]\w*?__(?!\w)"
+    r"|(?<![^\s\"'“”‘’«»„(\[>/]):[A-Za-z_]\w*+(?!:)"
 )
 
 

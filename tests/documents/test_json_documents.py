@@ -151,6 +151,9 @@ def test_translations_are_escaped(translation: str, written: str) -> None:
         ("At https://a.b/$USER$ now", ["https://a.b/$USER$"]),
         ("Me@:home or you@@:home", []),
         ("It costs $US$5 and $t is", []),
+        ("Hello :name, :other_one (:count)", [":name", ":other_one", ":count"]),
+        ("Smile :dog: at 5:am, a:b or ::c : d", []),
+        ("You have __count__ dogs, __a b__ or a__b__", ["__count__"]),
     ],
 )
 def test_placeholders_of_apps(line: str, placeholders: list[str]) -> None:

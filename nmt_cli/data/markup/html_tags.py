@@ -24,7 +24,8 @@ _TAG = re.compile(
     # An unclosed mark extends to the end of the line, so that it is scanned once.
     r"(?P<other><!--(?:(?!-->).)*+(?:-->|$)|<!\[CDATA\[(?:(?!\]\]>).)*+(?:\]\]>|$)"
     r"|<\?[A-Za-z](?:(?!\?>).)*+(?:\?>|$))|<!(?i:doctype)\b[^<>]*+>"
-    r"|<(?P<close>/)?(?P<name>[A-Za-z][\w:.-]*+)"
+    # <0> and </0> are of react-i18next; `1<2>0` has no tag.
+    r"|<(?P<close>/)?(?P<name>[A-Za-z][\w:.-]*+|(?<!\d<)(?<!\d</)\d{1,2}(?=\s*/?>))"
     r"(?P<attributes>(?:\s++(?:[A-Za-z_:@#*(\[][^\s\"'<>/=]*+\s*+=\s*+"
     r"(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s\"'=<>`]++)"
     rf"|(?i:{_FLAGS})(?=[\s/>])))*+)\s*+/?>",

@@ -26,7 +26,7 @@ from nmt_cli.data.markup.wrapped_text import split_wrapped
 
 # A line without any of these has no marks, which most lines are found to be by this alone.
 _MAY_HAVE_MARKS = re.compile(
-    r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):|--[a-z]|\$[a-z_]|v\d+\.\d|\\[ntr]"
+    r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):|--[a-z]|\$[a-z_]|\$[A-Z]{2}|v\d+\.\d|\\[ntr]"
 )
 # Stands for what is already known to be a mark; neither a letter nor white space.
 _MASK = "\ufffc"

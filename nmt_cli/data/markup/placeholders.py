@@ -24,6 +24,9 @@ NAMED = re.compile(
     r"|(?<![%\w])%[A-Za-z_]\w*%(?![%\w])"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
     r"(?:%%)?(?![A-Za-z0-9])"
+    # %1 and %n of Qt, <%= name %>
+    r"|(?<![\w%])%(?:n|L?\d{1,2})(?![\w%])"
+    r"|<%[^<>]{1,200}?%>"
     # A per cent sign of a format: 100%%
     r"|(?:(?<!\w)\d+(?:[.,]\d+)*)?%%(?!\w)"
     # Gaps to fill in: ____
@@ -37,8 +40,8 @@ _TYPED = re.compile(
     # The words of `--verbose-Option` are joined by the last hyphen.
     r"(?!\w|-(?![^\W\d_a-z]))"
     r"(?![^-]*+(?<=[\w.,!?])--(?!\w))"
-    # $name
-    r"|(?<![\w$\\])\$[a-z_]\w++(?!\$)"
+    # $name and $HOME
+    r"|(?<![\w$\\])\$(?:[a-z_]\w++|[A-Z][A-Z\d_]{3,}+\b)(?!\$)"
     # v2.4.1, v2.4.x, v3.0.0-rc.1
     r"|(?<![\w.])v\d++(?:\.(?:\d++|x\b))++(?:-(?:alpha|beta|dev|pre|preview|rc)[.\d]*\b)?(?!\w)"
 )

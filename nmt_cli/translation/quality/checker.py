@@ -17,6 +17,7 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.trigrams import verdict
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
+from nmt_cli.translation.quality.placeholders import is_placeholder_lost
 
 # Names and numbers may stay as they are: a copy has at least this many words of letters.
 MIN_COPIED_WORDS = 3
@@ -107,6 +108,8 @@ class QualityChecker:
         source, text = sentence.source, sentence.text
         if numbers_changed(source, text):
             yield "number_mismatch"
+        if is_placeholder_lost(source, text):
+            yield "placeholder_lost"
         if _is_copy(source, text):
             yield "copied"
         if self.text is not None:
