@@ -16,6 +16,7 @@ from nmt_cli.documents.template import Template
 
 # Marks of list items: `1.`, `2)`, `(3)`, `a)`, `-`, `*`, a bullet.
 _ITEM = re.compile(r"\s*(?:\(?\d{1,3}[.)]|\(?[A-Za-z]\)|[-*+–—•‣◦▪●·])\s+(?=\S)")
+_TABS = re.compile("(\t+)")
 _LINE_END = re.compile("[\r\n]")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -42,6 +43,7 @@ def add_lines(
 ) -> None:
     """Add a text, each line of which is a segment; parse: finds the pieces of a line.
 
+    Marks of list items and tabs are kept, and what stands before and behind a tab are two segments.
     A text with a message of ICU of several lines is kept: these lines are no texts.
     """
     choices = [text[begin:end] for begin, end in find_messages(text, choices_only=True)]
@@ -51,10 +53,22 @@ def add_lines(
         return
     count = len(template.messages)
     for line, ending in lines_of(text):
-        pieces = parse(line)
-        template.add_sentences(pieces, place, writer_like(pieces))
+        for cell in _TABS.split(_without_item(template, line)):
+            if _TABS.fullmatch(cell):
+                template.keep(cell)
+            else:
+                pieces = parse(cell)
+                template.add_sentences(pieces, place, writer_like(pieces))
         template.keep(ending)
     del template.messages[count + 1 :]
+
+
+def _without_item(template: Template, line: str) -> str:
+    """A line without the mark of a list item at its beginning, which the template keeps."""
+    item = _ITEM.match(line)
+    if item:
+        template.keep(item[0])
+    return line[item.end() :] if item else line
 
 
 def writer_like(source: MarkedText) -> Callable[[MarkedText], str]:
@@ -73,11 +87,7 @@ class TextDocument:
             self._template.keep(BYTE_ORDER_MARK)
             text = text[1:]
         for number, (line, ending) in enumerate(lines_of(text), 1):
-            item = _ITEM.match(line)
-            if item:
-                self._template.keep(item[0])
-                line = line[item.end() :]
-            pieces = parse_line(line)
+            pieces = parse_line(_without_item(self._template, line))
             self._template.add_sentences(pieces, f"line {number}", writer_like(pieces))
             self._template.keep(ending)
         self.segments, self.places = self._template.segments, self._template.places

@@ -4,6 +4,7 @@ import polib
 import pytest
 from document_samples import changed, each_text, opened
 
+from nmt_cli.data.markup.marked_text import plain_text
 from nmt_cli.errors import DataError
 
 HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
@@ -11,6 +12,11 @@ HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
 
 def entries(text: str) -> list[polib.POEntry]:
     return list(polib.pofile(text))
+
+
+def as_catalogue(text: str) -> str:
+    """A catalogue with one entry."""
+    return f"{polib.POEntry(msgid=text, msgstr='')}\n"
 
 
 def test_only_entries_without_a_translation_are_translated() -> None:
@@ -85,3 +91,11 @@ def test_charset_of_the_header_is_kept() -> None:
     document = opened(data, "po")
     written = document.render(each_text(document.segments, str.upper))
     assert written.decode("latin-1").endswith('msgid "grün"\nmsgstr "GRÜN"\n')
+
+
+def test_list_items_and_tabs_in_texts_are_kept() -> None:
+    document = opened(as_catalogue("- a dog\n2) a cat\tand\t\ta bird\n"), "po")
+    assert [plain_text(each) for each in document.segments] == ["a dog", "a cat", "and", "a bird"]
+    [entry] = entries(document.render(each_text(document.segments, str.upper)).decode())
+    assert entry.msgstr == "- A DOG\n2) A CAT\tAND\t\tA BIRD\n"
+    assert changed('{"a": "* a\\tdog"}', "json") == '{"a": "* A\\tDOG"}'
