@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -335,3 +337,16 @@ def test_junit_holds_any_text_and_replaces_only_its_own_report(nmt: Nmt) -> None
     # Before any work: nothing was scored.
     assert (result.code, result.out) == (73, "")
     assert "with --junit" in result.err
+
+
+def test_texts_of_different_unicode_forms_are_warned_of(nmt: Nmt, tmp_path: Path) -> None:
+    for form in ("NFC", "NFD"):
+        lines = [unicodedata.normalize(form, line) for line in REFERENCE]
+        (tmp_path / f"{form}.de").write_text("\n".join(lines) + "\n", "utf-8")
+    result = nmt("NFC.de", "NFD.de")
+    assert "2 lines of `NFD.de` and of the hypotheses have different Unicode forms" in result.err
+    command = result.err[result.err.index("python3 -c") : result.err.index(" > NEW")]
+    done = subprocess.run(command, shell=True, capture_output=True, check=True)
+    assert done.stdout == (tmp_path / "NFC.de").read_bytes()
+    assert "Unicode" not in nmt("NFC.de", "NFC.de").err
+    assert "Unicode" not in nmt("NFD.de", "NFD.de").err

@@ -308,8 +308,9 @@ def test_shifted_lines_do_not_make_other_pairs_look_wrong(folder: Path) -> None:
 
     alone = wrong_outside(pairs)
     assert alone > 200
-    # They are 84 % more if the shifted lines take part in the estimate.
-    assert wrong_outside(list(zip(*sides, strict=True))) < 1.2 * alone
+    # They are 25 % more here and 0 to 3 % less in two other samples, as less text is learnt from,
+    # and 70 to 110 % more if the shifted lines take part in the estimate.
+    assert wrong_outside(list(zip(*sides, strict=True))) < 1.4 * alone
 
 
 @pytest.mark.parametrize(
@@ -605,3 +606,15 @@ def test_addresses_on_one_side_are_a_kind_and_their_numbers_are_none(folder: Pat
     assert texts(folder)[300][0] == dirty[0][0]
     strict = prepared(folder, [*CLEAN, *dirty], clean="strict")
     assert strict.dropped == {"an address on one side only": 2, "numbers that differ": 1}
+
+
+def test_text_in_other_unicode_forms_is_repaired(folder: Path) -> None:
+    pairs = two_languages(120, 3)
+    others = [("The dog " + pairs[0][0], "Das Bu\u0308ro " + pairs[0][1]),
+              ("\u212bngstr\u00f6m " + pairs[1][0], "\u0921\u093c " + pairs[1][1]),
+              ("\u095c " + pairs[2][0], "\u1112\u1161\u11ab " + pairs[2][1])]  # fmt: skip
+    corpus = prepared(folder, [*others, *pairs[3:]])
+    words = [tgt.split()[:2] for _, tgt in texts(folder)]
+    assert ["Das", "B\u00fcro"] in words
+    [finding] = [each for each in corpus.findings if "Unicode" in each.kind]
+    assert (finding.pairs, finding.action, finding.lines) == (3, "repaired", ("1", "2", "3"))

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from nmt_cli.cli.commands.scoring import options
-from nmt_cli.cli.commands.scoring.checks import check_options, only_model, warn_of_fractions
+from nmt_cli.cli.commands.scoring.checks import (
+    check_options,
+    only_model,
+    warn_of_fractions,
+    warn_of_unicode_forms,
+)
 from nmt_cli.cli.commands.scoring.details import (
     given_files,
     show_worst,
@@ -235,6 +240,9 @@ def _scores(
     from nmt_cli.scoring.given import score_given
 
     _warn_of_tokens(texts, how["tokenize"], console)
+    warn_of_unicode_forms(
+        texts.hypotheses, list(zip(texts.names[1:], texts.references, strict=False)), console
+    )
     results: dict[str, Score] = {}
     if metrics:
         computed = score(

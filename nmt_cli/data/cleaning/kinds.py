@@ -31,6 +31,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("HTML entities", "repaired"),
     NoiseKind("invisible characters", "repaired"),
     NoiseKind("control characters", "repaired"),
+    NoiseKind("another Unicode form than NFC", "repaired"),
     NoiseKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
     NoiseKind("Windows-1252 read as Latin-1", "repaired"),
     NoiseKind("tags on one side only", "repaired"),
@@ -64,8 +65,9 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("also in validation or test text", "kept"),
 )
 (
-    CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK,
-    LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
+    CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, UNICODE_FORM, MOJIBAKE, WINDOWS, TAG,
+    SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG,
+    RATIO,
     NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED,
     SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip

@@ -35,8 +35,8 @@ LEARNT_FROM = 32_768
 LEARNT_FROM_FOR_ALL = 65_536
 # The scores of random pairs are divided into this many bins of equal size.
 BINS = 50
-# The lowest bins, in which right pairs are rare.
-LOW_BINS = 30
+# The lowest bins, in which right pairs are hardly ever found.
+LOW_BINS = 10
 # Pairs are accepted from the first bin on that holds this many times more pairs than wrong ones.
 ACCEPTED_RATIO = 3.0
 # If a larger share of the pairs seems wrong, the word table is not reliable.
@@ -118,10 +118,29 @@ def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
     counts = np.bincount(np.searchsorted(limits, values, side="right"), minlength=BINS)
     # Wrong pairs are spread evenly over the bins.
     wrong = float(counts[:LOW_BINS].mean())
-    accepted = np.flatnonzero(counts > ACCEPTED_RATIO * wrong)
+    accepted = np.flatnonzero(_rising(counts) > ACCEPTED_RATIO * wrong)
     first = int(accepted[0]) if len(accepted) else BINS - 1
     limit = float(limits[first - 1]) if first else -np.inf
     return limit, wrong * BINS / len(values)
+
+
+def _rising(counts: np.ndarray) -> np.ndarray:
+    """The counts with bins joined where they fall, since right pairs have high scores.
+
+    Pools adjacent violators (isotonic regression), so that a few pairs by chance in a low bin are
+    no sign that it holds right pairs.
+
+    >>> _rising(np.array([1, 5, 0, 7])).tolist()
+    [1.0, 2.5, 2.5, 7.0]
+    """
+    pools: list[tuple[float, int]] = []
+    for count in counts.tolist():
+        mean, size = float(count), 1
+        while pools and pools[-1][0] > mean:
+            before, bins = pools.pop()
+            mean, size = (before * bins + mean * size) / (bins + size), bins + size
+        pools.append((mean, size))
+    return np.repeat([mean for mean, _ in pools], [size for _, size in pools])
 
 
 def _sample(jobs: list[_MatchingJob], pairs: int) -> list[_MatchingJob]:

@@ -218,7 +218,9 @@ class PreparationRun:
         shifted = text.is_shifted()
         ledger.mark(kinds.SHIFTED, shifted)
         strict = self.config.data.clean == "strict"
-        unmatched = find_unmatched(text, shifted, self.pool, self.progress, every=strict)
+        # What is marked already keeps its kind, and would raise the estimate of wrong pairs.
+        marked = ledger.kinds != kinds.CLEAN
+        unmatched = find_unmatched(text, marked, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+from unicodedata import is_normalized
 
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
+# A smaller share of lines in another Unicode form hardly changes a score.
+MIN_OTHER_FORMS = 0.01
+COMPOSE = (
+    "import sys, unicodedata as u; "
+    "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
+)
 # Options that do nothing unless another one is given, and how that one is written.
 NEEDED = {
     "--fail-if-worse": ("--baseline", "--baseline FILE"),
@@ -131,6 +138,25 @@ def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
                 f"the threshold {gate.metric}={gate.bound:g} is a fraction, but scores are given "
                 f"in percent: is {gate.metric}={100 * gate.bound:g} meant?"
             )
+
+
+def warn_of_unicode_forms(
+    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """Warn of references in another Unicode form than the hypotheses, whose words never match."""
+    for name, lines in references:
+        others = sum(
+            is_normalized("NFC", line) != is_normalized("NFC", hypothesis)
+            for line, hypothesis in zip(lines, hypotheses, strict=False)
+        )
+        if others >= max(1, MIN_OTHER_FORMS * len(hypotheses)):
+            command = f"python3 -c {shlex.quote(COMPOSE)} < {shlex.quote(name)} > NEW"
+            console.warning(
+                f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
+                "Unicode forms, in which the same letters count as others; translations of nmt "
+                f"have the form NFC, which this command gives to a file: {command}"
+            )
+            return
 
 
 def check_references(
