@@ -612,7 +612,7 @@ def test_text_in_other_unicode_forms_is_repaired(folder: Path) -> None:
     pairs = two_languages(120, 3)
     others = [("The dog " + pairs[0][0], "Das Bu\u0308ro " + pairs[0][1]),
               ("\u212bngstr\u00f6m " + pairs[1][0], "\u0921\u093c " + pairs[1][1]),
-              ("\u095c " + pairs[2][0], "\u1112\u1161\u11ab " + pairs[2][1])]  # fmt: skip
+              ("\u095c \u1f71 " + pairs[2][0], "\u1112\u1161\u11ab " + pairs[2][1])]  # fmt: skip
     corpus = prepared(folder, [*others, *pairs[3:]])
     words = [tgt.split()[:2] for _, tgt in texts(folder)]
     assert ["Das", "B\u00fcro"] in words

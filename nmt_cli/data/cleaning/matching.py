@@ -3,8 +3,8 @@
 Each half of the pairs is scored with the word table learnt from the other half, so that no pair
 supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
 distributions gives the number of wrong pairs and the score from which on most pairs are right.
-Pairs that are known to be wrong, such as shifted lines, take no part: they would raise this number,
-and with it the score that right pairs need.
+Pairs with other marks, such as shifted lines, take no part: many are wrong, and would raise this
+number, and with it the score that right pairs need.
 """
 
 import functools
@@ -78,17 +78,17 @@ class Unmatched:
 
 
 def find_unmatched(
-    text: CleanText, known_wrong: np.ndarray, pool: ProcessPool, progress: Progress, *, every: bool
+    text: CleanText, marked: np.ndarray, pool: ProcessPool, progress: Progress, *, every: bool
 ) -> Unmatched:
     """Score all pairs of the cleaned text, or without `every` only those learnt from.
 
-    known_wrong: (pairs,) bool, pairs that are neither learnt from nor scored.
+    marked: (pairs,) bool, pairs that are neither learnt from nor scored.
     """
     unmatched = np.zeros(text.pairs, bool)
-    if text.pairs - int(known_wrong.sum()) < MIN_PAIRS:
+    if text.pairs - int(marked.sum()) < MIN_PAIRS:
         return Unmatched(unmatched, 0, None)
     jobs = [
-        _MatchingJob(text.directory, span, ~known_wrong[span.first : span.first + span.pairs])
+        _MatchingJob(text.directory, span, ~marked[span.first : span.first + span.pairs])
         for span in text.spans
     ]
     sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)

@@ -21,11 +21,8 @@ _NAMED = "|".join(sorted((name[:-1] for name in entities.html5 if name.endswith(
 _ENTITY = re.compile(rf"&(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|{_NAMED});")
 # Some tokenisers insert spaces into entities.
 _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
-# Accents, the marks of Hebrew, Arabic and the scripts of India, the parts of Korean syllables, and
-# letters that have two codes.
-_MARK_SIGN = re.compile(
-    "[\u0300-\u036f\u0591-\u05c7\u064b-\u0655\u0900-\u0fff\u1000-\u11ff\u3099\u309a\u2126\u212a\u212b\uf900-\ufb4f]"
-)
+# Earlier characters are the same in all Unicode forms that keep letters; one match for a line.
+_BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
 _SUBWORD_MARK = re.compile(r"(?<=\w)@@(?: |$)|(?<=\w) @-@ (?=\w)")
 _TAG_NAMES = (
@@ -228,6 +225,6 @@ _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.ENTITY, re.compile("&"), unescape),
     (kinds.INVISIBLE, _INVISIBLE_SIGN, remove_invisible),
     # After it, since an invisible character may stand between a letter and its accent.
-    (kinds.UNICODE_FORM, _MARK_SIGN, functools.partial(unicodedata.normalize, "NFC")),
+    (kinds.UNICODE_FORM, _BEYOND_LATIN, functools.partial(unicodedata.normalize, "NFC")),
     (kinds.SUBWORD_MARK, re.compile("@@|@-@"), _join_subwords),
 )

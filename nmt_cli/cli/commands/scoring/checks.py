@@ -150,11 +150,14 @@ def warn_of_unicode_forms(
             for line, hypothesis in zip(lines, hypotheses, strict=False)
         )
         if others >= max(1, MIN_OTHER_FORMS * len(hypotheses)):
-            command = f"python3 -c {shlex.quote(COMPOSE)} < {shlex.quote(name)} > NEW"
+            from nmt_cli.data.text.shell_commands import copy_command
+
+            compose = f"python3 -c {shlex.quote(COMPOSE)}"
             console.warning(
                 f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
                 "Unicode forms, in which the same letters count as others; translations of nmt "
-                f"have the form NFC, which this command gives to a file: {command}"
+                "have the form NFC, which this command gives to a file: "
+                f"{copy_command(compose, name, 'nfc', takes_name=False)}"
             )
             return
 
