@@ -283,6 +283,28 @@ def test_threshold_estimates_the_share_of_random_pairs() -> None:
     assert threshold(chance.normal(-3, 2, 5_000), random)[1] > 0.9
 
 
+def in_bins(counts: dict[int, int]) -> np.ndarray:
+    """Scores of which so many are in each bin of 1,000 random ones, which go from 0 to 50."""
+    return np.concatenate([np.full(count, bin + 0.5) for bin, count in counts.items()])
+
+
+def test_right_pairs_with_low_scores_are_not_taken_for_wrong_ones() -> None:
+    random = np.linspace(0, 50, 1_000, endpoint=False)
+    # As of clean text: the lowest bins are empty, and the counts rise.
+    clean = {bin: 2 ** (bin // 6) for bin in range(12, 49)} | {49: 9_000}
+    limit, share = threshold(in_bins(clean), random)
+    assert share == 0
+    assert (in_bins(clean) < limit).sum() == 0
+
+
+def test_a_few_more_pairs_in_a_low_bin_are_chance() -> None:
+    random = np.linspace(0, 50, 1_000, endpoint=False)
+    counts = dict.fromkeys(range(40), 2) | {3: 9, 20: 8} | dict.fromkeys(range(40, 50), 100)
+    limit, share = threshold(in_bins(counts), random)
+    assert 39 <= limit <= 40
+    assert share == pytest.approx(2.7 * 50 / 1_093)
+
+
 def freely_translated(pairs: Pairs) -> Pairs:
     """Every fourth target keeps only its first or second word; the others are of other pairs."""
     words = [tgt.removesuffix(".").split() for _, tgt in pairs]

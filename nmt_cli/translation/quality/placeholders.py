@@ -5,23 +5,24 @@ checked here are those that are not recognised, and all of them with `search.mar
 """
 
 import re
+from collections.abc import Iterator
 
+from nmt_cli.data.markup.inline import has_marks, parse_line
+from nmt_cli.data.markup.marked_text import Placeholder, Tag
+
+# What is recognised nowhere, since it may be text: it is no error to translate `{like this}`.
 _CODE = re.compile(
     r"""
-      (?<!\{)\{{1,3}[^\s{}]{1,60}\}{1,3} | \{\{[^{}]{1,60}\}\} | \[\[[^\[\]]{1,60}\]\] | \\[ntr]
-    | </?[A-Za-z\d][^<>]{0,100}>
-    # $name, @name, %name%, %(name)s, %1$s
-    | (?<![\w$@%\\])(?!\$[A-Z]{1,3}\b)[$@%]\(?[A-Za-z_]\w*+[%$)]?s?
-    | (?<![\w%])%\d+\$[a-z]
-    # options of commands
-    | (?<![^\s"'“”‘’«»„(\[{|/])--[a-z][\w-]*+
+      \{[^\s{}]{1,60}\} | \[\[[^\[\]]{1,60}\]\]
+    # @name, $Name; $US is a currency
+    | (?<![\w$@\\])(?!\$[A-Z]{1,3}\b)[$@][A-Za-z_]\w*+
     # snake_case, call()
     | (?<!\w)\w*?[^\W\d_]_[^\W_]\w*+
     | (?<!\w)[A-Za-z]\w*+\(\)
     """,
     re.VERBOSE,
 )
-_MAY_HAVE_CODE = re.compile(r"[{<$@%_\\]|--[a-z]|\[\[|\(\)")
+_MAY_HAVE_CODE = re.compile(r"[{$@_]|\[\[|\(\)")
 
 
 def is_placeholder_lost(source: str, text: str) -> bool:
@@ -31,7 +32,14 @@ def is_placeholder_lost(source: str, text: str) -> bool:
     ... is_placeholder_lost("Call [[name]].", "Ruf Namen an.")
     (False, True)
     """
-    if not _MAY_HAVE_CODE.search(source):
-        return False
-    found = dict.fromkeys(match[0] for match in _CODE.finditer(source))
-    return any(text.count(code) < source.count(code) for code in found)
+    return any(text.count(code) < source.count(code) for code in dict.fromkeys(_codes(source)))
+
+
+def _codes(line: str) -> Iterator[str]:
+    if _MAY_HAVE_CODE.search(line):
+        yield from (match[0] for match in _CODE.finditer(line))
+    if has_marks(line):
+        for piece in parse_line(line):
+            is_emphasis = isinstance(piece, Tag) and not piece.raw.startswith(("<", "\\"))
+            if isinstance(piece, Placeholder | Tag) and not is_emphasis:
+                yield piece.raw

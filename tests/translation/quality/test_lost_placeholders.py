@@ -8,7 +8,8 @@ from nmt_cli.translation.quality.placeholders import is_placeholder_lost
 CODES = (
     "{name}", "{{x}}", "{{ x }}", "[[user name]]", r"\n", "<b>", "</b>", "<1>",
     "<img src='a'>", "$name", "$HOME", "@user", "%name%", "%(name)s", "%1$s", "--force",
-    "--dry-run", "max_length", "train()", "_get_a",
+    "--dry-run", "max_length", "train()", "_get_a", "me@x.org",
+    "{a/b-c}", "https://x.org/a", "____", "`code`",
 )  # fmt: skip
 
 
@@ -26,7 +27,7 @@ def test_what_looks_like_code_must_be_in_the_translation(code: str) -> None:
     "source",
     [
         "The dog sleeps.", "{like this}", "a < b > c", "5 % of $US, $CAD or $5", "50%a", "[1]",
-        "me@x.org", "a--b -- c --D", "____ and _it_", "f (x) and ()", "{}", r"C:\dogs", "a__b",
+        "a--b -- c --D", "the _dog_ **sleeps**", "f (x) and ()", r"C:\dogs", "a__b", "tel: 5",
     ],
 )  # fmt: skip
 def test_other_signs_may_change(source: str) -> None:
