@@ -4,7 +4,6 @@ Pairs with an empty side are dropped here; duplicates are found later, when the 
 are known. This pass also notes where files seem misaligned and which held-out sentences occur.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,160 +13,29 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.config.schema import Config
-from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.doubts import find_doubts
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digests_of
-from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
+from nmt_cli.data.cleaning.chunks import (
+    FIRST_LINES,
+    CleanChunk,
+    Cleaning,
+    RawChunk,
+    clean_chunk,
+)
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
-from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
-from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
 from nmt_cli.data.text.lines import LinePairs, read_pairs
-from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.shell_commands import unquoting
 from nmt_cli.data.text.tables import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
 
 CHUNK_PAIRS = 8_192
-# The number of lines that are reported for each kind of noise.
-FIRST_LINES = 5
 # A warning says that a larger share of the lines of a table is in quotation marks.
 LEAST_QUOTED = 0.1
 EARLY_TEXT = "early.tsv"
 
 Progress = Callable[[str, int, int | None], None]
-
-
-class Cleaning(NamedTuple):
-    """How lines are cleaned.
-
-    normalize: whether punctuation is normalised as Moses does; src, tgt: languages; level: how much
-    is checked and repaired; keep_dropped: whether the text of dropped pairs is needed.
-    """
-
-    normalize: bool
-    src: str
-    tgt: str
-    level: kinds.Level = "safe"
-    keep_dropped: bool = False
-
-    @classmethod
-    def of(cls, config: Config, *, keep_dropped: bool = False) -> "Cleaning":
-        """Return the cleaning that `config` asks for."""
-        data, languages = config.data, config.languages
-        return cls(data.normalize, languages.src, languages.tgt, data.clean, keep_dropped)
-
-    def clean(self, side: str, lines: Sequence[str]) -> list[str]:
-        """Return the cleaned lines of one side, without spaces at their ends, for subwords."""
-        return self.finish(side, [clean_line(line) for line in lines])
-
-    def finish(self, side: str, lines: Sequence[str]) -> list[str]:
-        """Do the same for lines that were already cleaned by `clean_line`."""
-        if not self.normalize:
-            return [line.strip() for line in lines]
-        normalize = _normalizer(self.src if side == "src" else self.tgt)
-        return [clean_line(normalize(line)).strip() for line in lines]
-
-
-@functools.lru_cache(maxsize=2)
-def _normalizer(language: str) -> Callable[[str], str]:
-    from sacremoses import MosesPunctNormalizer
-
-    normalize: Callable[[str], str] = MosesPunctNormalizer(lang=language).normalize
-    return normalize
-
-
-class RawChunk(NamedTuple):
-    """Some pairs of one corpus as they were read.
-
-    first_line: the line of the first pair; bad_rows: indices of lines of a TSV file that do not
-    have two columns, whose whole text is in `src`; is_table: whether it is a TSV file; has_header:
-    the first pair names the columns.
-    """
-
-    cleaning: Cleaning
-    corpus: int
-    first_line: int
-    src: list[str]
-    tgt: list[str]
-    bad_rows: list[int]
-    is_table: bool = False
-    has_header: bool = False
-
-
-class CleanChunk(NamedTuple):
-    """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
-
-    doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
-    this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
-    first indices, by kind.
-    """
-
-    corpus: int
-    first_line: int
-    read: int
-    src: bytes
-    tgt: bytes
-    digests: bytes
-    doubts: bytes
-    early: tuple[np.ndarray, np.ndarray]
-    early_text: bytes
-    repaired: dict[int, tuple[int, list[int]]]
-
-
-def clean_chunk(chunk: RawChunk) -> CleanChunk:
-    """Clean a chunk and drop bad rows, a header and pairs with an empty side.
-
-    In a table, quotation marks without text are an empty side.
-    """
-    cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
-    if cleaning.level != "off":
-        src, tgt = repair_sides(src, tgt, repaired)
-    src = cleaning.finish("src", _remove_controls(src, repaired))
-    tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
-    early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
-    if chunk.has_header and cleaning.level != "off":
-        early[0] = kinds.HEADER
-    empty = {"", '""'} if chunk.is_table and cleaning.level != "off" else {""}
-    if not (empty.isdisjoint(src) and empty.isdisjoint(tgt)):
-        for index, pair in enumerate(zip(src, tgt, strict=True)):
-            if not empty.isdisjoint(pair):
-                early.setdefault(index, kinds.EMPTY)
-    dropped = sorted(early)
-    early_text = ""
-    if dropped:
-        if cleaning.keep_dropped:
-            early_text = "".join(f"{src[index]}\t{tgt[index]}\n" for index in dropped)
-        kept = [index for index in range(len(src)) if index not in early]
-        src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
-    if cleaning.level != "off" and src:
-        languages = (cleaning.src, cleaning.tgt)
-        doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table)
-    else:
-        doubts = np.zeros(len(src), np.uint8)
-    return CleanChunk(
-        chunk.corpus,
-        chunk.first_line,
-        len(chunk.src),
-        joined_lines(src).encode(),
-        joined_lines(tgt).encode(),
-        digests_of(src, tgt).tobytes(),
-        doubts.tobytes(),
-        (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
-        early_text.encode(),
-        {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
-    )
-
-
-def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
-    cleaned = [clean_line(line) for line in lines]
-    if cleaned != lines:
-        for index, (line, original) in enumerate(zip(cleaned, lines, strict=True)):
-            if line != original:
-                repaired.add(kinds.CONTROL, index)
-    return cleaned
 
 
 class Span(NamedTuple):

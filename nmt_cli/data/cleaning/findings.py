@@ -11,9 +11,9 @@ import numpy as np
 from nmt_cli.config.protected_files import needed_files, require_replaceable
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.clean import (
     EARLY_TEXT,
-    FIRST_LINES,
     CleanText,
     LineRange,
     Span,

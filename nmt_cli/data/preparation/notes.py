@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
-from nmt_cli.data.cleaning.clean import FIRST_LINES
+from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out import HeldOut
 from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter

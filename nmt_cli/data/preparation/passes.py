@@ -15,12 +15,8 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.clean import (
-    Cleaning,
-    CleanText,
-    Progress,
-    clean_training_text,
-)
+from nmt_cli.data.cleaning.chunks import Cleaning
+from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched

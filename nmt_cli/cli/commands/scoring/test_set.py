@@ -50,7 +50,7 @@ def warn_of_test_set(
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":
     """The hashes of the pairs after the cleaning of the training text of `model`."""
-    from nmt_cli.data.cleaning.clean import Cleaning
+    from nmt_cli.data.cleaning.chunks import Cleaning
     from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
     from nmt_cli.model_dir import load_config
 
