@@ -25,7 +25,7 @@ _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
 _PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
 _OPTIONS = (
     "train", "valid", "valid_split", "test_split", "vocab_size", "subwords_from", "workers",
-    "force", "out", "dropped",
+    "force", "out", "dropped", "repaired",
 )  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def prepare(
     src_lang: str | None = None, tgt_lang: str | None = None, subwords_from: PathLike | None = None,
     out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
     settings: Mapping[str, object] | None = None, config: PathLike | None = None,
-    dropped: PathLike | None = None, workers: int = 0, force: bool = False,
-    on_progress: Callable[[str, int, int | None], None] | None = None,
+    dropped: PathLike | None = None, repaired: PathLike | None = None, workers: int = 0,
+    force: bool = False, on_progress: Callable[[str, int, int | None], None] | None = None,
 ) -> PreparedCorpus:  # fmt: skip
     """Clean parallel text, learn subwords, and write the corpus that `train` reads.
 
@@ -59,9 +59,9 @@ def prepare(
         settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
         config: a project file (nmt.toml), whose values the other arguments override. Without it,
             no project file and no environment variable is read.
-        dropped: write the pairs that are dropped to this TSV file.
+        dropped, repaired: TSV files for the dropped pairs, and for the repaired ones.
         workers: number of processes; 0 for one per core. The corpus does not depend on it.
-        force: replace an existing corpus, and a list of dropped pairs that nmt wrote.
+        force: replace an existing corpus, and lists of dropped and repaired pairs that nmt wrote.
         on_progress: called with the name of a stage, the pairs done, and all pairs or None.
 
     Returns:
@@ -86,14 +86,14 @@ def prepare(
         }  # fmt: skip
         resolved = resolve_arguments("prepare", values, settings, config)
         return _prepare(
-            resolved, force=force, workers=_worker_count(workers),
-            dropped=optional_path("dropped", dropped), progress=on_progress,
+            resolved, force=force, workers=_worker_count(workers), progress=on_progress,
+            dropped=optional_path("dropped", dropped), repaired=optional_path("repaired", repaired),
         )  # fmt: skip
 
 
 def _prepare(
-    resolved: ResolvedConfig, *, force: bool, workers: int, dropped: str | None,
-    progress: Progress | None,
+    resolved: ResolvedConfig, *, force: bool, workers: int, progress: Progress | None,
+    dropped: str | None, repaired: str | None,
 ) -> PreparedCorpus:  # fmt: skip
     """Prepare a corpus, with all warnings of the command among the notes of the result."""
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
@@ -102,11 +102,16 @@ def _prepare(
     notes: list[str] = []
     prepared = prepare_corpus(
         config, resolved.origins, force=force, workers=workers,
-        dropped=None if dropped is None else Path(dropped), progress=progress, warn=notes.append,
+        dropped=None if dropped is None else Path(dropped),
+        repaired=None if repaired is None else Path(repaired),
+        progress=progress, warn=notes.append,
     )  # fmt: skip
     notes += [*language_notes(config), *prepared.notes]
-    if prepared.reused and dropped is not None:
-        notes.append(f"`{dropped}` was not written: the corpus was there already; use force=True")
+    notes += [
+        f"`{listed}` was not written: the corpus was there already; use force=True"
+        for listed in (dropped, repaired)
+        if prepared.reused and listed is not None
+    ]
     if not prepared.valid:
         from nmt_cli.data.cleaning.held_out import no_validation_note
 
@@ -129,6 +134,7 @@ def prepare_corpus(
     force: bool,
     workers: int,
     dropped: Path | None,
+    repaired: Path | None,
     progress: Progress | None,
     warn: Callable[[str], None],
 ) -> PreparedCorpus:
@@ -150,7 +156,8 @@ def prepare_corpus(
     options = {key: setting.option for key, setting in SETTINGS.items()}
     with naming_origins(origins, options):
         return prepare_into(
-            config, out, force=force, workers=workers, dropped=dropped, progress=progress,
+            config, out, force=force, workers=workers, dropped=dropped, repaired=repaired,
+            progress=progress,
             project_settings=[key for key, origin in origins.items() if is_of_project(origin)],
         )  # fmt: skip
 

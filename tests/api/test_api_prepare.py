@@ -26,6 +26,7 @@ def test_the_result_has_the_numbers_of_the_command(folder, capfd):
     prepared = prepare(
         TRAIN, VALID, src_lang="en", tgt_lang="de", out=Path("api"), settings=CHARS,
         on_progress=lambda *stage: stages.append(stage), dropped="dropped.tsv",
+        repaired="repaired.tsv",
     )  # fmt: skip
     assert isinstance(prepared, PreparedCorpus)
     assert capfd.readouterr() == ("", "")
@@ -39,6 +40,8 @@ def test_the_result_has_the_numbers_of_the_command(folder, capfd):
     assert "encode" in {stage for stage, _, _ in stages}
     dropped = Path("dropped.tsv").read_text().splitlines()[1:]
     assert len(dropped) == sum(prepared.dropped.values())
+    assert Path("repaired.tsv").read_text().startswith("file\tline\trepairs\tsource\ttarget\t")
+    assert prepared.repaired == 0
 
 
 def test_a_corpus_of_the_same_text_and_settings_is_kept(folder):
@@ -49,13 +52,22 @@ def test_a_corpus_of_the_same_text_and_settings_is_kept(folder):
     assert digests(Path("corpus")) == before
 
 
-def test_a_kept_corpus_has_a_note_that_dropped_pairs_are_not_written(folder):
+@pytest.mark.parametrize("option", ["dropped", "repaired"])
+def test_a_kept_corpus_has_a_note_that_its_lists_are_not_written(folder, option):
     prepare(TRAIN, VALID, settings=CHARS)
-    again = prepare(TRAIN, VALID, settings=CHARS, dropped="dropped.tsv")
-    note = "`dropped.tsv` was not written: the corpus was there already; use force=True"
-    assert (note in again.notes, Path("dropped.tsv").exists()) == (True, False)
-    again = prepare(TRAIN, VALID, settings=CHARS, dropped="dropped.tsv", force=True)
-    assert (note in again.notes, Path("dropped.tsv").exists()) == (False, True)
+    again = prepare(TRAIN, VALID, settings=CHARS, **{option: "list.tsv"})
+    note = "`list.tsv` was not written: the corpus was there already; use force=True"
+    assert (note in again.notes, Path("list.tsv").exists()) == (True, False)
+    assert again.repaired is None
+    again = prepare(TRAIN, VALID, settings=CHARS, **{option: "list.tsv"}, force=True)
+    assert (note in again.notes, Path("list.tsv").exists()) == (False, True)
+
+
+def test_lists_of_pairs_are_two_files(folder):
+    for other in ("list.tsv", Path("list.tsv").absolute()):
+        with pytest.raises(UsageError, match="`dropped` and `repaired` name the same file"):
+            prepare(TRAIN, VALID, settings=CHARS, dropped="list.tsv", repaired=other)
+    assert not Path("corpus").exists()
 
 
 def test_another_corpus_is_replaced_only_by_force(folder):
@@ -79,6 +91,8 @@ def test_a_folder_of_the_user_is_never_replaced(folder, force):
             prepare(TRAIN, VALID, settings=CHARS, out=out, force=force)
     with pytest.raises(CannotCreateError):
         prepare(TRAIN, VALID, settings=CHARS, dropped="train.tgt", force=force)
+    with pytest.raises(CannotCreateError):
+        prepare(TRAIN, VALID, settings=CHARS, repaired="train.tgt", force=force)
     assert digests(folder) == before
 
 

@@ -7,6 +7,7 @@ import random
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,26 +164,69 @@ def test_prepare_bad_input_has_its_exit_code_and_no_output(folder, capsys, argum
     assert sorted(folder.iterdir()) == before
 
 
-def test_dropped_pairs_file_does_not_replace_another_file(folder, capsys):
+@pytest.mark.parametrize("done", ["dropped", "repaired"])
+def test_a_list_of_pairs_does_not_replace_another_file(folder, capsys, done):
     (folder / "notes.tsv").write_text("mine\n")
-    command = ["prepare", *TRAIN, *SMALL, "--dropped", "notes.tsv"]
+    command = ["prepare", *TRAIN, *SMALL, f"--{done}", "notes.tsv"]
     for force in ([], ["--force"]):
         assert main([*command, *force]) == 73
-        error = "`notes.tsv` exists already, and is not a list of dropped pairs that nmt wrote"
+        error = f"`notes.tsv` exists already, and is not a list of {done} pairs that nmt wrote"
         assert error in capsys.readouterr().err
         assert (folder / "notes.tsv").read_text() == "mine\n"
         assert not (folder / "corpus").exists()
 
 
-def test_list_of_dropped_pairs_is_replaced_with_force(folder, capsys):
-    command = ["prepare", *TRAIN, *SMALL, "--dropped", "dropped.tsv"]
+@pytest.mark.parametrize("done", ["dropped", "repaired"])
+def test_a_list_of_pairs_is_replaced_with_force(folder, capsys, done):
+    command = ["prepare", *TRAIN, *SMALL, f"--{done}", "list.tsv"]
     assert main(command) == 0
-    written = (folder / "dropped.tsv").read_text()
-    (folder / "dropped.tsv").write_text(written + "of an earlier run\n")
+    written = (folder / "list.tsv").read_text()
+    (folder / "list.tsv").write_text(written + "of an earlier run\n")
     assert main([*command, "--out", "other"]) == 73
-    assert "use --force to replace it" in capsys.readouterr().err
+    assert f"use --force to replace it, or another --{done}" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
-    assert (folder / "dropped.tsv").read_text() == written
+    assert (folder / "list.tsv").read_text() == written
+
+
+def test_the_lists_of_pairs_are_two_files_of_their_own_kind(folder, capsys):
+    command = ["prepare", *TRAIN, *SMALL]
+    assert main([*command, "--dropped", "a.tsv", "--repaired", "./a.tsv"]) == 2
+    assert "--dropped and --repaired name the same file" in capsys.readouterr().err
+    assert not (folder / "corpus").exists()
+    assert main([*command, "--dropped", "a.tsv", "--repaired", "b.tsv"]) == 0
+    written = [(folder / name).read_bytes() for name in ("a.tsv", "b.tsv")]
+    for option, name, other in (("--dropped", "b.tsv", "dropped"), ("--repaired", "a.tsv", "")):
+        assert main([*command, "--force", option, name]) == 73
+        assert f"is not a list of {other}" in capsys.readouterr().err
+    assert [(folder / name).read_bytes() for name in ("a.tsv", "b.tsv")] == written
+
+
+def test_repaired_pairs_are_counted_or_said_not_to_be_written(folder, capsys):
+    lines = (folder / "train.en").read_text("utf-8").splitlines()
+    lines[3:6] = ["red &amp; <b>blue</b>", "the &lt; tree", "&amp; house"]
+    (folder / "train.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    command = ["prepare", *TRAIN, *SMALL, "--repaired"]
+    assert main([*command, "a.tsv"]) == 0
+    assert "wrote a.tsv: 3 repaired pairs\n" in capsys.readouterr().err
+    assert main([*command, "b.tsv"]) == 0
+    said = capsys.readouterr().err
+    assert "warning: `b.tsv` was not written: nothing was done; add --force" in said
+    assert "wrote b.tsv" not in said
+    assert not (folder / "b.tsv").exists()
+
+
+def test_repaired_pairs_are_written_to_a_pipe(folder):
+    lines = (folder / "train.en").read_text("utf-8").splitlines()
+    (folder / "train.en").write_text("".join(f"&lt; {line}\n" for line in lines), "utf-8")
+    command = [sys.executable, "-m", "nmt_cli", "prepare", *TRAIN, *SMALL, "--quiet"]
+    done = subprocess.run(
+        [*command, "--repaired", "/dev/stdout"], capture_output=True, text=True, check=True,
+        timeout=100,
+    )  # fmt: skip
+    rows = done.stdout.splitlines()
+    assert len(rows) == 201
+    assert rows[0].startswith("file\tline\trepairs\t")
+    assert rows[200].startswith("train.en\t200\tHTML entities\t&lt; ")
 
 
 def test_training_pairs_in_validation_text_are_reported_as_dropped(folder, capsys):
@@ -245,6 +289,7 @@ def test_hints_repeat_the_arguments_of_the_command(folder, capsys, monkeypatch):
     lines[:30] = (folder / "train.en").read_text("utf-8").splitlines()[:30]
     (folder / "train.de").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     arguments = ["prepare", *TRAIN, *SMALL, "--no-clean", "--dropped", "a.tsv"]
+    arguments += ["--repaired", "b.tsv"]
     monkeypatch.setattr("sys.argv", ["nmt", *arguments])
     assert main(arguments) == 0
     typed = "nmt prepare --train train.en train.de --vocab-size 60 --workers 1"

@@ -386,11 +386,12 @@ def test_one_error_names_all_reasons_against_the_work(project):
     latin = project.folder / "latin.src"
     latin.write_bytes("für Äpfel, schön\n".encode("latin-1") * 5)
     (dropped := project.folder / "dropped.tsv").write_text("mine")
+    (repaired := project.folder / "repaired.tsv").write_text("mine")
     config = project.config(train, valid=[src, tgt], test=[str(latin), tgt], clean="strict")
     with pytest.raises(CannotCreateError) as caught:
-        prepare(config, project.out, dropped=dropped)
-    for part in ("dropped.tsv` exists already", 'data.clean was "safe", is "strict"',
-                 "latin.src", "has 6 lines"):  # fmt: skip
+        prepare(config, project.out, dropped=dropped, repaired=repaired)
+    for part in ("dropped.tsv` exists already", "repaired.tsv` exists already",
+                 'data.clean was "safe", is "strict"', "latin.src", "has 6 lines"):  # fmt: skip
         assert part in caught.value.message
     config = project.config(("none.src", tgt), valid=[src, tgt])
     message = refused(project, NoInputError, config).message

@@ -34,7 +34,8 @@ SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
 # What a command that is typed again may have once only, or gives in another way.
-TYPED_ONCE = {"--force", "--clean", "--no-clean", "--dropped"}
+TYPED_ONCE = {"--force", "--clean", "--no-clean", "--dropped", "--repaired"}
+LISTS = ("--dropped", "--repaired")
 RANDOM_SPLIT = (
     "{} are a random part of the text: if its sentences resemble each other, scores on them are "
     "higher than those on new text"
@@ -47,6 +48,7 @@ nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
 nmt prepare --subwords-from model --out my-corpus    text to fine-tune that model
 nmt prepare --clean --dropped dropped.tsv    list the dropped pairs
+nmt prepare --repaired repaired.tsv    list the repaired pairs, before and after
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
@@ -63,6 +65,13 @@ Dropped = Annotated[
     Path | None,
     typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to a TSV file"),
 ]
+Repaired = Annotated[
+    Path | None,
+    typer.Option(
+        "--repaired", metavar="FILE",
+        help="Write the pairs that repairs changed to a TSV file, before and after",
+    ),
+]  # fmt: skip
 Workers = Annotated[
     int, typer.Option("--workers", min=0, metavar="N", help="Number of processes; 0 = one per core")
 ]
@@ -76,7 +85,7 @@ Workers = Annotated[
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
-        "Cleaning": ("data.normalize", "clean", "dropped"),
+        "Cleaning": ("data.normalize", "clean", "dropped", "repaired"),
         "Vocabulary": (
             "data.subwords", "data.vocab_size", "data.joint",
             SettingOption("data.subwords_from", default="learn a vocabulary"),
@@ -93,6 +102,7 @@ def command(
     valid: ValidPair = None,
     clean: Clean = None,
     dropped: Dropped = None,
+    repaired: Repaired = None,
     workers: Workers = 0,
     force: Force = False,
     sets: Sets = None,
@@ -128,9 +138,11 @@ def command(
     note_waiting(console, *chain(*config.data.train))
     model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
     resolved = resolved._replace(config=config)
-    prepared = _prepared(resolved, console, force=force, workers=workers, dropped=dropped)
+    prepared = _prepared(
+        resolved, console, force=force, workers=workers, dropped=dropped, repaired=repaired
+    )
     note_languages(config, console)
-    show(prepared, console, dropped, typed_again(sys.argv[1:]))
+    show(prepared, console, dropped, repaired, command=typed_again(sys.argv[1:]))
     if as_json:
         typer.echo(_as_json(prepared))
     if has_torch():
@@ -149,13 +161,14 @@ def _prepared(
     force: bool,
     workers: int,
     dropped: Path | None,
+    repaired: Path | None,
 ) -> "PreparedCorpus":
     from nmt_cli.api.prepare import prepare_corpus
 
     with console.stages() as progress:
         return prepare_corpus(
             resolved.config, resolved.origins, force=force, workers=workers, dropped=dropped,
-            progress=progress, warn=console.warning,
+            repaired=repaired, progress=progress, warn=console.warning,
         )  # fmt: skip
 
 
@@ -209,10 +222,13 @@ def show(
     prepared: "PreparedCorpus",
     console: Console,
     dropped: Path | None = None,
+    repaired: Path | None = None,
+    *,
     command: str = "nmt prepare",
 ) -> None:
     """Show the summary tables: pairs, findings and the statistics of each side.
 
+    dropped, repaired: the lists that were asked for.
     command: the command that prepared the corpus, as it is typed again with other options.
     """
     rows: list[tuple[str, int, str]] = [
@@ -257,7 +273,8 @@ def show(
         console.note(f"wrote {prepared.path}")
     if prepared.test_files:
         console.note(f"test text: {', '.join(prepared.test_files)}")
-    note_dropped(prepared, dropped, console)
+    note_list(prepared, dropped, sum(prepared.dropped.values()), "dropped", console)
+    note_list(prepared, repaired, prepared.repaired or 0, "repaired", console)
 
 
 def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
@@ -269,6 +286,8 @@ def typed_again(arguments: Sequence[str]) -> str:
 
     >>> typed_again(["prepare", "--train", "my a.en", "a.de", "--no-clean", "--dropped", "d.tsv"])
     "nmt prepare --train 'my a.en' a.de"
+    >>> typed_again(["prepare", "--repaired", "r.tsv", "--train-tsv", "a.tsv", "--repaired=b.tsv"])
+    'nmt prepare --train-tsv a.tsv'
     >>> typed_again(["demo"])
     'nmt prepare'
     """
@@ -277,7 +296,7 @@ def typed_again(arguments: Sequence[str]) -> str:
     kept: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word == "--dropped":
+        if word in LISTS:
             next(words, None)
         elif word.partition("=")[0] not in TYPED_ONCE:
             kept.append(word)
@@ -306,12 +325,13 @@ def shown_lines(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def note_dropped(prepared: "PreparedCorpus", path: Path | None, console: Console) -> None:
-    """Report what was written to the file of dropped pairs."""
+def note_list(
+    prepared: "PreparedCorpus", path: Path | None, pairs: int, done: str, console: Console
+) -> None:
+    """Report what was written to the list of dropped or repaired pairs, if one was asked for."""
     if path is None:
         return
     if prepared.reused:
         console.warning(f"`{path}` was not written: nothing was done; add --force")
     else:
-        count = sum(prepared.dropped.values())
-        console.note(f"wrote {path}: {counted(count, 'dropped pair')}")
+        console.note(f"wrote {path}: {counted(pairs, f'{done} pair')}")

@@ -10,6 +10,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import digests_of
+from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.text.sanitize import clean_line
@@ -22,7 +23,8 @@ class Cleaning(NamedTuple):
     """How lines are cleaned.
 
     normalize: whether punctuation is normalised as Moses does; src, tgt: languages; level: how much
-    is checked and repaired; keep_dropped: whether the text of dropped pairs is needed.
+    is checked and repaired; keep_dropped: whether the text of dropped pairs is needed;
+    keep_repaired: whether that of repaired pairs is.
     """
 
     normalize: bool
@@ -30,12 +32,17 @@ class Cleaning(NamedTuple):
     tgt: str
     level: kinds.Level = "safe"
     keep_dropped: bool = False
+    keep_repaired: bool = False
 
     @classmethod
-    def of(cls, config: Config, *, keep_dropped: bool = False) -> "Cleaning":
+    def of(
+        cls, config: Config, *, keep_dropped: bool = False, keep_repaired: bool = False
+    ) -> "Cleaning":
         """Return the cleaning that `config` asks for."""
         data, languages = config.data, config.languages
-        return cls(data.normalize, languages.src, languages.tgt, data.clean, keep_dropped)
+        return cls(
+            data.normalize, languages.src, languages.tgt, data.clean, keep_dropped, keep_repaired
+        )
 
     def clean(self, side: str, lines: Sequence[str]) -> list[str]:
         """Return the cleaned lines of one side, without spaces at their ends, for subwords."""
@@ -80,7 +87,7 @@ class CleanChunk(NamedTuple):
 
     doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
     this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
-    first indices, by kind.
+    first indices, by kind; repaired_rows: the rows of their list without the file, if needed.
     """
 
     corpus: int
@@ -93,6 +100,7 @@ class CleanChunk(NamedTuple):
     early: tuple[np.ndarray, np.ndarray]
     early_text: bytes
     repaired: dict[int, tuple[int, list[int]]]
+    repaired_rows: list[bytes]
 
 
 def clean_chunk(chunk: RawChunk) -> CleanChunk:
@@ -105,6 +113,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         src, tgt = repair_sides(src, tgt, repaired)
     src = cleaning.finish("src", _remove_controls(src, repaired))
     tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
+    # Before any pair is dropped, because those are listed, too.
+    repaired_rows = _repaired_rows(chunk, src, tgt, repaired) if cleaning.keep_repaired else []
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
     if chunk.has_header and cleaning.level != "off":
         early[0] = kinds.HEADER
@@ -136,6 +146,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
+        repaired_rows,
     )
 
 
@@ -146,3 +157,16 @@ def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
             if line != original:
                 repaired.add(kinds.CONTROL, index)
     return cleaned
+
+
+def _repaired_rows(
+    chunk: RawChunk, src: Sequence[str], tgt: Sequence[str], repaired: Repaired
+) -> list[bytes]:
+    rows = []
+    for index, found in repaired.kinds_by_line().items():
+        names = "; ".join(kinds.KINDS[kind].name for kind in found)
+        texts = (chunk.src[index], chunk.tgt[index], src[index], tgt[index])
+        cells = (str(chunk.first_line + index), names, *map(cell, texts))
+        row = "\t".join(cells)
+        rows.append(f"{row}\n".encode())
+    return rows

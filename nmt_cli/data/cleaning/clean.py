@@ -22,6 +22,7 @@ from nmt_cli.data.cleaning.chunks import (
 )
 from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
+from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
 from nmt_cli.data.text.lines import LinePairs, read_pairs
@@ -76,8 +77,8 @@ class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
     digests: (pairs,) of both sentences; kinds: (pairs,) uint8, the kind of noise of each pair;
-    repaired: by kind, the number of repaired pairs and the first of them; shifts: lines that seem
-    shifted; notes: warnings for the user.
+    repaired: by kind, the number of repaired pairs and the first of them; repaired_rows: the number
+    of pairs in the list of them; shifts: lines that seem shifted; notes: warnings for the user.
     """
 
     directory: Path
@@ -87,6 +88,7 @@ class CleanText:
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
+    repaired_rows: int = 0
     shifts: list[LineRange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -113,6 +115,7 @@ class CleanText:
         )  # fmt: skip
         self.read += chunk.read
         self.pairs += pairs
+        self.repaired_rows += len(chunk.repaired_rows)
         for kind, (count, lines) in chunk.repaired.items():
             earlier, ranges = self.repaired.get(kind, (0, []))
             more = [LineRange(chunk.corpus, chunk.first_line + line) for line in lines]
@@ -127,19 +130,29 @@ def clean_training_text(
     progress: Progress,
     *,
     keep_dropped: bool = False,
+    keep_repaired: bool = False,
 ) -> CleanText:
-    """Read all of `data.train` once and write the cleaned text into `directory`."""
+    """Read all of `data.train` once and write the cleaned text into `directory`.
+
+    keep_dropped, keep_repaired: whether the text of such pairs is written there, too.
+    """
     text = CleanText(directory)
     digests, doubts = bytearray(), bytearray()
-    reader = _Reader(config, keep_dropped=keep_dropped)
+    cleaning = Cleaning.of(config, keep_dropped=keep_dropped, keep_repaired=keep_repaired)
+    reader = _Reader(config, cleaning)
     with ExitStack() as files:
         src_file = files.enter_context(writing(directory / "clean.src"))
         tgt_file = files.enter_context(writing(directory / "clean.tgt"))
         early_file = files.enter_context(writing(directory / EARLY_TEXT))
+        if keep_repaired:
+            repaired_file = files.enter_context(writing(directory / REPAIRED_ROWS))
         for chunk in pool.map(clean_chunk, reader.chunks()):
             src_file.write(chunk.src)
             tgt_file.write(chunk.tgt)
             early_file.write(chunk.early_text)
+            if keep_repaired:
+                file = cell(config.data.train[chunk.corpus][0]).encode("utf-8", errors="replace")
+                repaired_file.writelines(file + b"\t" + row for row in chunk.repaired_rows)
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
@@ -155,8 +168,8 @@ def clean_training_text(
 class _Reader:
     """Reads the training files one after the other, and checks their encoding and alignment."""
 
-    def __init__(self, config: Config, *, keep_dropped: bool) -> None:
-        self._cleaning = Cleaning.of(config, keep_dropped=keep_dropped)
+    def __init__(self, config: Config, cleaning: Cleaning) -> None:
+        self._cleaning = cleaning
         self._train = config.data.train
         self._strict = config.data.strict
         files = [Path(paths[0]) for paths in self._train]

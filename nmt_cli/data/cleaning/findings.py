@@ -1,6 +1,5 @@
 """Records the noise in the training pairs, reports it with line numbers, lists dropped pairs."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,25 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from nmt_cli.config.protected_files import needed_files, require_replaceable
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.clean import (
-    EARLY_TEXT,
-    CleanText,
-    LineRange,
-    Span,
-    read_span,
-)
+from nmt_cli.data.cleaning.clean import EARLY_TEXT, CleanText, LineRange, Span, read_span
 from nmt_cli.data.cleaning.kinds import KINDS
-from nmt_cli.errors import CannotCreateError
-from nmt_cli.storage.files import has_content, writing
+from nmt_cli.data.cleaning.pair_lists import DROPPED, cell
+from nmt_cli.storage.files import writing
 
 # A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
 MIN_SHARE = 2e-4
 _UNCERTAIN = (*kinds.WRONG_SIDES, kinds.THIRD_LANGUAGE, kinds.NOT_TRANSLATION)
-HEADER = "file\tline\treason\tsource\ttarget\n"
 
 
 @dataclass(frozen=True)
@@ -162,15 +153,15 @@ class Ledger:
     def write_dropped(self, path: Path) -> None:
         """Write all dropped pairs as TSV: file, line, reason, source, target."""
         with (
-            writing(path, replaces=is_dropped_list(path)) as file,
+            writing(path, replaces=DROPPED.is_at(path)) as file,
             (self._text.directory / EARLY_TEXT).open(encoding="utf-8", newline="\n") as early,
         ):
-            file.write(HEADER.encode())
+            file.write(DROPPED.header.encode())
             for span in self._text.spans:
                 name = self._data.train[span.corpus][0]
                 rows = sorted([*self._early_rows(span, early), *self._late_rows(span)])
                 for line, kind, text in rows:
-                    row = f"{_cell(name)}\t{line}\t{KINDS[kind].name}\t{text}\n"
+                    row = f"{cell(name)}\t{line}\t{KINDS[kind].name}\t{text}\n"
                     file.write(row.encode("utf-8", errors="replace"))
 
     def _early_rows(self, span: Span, early: Iterator[str]) -> Iterator[tuple[int, int, str]]:
@@ -192,41 +183,3 @@ class Ledger:
 
 def _pairs_of(span: Span) -> slice:
     return slice(span.first, span.first + span.pairs)
-
-
-def _cell(text: str) -> str:
-    return text.replace("\t", " ").replace("\n", " ")
-
-
-def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False) -> None:
-    """Raise CannotCreateError if the list of dropped pairs would overwrite another file.
-
-    force: an earlier list may be replaced, which is known by its first line.
-    """
-    require_replaceable([path], needed_files("is an input file", *inputs), force=True)
-    is_list = is_dropped_list(path)
-    if has_content(path) and not is_list:
-        raise CannotCreateError(
-            f"`{path}` exists already, and is not a list of dropped pairs that nmt wrote",
-            f"name another file, such as: --dropped {shlex.quote('dropped.tsv')}",
-        )
-    if is_list and not force:
-        raise CannotCreateError(
-            f"`{path}` exists already", "use --force to replace it, or another --dropped"
-        )
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise CannotCreateError(
-            f"`{path}` cannot be written", "name a file in a directory that exists"
-        )
-
-
-def is_dropped_list(path: Path) -> bool:
-    """Whether `path` is a list of dropped pairs that nmt wrote."""
-    if not has_content(path):
-        # A pipe, which reading would empty, is not opened.
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(HEADER)) == HEADER.encode()
-    except OSError:
-        return False

@@ -77,6 +77,14 @@ class Repaired:
         """Add a repaired line."""
         self.lines.setdefault(kind, set()).add(index)
 
+    def kinds_by_line(self) -> dict[int, list[int]]:
+        """Return the kinds of each repaired line, both in their order."""
+        found: dict[int, list[int]] = {}
+        for kind, lines in sorted(self.lines.items()):
+            for index in lines:
+                found.setdefault(index, []).append(kind)
+        return dict(sorted(found.items()))
+
 
 def _remove_line_numbers(src: list[str], tgt: list[str], repaired: Repaired) -> None:
     """Remove numbers at the start of lines whose other side lacks them."""

@@ -20,6 +20,7 @@ from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
+from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
 from nmt_cli.data.corpus.text_statistics import TEXT, digest_of_pairs
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
@@ -67,7 +68,8 @@ class PreparedCorpus:
     read, kept, valid: pairs; split, test_split: validation and test pairs that were taken from the
     pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
-    user; reused: whether an existing corpus was kept and nothing was done.
+    user; reused: whether an existing corpus was kept and nothing was done; repaired: pairs in the
+    list of repaired pairs, None if none was written.
     """
 
     path: Path
@@ -85,13 +87,14 @@ class PreparedCorpus:
     test_split: int = 0
     test_files: tuple[str, ...] = ()
     reused: bool = False
+    repaired: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, without `path` and `reused`."""
+        """Return plain values, without `path`, `reused` and `repaired`."""
         values = dataclasses.asdict(self)
         for side in ("src", "tgt"):
             values[side]["fertility"] = round(getattr(self, side).fertility, 4)
-        del values["path"], values["reused"]
+        del values["path"], values["reused"], values["repaired"]
         return values
 
     @classmethod
@@ -111,7 +114,7 @@ class PreparedCorpus:
 class PreparationRun:
     """One run of `prepare`, into a directory that is renamed to `out` at the end.
 
-    dropped: the file for the dropped pairs, or None.
+    dropped: the file for the dropped pairs, or None; repaired: the same for the repaired ones.
     """
 
     config: Config
@@ -120,6 +123,7 @@ class PreparationRun:
     pool: ProcessPool
     progress: Progress
     dropped: Path | None = None
+    repaired: Path | None = None
 
     def run(self) -> PreparedCorpus:
         """Run all passes; raises DataError if no pair is left to train on."""
@@ -130,7 +134,7 @@ class PreparationRun:
         held_out = self._held_out(valid, test)
         text = clean_training_text(
             self.config, work, self.pool, held_out, self.progress,
-            keep_dropped=self.dropped is not None,
+            keep_dropped=self.dropped is not None, keep_repaired=self.repaired is not None,
         )  # fmt: skip
         if not text.pairs:
             raise DataError(
@@ -151,6 +155,8 @@ class PreparationRun:
             )
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
+        if self.repaired is not None:
+            write_repaired(work, self.repaired)
         self._measure(text, ledger.keep, train, split.test)
         remove(work)
         self._encode_valid(valid, subwords)
@@ -173,6 +179,7 @@ class PreparationRun:
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
+            repaired=None if self.repaired is None else text.repaired_rows,
         )  # fmt: skip
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 from nmt_cli.config import schema as settings
 from nmt_cli.config.schema import Config, DataConfig
 from nmt_cli.data.cleaning.clean import Progress
-from nmt_cli.data.cleaning.findings import check_dropped_path
+from nmt_cli.data.cleaning.pair_lists import DROPPED, REPAIRED, require_two_files
 from nmt_cli.data.corpus.layout import (
     CONFIG,
     DESCRIPTION,
@@ -66,13 +66,14 @@ def prepare(
     force: bool = False,
     workers: int = 0,
     dropped: Path | None = None,
+    repaired: Path | None = None,
     progress: Progress | None = None,
     project_settings: Collection[str] = (),
 ) -> PreparedCorpus:
     """Prepare `config.data` into the new directory `out`.
 
     workers: processes, 0 for one per usable core; the files are the same for any number of them.
-    dropped: the file for the dropped pairs, as TSV.
+    dropped, repaired: the files for the dropped and for the repaired pairs, as TSV.
     progress: called with the name of a stage, the pairs done, and an estimate of all pairs.
     project_settings: the dotted keys that the project file sets; they are recorded, so that a later
     command notices one that was deleted there.
@@ -80,7 +81,7 @@ def prepare(
     Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
     the project's model directory uses the corpus that would be replaced.
     """
-    before_work = _BeforeWork(config, out, force=force, dropped=dropped)
+    before_work = _BeforeWork(config, out, force=force, dropped=dropped, repaired=repaired)
     before_work.check()
     files.remove_abandoned(out)
     if before_work.existing is not None:
@@ -90,7 +91,9 @@ def prepare(
         new_directory(out, DirectoryKind.CORPUS, force=force) as directory,
         ProcessPool(workers) as pool,
     ):
-        run = PreparationRun(config, out, directory, pool, progress or _no_progress, dropped)
+        run = PreparationRun(
+            config, out, directory, pool, progress or _no_progress, dropped, repaired
+        )
         prepared = run.run()
         prepared = replace(prepared, notes=(*notes, *prepared.notes))
         write_text(directory / CONFIG, settings.dump(config))
@@ -118,11 +121,20 @@ class _BeforeWork:
     inputs: the fingerprint of the text; notes: warnings about it.
     """
 
-    def __init__(self, config: Config, out: Path, *, force: bool, dropped: Path | None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        out: Path,
+        *,
+        force: bool,
+        dropped: Path | None,
+        repaired: Path | None,
+    ) -> None:
         self.config = config
         self.out = out
         self.force = force
         self.dropped = dropped
+        self.repaired = repaired
         self.existing: PreparedCorpus | None = None
         self.inputs: dict[str, str] | None = None
         self.notes: list[str] = []
@@ -136,7 +148,9 @@ class _BeforeWork:
         problems = refusals([lambda: require_codes(languages.src, languages.tgt)])
         problems += _wrong_inputs(config)
         has_inputs = not problems
-        problems += refusals([self._check_dropped, self._check_subwords])
+        problems += refusals(
+            [self._check_dropped, self._check_repaired, self._check_two_lists, self._check_subwords]
+        )
         if has_inputs:
             problems += refusals([self._find_existing])
         if self.existing is None and config.data.train:
@@ -146,7 +160,14 @@ class _BeforeWork:
 
     def _check_dropped(self) -> None:
         if self.dropped is not None:
-            check_dropped_path(self.dropped, _input_files(self.config), force=self.force)
+            DROPPED.check_path(self.dropped, _input_files(self.config), force=self.force)
+
+    def _check_repaired(self) -> None:
+        if self.repaired is not None:
+            REPAIRED.check_path(self.repaired, _input_files(self.config), force=self.force)
+
+    def _check_two_lists(self) -> None:
+        require_two_files(self.dropped, self.repaired)
 
     def _check_subwords(self) -> None:
         if self.config.data.subwords_from:

@@ -85,10 +85,11 @@ TABLE: dict[str, list[Try]] = {
         *refused("--out nmt-demo --force", "--out . --force", "--out manifests --force"),
         # A corpus of nmt, into which somebody has put a file.
         *refused("--out filled --force"),
-        # The list of dropped pairs replaces only such a list.
+        # A list of pairs replaces only a list of its kind.
         *refused(
             *(
-                f"--out new --force --dropped {name}"
+                f"--out new --force {option} {name}"
+                for option in ("--dropped", "--repaired")
                 for name in ("valid.de", "terms.tsv", "log.jsonl", "settings", "nmt.toml", "own/x")
             )
         ),

@@ -29,7 +29,7 @@ model.zero_start = true
 """
 # One command for each kind of directory that nmt writes, by the name of what it makes here.
 MAKERS = {
-    "corpus": "prepare --out {out} --dropped dropped.tsv",
+    "corpus": "prepare --out {out} --dropped dropped.tsv --repaired repaired.tsv",
     "run": "train --out {out}",
     "average": "average run --out {out}",
     "export": "export average --to marian --no-check --out {out}",
@@ -52,6 +52,10 @@ FILE_WRITERS = [
     "init --src-lang en --tgt-lang de --train train.src train.tgt {out} --force",
     "prepare --out new --force --dropped {out}/new.tsv",
     "prepare --out new --force --dropped {file}",
+    "prepare --out new --force --dropped repaired.tsv",
+    "prepare --out new --force --repaired {out}/new.tsv",
+    "prepare --out new --force --repaired {file}",
+    "prepare --out new --force --repaired dropped.tsv",
     "translate --model average valid.src -o {out}/new --force",
     "translate --model average valid.src -o {file} --force",
     "translate --model average valid.src -o new --flag-file {file} --force",
@@ -105,7 +109,7 @@ def refuse(command: str, before: dict[str, str], folder: Path) -> str:
 @pytest.mark.parametrize("kind", REPLACING)
 def test_no_command_replaces_another_kind(folder: Path, kind: str, checks) -> None:
     before = contents(folder)
-    files = ["nmt.toml", "train.src", "dropped.tsv"]
+    files = ["nmt.toml", "train.src", "dropped.tsv", "repaired.tsv"]
     for other in [*OTHERS, *files]:
         # `nmt train` begins in no folder that has checkpoints, and resumes its own.
         if other != kind:
