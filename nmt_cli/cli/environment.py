@@ -20,6 +20,8 @@ from nmt_cli.terminal.console import Console
 
 # The variable that torchrun sets for the processes that it starts.
 TORCHRUN = "TORCHELASTIC_RUN_ID"
+# The module that only a process which starts ranks loads.
+LAUNCHER = "torch.distributed.launcher.api"
 EXIT_BROKEN_PIPE = 141
 EXIT_WRITE_ERROR = 74
 # Measured: 500 already lets both threads fall on one core; 8,000 halves the speed on busy cores.
@@ -181,7 +183,9 @@ def leave(code: int) -> NoReturn:
     except (OSError, ValueError):
         # A closed stderr is not a failure.
         _let_go_nowhere(2)
-    if code and (os.environ.get("WORLD_SIZE", "1") != "1" or _computes_still()):
-        # The threads of a failed rank's process group may abort while the interpreter shuts down.
+    is_failed_rank = code and os.environ.get("WORLD_SIZE", "1") != "1"
+    if is_failed_rank or LAUNCHER in sys.modules or (code and _computes_still()):
+        # The threads of a process group, or of the store through which a launcher's ranks find each
+        # other, may abort while the interpreter shuts down.
         os._exit(code)
     sys.exit(code)

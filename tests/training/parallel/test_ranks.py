@@ -117,8 +117,8 @@ def test_launcher_forwards_signals_and_waits_for_the_save(project, tmp_path, num
     out = tmp_path / "model"
     with endless_training(project, out) as (process, ranks):
         process.send_signal(number)
-        process.communicate(timeout=100)
-        assert process.returncode == code
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == code, errors
         assert not any(map(is_alive, ranks))
     saved, last = saved_and_logged(out)
     assert saved == last > 0
