@@ -343,6 +343,24 @@ def test_early_sample_shows_its_reference() -> None:
             ],
         ),
         (
+            Published(
+                0,
+                "current",
+                (0,),
+                14.99,
+                32.97,
+                "on 400: all",
+                by_comparison=True,
+                before=(14.99, 32.97),
+            ),
+            [
+                "before training: BLEU 14.99, perplexity 32.97",
+                "on 400: all; more new pairs, or validation text that is like them, may change "
+                "that",
+                "model: the weights that training began with",
+            ],
+        ),
+        (
             Published(0, "current", (0,), None, 32.97, before=(None, 32.97)),
             [
                 "no validation was better than the one before training: perplexity 32.97; more new "

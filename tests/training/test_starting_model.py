@@ -29,6 +29,7 @@ from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputErr
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import CONFIG, WEIGHTS, read_model, refresh_weights
 from nmt_cli.storage import manifest
+from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
@@ -135,6 +136,25 @@ def test_worse_weights_are_not_published(project, tmp_path):
     worse = begun_with(config, model, train_max_steps=5, train_learning_rate=3.0)
     closing = go(worse, corpus, tmp_path / "tuned")[-1]
     assert closing.published.step == 0
+    expected = weights_of(model)
+    for name, weight in weights_of(tmp_path / "tuned").items():
+        assert torch.equal(weight, expected[name]), name
+
+
+def test_worse_weights_that_a_sample_favoured_are_replaced_by_those_of_the_model(
+    project, tmp_path, monkeypatch
+):
+    """At the end, on all validation pairs."""
+    config, corpus, model = project
+    worse = begun_with(
+        config, model, train_max_steps=5, train_learning_rate=3.0, train_validation_sentences=2
+    )
+    monkeypatch.setattr(ModelSelector, "_is_better", lambda *_: True)
+    closing = go(worse, corpus, tmp_path / "tuned")[-1]
+    published = closing.published
+    assert (published.step, published.weights, published.by_comparison) == (0, "current", True)
+    assert [published.bleu, published.perplexity] == list(published.before)
+    assert f"validation pairs, not only 2: BLEU {published.final_bleu:.2f}" in published.comparison
     expected = weights_of(model)
     for name, weight in weights_of(tmp_path / "tuned").items():
         assert torch.equal(weight, expected[name]), name

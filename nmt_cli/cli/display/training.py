@@ -246,11 +246,11 @@ def best_line(published: "Published") -> list[str]:
     if published.perplexity is None:
         return []
     shown = scores(published.bleu, published.perplexity)
+    more = "more new pairs, or validation text that is like them, may change that"
+    if not published.step and published.by_comparison:
+        return [f"before training: {shown}", f"{published.comparison}; {more}"]
     if not published.step:
-        return [
-            f"no validation was better than the one before training: {shown}; more new pairs, or "
-            "validation text that is like them, may change that"
-        ]
+        return [f"no validation was better than the one before training: {shown}; {more}"]
     before = [f"before training: {scores(*published.before)}"] if published.before else []
     # Which steps an average is of is in the line on the model.
     step = f"best validation at step {published.step:,}"

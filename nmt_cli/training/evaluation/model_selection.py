@@ -1,7 +1,7 @@
 """Model selection: the best of a run's weights in validation are written to its directory."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ from nmt_cli.plurals import counted
 from nmt_cli.training.evaluation.passes import (
     FINAL_SENTENCES,
     VALIDATION,
-    ComparisonPasses,
     Pass,
+    comparison_passes,
 )
 from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.optimizers.adam import Optimizer
@@ -33,6 +33,7 @@ from nmt_cli.training.saving.tensor_files import copy_weights, model_weights
 from nmt_cli.training.state import TrainState
 
 MODEL = "the model"
+STARTING_WEIGHTS = "the weights that training began with"
 # The standard deviation of the difference in BLEU between two models, times the square root of the
 # number of sentences: 5 to 16 with checkpoints of runs on Multi30k and laws.
 BLEU_NOISE = 14.0
@@ -41,7 +42,8 @@ BLEU_NOISE = 14.0
 class WeightsCandidate(NamedTuple):
     """Weights that may be published.
 
-    kind: current, mean (of the checkpoints of `steps`) or ema (moving average).
+    kind: current, mean (of the checkpoints of `steps`) or ema (moving average); steps of current
+    weights: (0,) for those that training began with, and () for those of the last step.
     """
 
     kind: str
@@ -131,48 +133,70 @@ class ModelSelector:
         ema: MovingAverage | None,
         poll: Callable[[], bool],
     ) -> None:
-        """Publish the last average if it translates more pairs better; record the comparison.
+        """Publish the weights that translate more pairs better; record the comparison.
 
-        At the end of a run, both are decoded on up to `FINAL_SENTENCES` pairs, because the
-        `train.validation_sentences` of a validation may favour weights from long before. Afterwards
-        the model has its own weights again. Raises AbandonedError when `poll()` returns True.
+        At the end of a run, the published weights, the last average and the weights that
+        fine-tuning began with are decoded on up to `FINAL_SENTENCES` pairs, because the
+        `train.validation_sentences` of a validation may favour some by chance. Afterwards the model
+        has its own weights again. Raises AbandonedError when `poll()` returns True.
         """
         sample = self._config.train.validation_sentences
         text, published = self._corpus.valid_text, state.published
         if text is None or published.get("bleu") is None or not sample < len(text[0]):
             return
         own, *averages = self.candidates(optimizer, ema)
-        if not averages or _is_published(averages[-1], state):
+        others = self._contenders(averages, state)
+        if not others:
             return
-        last, sentences = averages[-1], min(len(text[0]), FINAL_SENTENCES)
+        sentences = min(len(text[0]), FINAL_SENTENCES)
         where = f"on {sentences:,} validation pairs, not only {sample:,}"
-        passes = ComparisonPasses.of(sentences, sample)
+        contenders = [self._published(published["step"]), *others]
+        passes = comparison_passes([each.name for each in contenders], sentences, sample)
         try:
-            arrays = read_model(self._out).weights
-            weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-            before = self._validate(
-                WeightsCandidate("", (), weights), poll, sentences=sentences, of=passes.published
-            )
-            after = self._validate(last, poll, sentences=sentences, of=passes.last)
-            assert before.bleu is not None
-            assert after.bleu is not None
-            if after.bleu <= before.bleu:
-                kept = f"{where}: BLEU {before.bleu:.2f}, {after.bleu:.2f} with {_average_of(last)}"
-                final = {"final_bleu": before.bleu, "final_sentences": sentences}
-                state.set_published({**published, "comparison": kept, **final}, None)
+            found = [
+                self._validate(contender.candidate, poll, sentences=sentences, of=each)
+                for contender, each in zip(contenders, passes, strict=False)
+            ]
+            best = _best_of(contenders, found, sentences)
+            of_others = [
+                f"{validation.bleu:.2f} with {contender.words}"
+                for contender, validation in zip(contenders, found, strict=True)
+                if validation is not found[best]
+            ]
+            comparison = f"{where}: BLEU {', '.join([f'{found[best].bleu:.2f}', *of_others])}"
+            if not best:
+                final = {"final_bleu": found[0].bleu, "final_sentences": sentences}
+                state.set_published({**published, "comparison": comparison, **final}, None)
                 return
+            chosen = contenders[best].candidate
             # The BLEU of the usual sentences, with which a continued run compares.
             validation = replace(
-                self._validate(last, poll, after, of=passes.usual),
-                averaged=len(last.steps),
-                weights=last.kind,
+                self._validate(chosen, poll, found[best], of=passes[-1]),
+                averaged=max(1, len(chosen.steps)),
+                weights=chosen.kind,
             )
         finally:
             copy_weights(self._model, own.weights)
             place_training_weights(optimizer)
-        of_published = f"{before.bleu:.2f} with the weights of step {published['step']:,}"
-        comparison = f"{where}: BLEU {after.bleu:.2f}, {of_published}"
-        self.publish(state, last, validation, comparison, (after.bleu, sentences))
+        self.publish(state, chosen, validation, comparison, (found[best].bleu, sentences))
+
+    def _published(self, step: int) -> "_Contender":
+        arrays = read_model(self._out).weights
+        weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        candidate = WeightsCandidate("", (), weights)
+        return _Contender("published weights", f"the weights of step {step:,}", candidate)
+
+    def _contenders(
+        self, averages: Sequence[WeightsCandidate], state: TrainState
+    ) -> list["_Contender"]:
+        """What may replace the published weights: the last average, and the starting weights."""
+        found = []
+        if averages and not _is_published(averages[-1], state):
+            found.append(_Contender("last average", _average_of(averages[-1]), averages[-1]))
+        if state.published["step"] and (weights := self._checkpoints.start_weights()) is not None:
+            start = WeightsCandidate("current", (0,), weights)
+            found.append(_Contender("weights before training", STARTING_WEIGHTS, start))
+        return found
 
     def _is_better(self, validation: Validation, state: TrainState) -> bool:
         """Whether it beats what is published: by BLEU, if that is clear, else by perplexity."""
@@ -181,10 +205,8 @@ class ModelSelector:
             return True
         if validation.bleu is None or state.published.get("bleu") is None or perplexity is None:
             return validation.score > published
-        difference = validation.bleu - published
-        if abs(difference) > BLEU_NOISE / math.sqrt(self._config.train.validation_sentences):
-            return difference > 0
-        return validation.perplexity < float(perplexity)
+        earlier = replace(validation, bleu=published, perplexity=float(perplexity))
+        return _beats(validation, earlier, self._config.train.validation_sentences)
 
     def _validate(
         self,
@@ -219,15 +241,16 @@ class ModelSelector:
         more validation pairs, if that is why they are published; final: their BLEU on these, and
         how many they are.
         """
+        steps = chosen.steps or (state.step,)
+        step = steps[-1] if chosen.kind == "current" else state.step
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         versions = f"nmt {__version__}, torch {torch.__version__}"
-        metadata = {"step": str(state.step), "validation": score, "trained_with": versions}
+        metadata = {"step": str(step), "validation": score, "trained_with": versions}
         if validation is not None and validation.confidence:
             metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
-        steps = chosen.steps or (state.step,)
         published = Published(
-            state.step, chosen.kind, steps, comparison=comparison, by_comparison=bool(comparison),
+            step, chosen.kind, steps, comparison=comparison, by_comparison=bool(comparison),
             final_bleu=final[0], final_sentences=final[1],
         )  # fmt: skip
         if validation is not None:
@@ -236,6 +259,9 @@ class ModelSelector:
                 before=self._before_training(state, validation),
             )  # fmt: skip
         metadata["published"] = published.weights_in_words()
+        if not state.step:
+            # Only fine-tuning publishes weights before the first step.
+            self._checkpoints.save_start(chosen.weights)
         with self._checkpoints.write_failures.tolerate(MODEL, size):
             refresh_weights(self._out, chosen.weights, metadata)
             state.set_published(published.as_json(), validation.score if validation else None)
@@ -248,6 +274,39 @@ class ModelSelector:
             before: tuple[float | None, float] | None = state.published.get("before")
             return before
         return validation.bleu, validation.perplexity
+
+
+class _Contender(NamedTuple):
+    """Weights of the comparison at the end: what they are, for the screen and for the result."""
+
+    name: str
+    words: str
+    candidate: WeightsCandidate
+
+
+def _best_of(contenders: Sequence[_Contender], found: Sequence[Validation], sentences: int) -> int:
+    """The index of the weights to publish; the published ones are the first.
+
+    The last average replaces them if its BLEU is higher. The weights before training are kept
+    unless the better of these two beats them as in a validation.
+    """
+    best = 0
+    for index, (contender, validation) in enumerate(zip(contenders, found, strict=True)):
+        if contender.words == STARTING_WEIGHTS:
+            is_better = not _beats(found[best], validation, sentences)
+        else:
+            is_better = validation.score > found[best].score
+        if is_better:
+            best = index
+    return best
+
+
+def _beats(validation: Validation, other: Validation, sentences: int) -> bool:
+    """Whether weights are better than others: by BLEU, if that is clear, else by perplexity."""
+    difference = validation.score - other.score
+    if abs(difference) > BLEU_NOISE / math.sqrt(sentences):
+        return difference > 0
+    return validation.perplexity < other.perplexity
 
 
 def _is_published(candidate: WeightsCandidate, state: TrainState) -> bool:

@@ -38,40 +38,46 @@ class Pass(NamedTuple):
 VALIDATION = Pass()
 
 
-class ComparisonPasses(NamedTuple):
-    """The passes at the end of a run; the third follows only if the last average is better."""
+def comparison_passes(contenders: Sequence[str], sentences: int, usual: int) -> list[Pass]:
+    """The passes at the end of a run; the last one follows only if other weights are published.
 
-    published: Pass
-    last: Pass
-    usual: Pass
+    contenders: the names of the weights; sentences: that are translated with each of them; usual:
+    those of a validation.
 
-    @classmethod
-    def of(cls, sentences: int, usual: int) -> "ComparisonPasses":
-        """sentences: that both weights translate; usual: those of a validation.
-
-        >>> [each.before for each in ComparisonPasses.of(300, 200)]
-        [0, 300, 600]
-        """
-        whole = 2 * sentences + usual
-        return cls(
-            Pass("comparing: published weights", 0, whole),
-            Pass("comparing: last average", sentences, whole),
-            Pass("validating the last average", 2 * sentences, whole),
-        )
+    >>> [each.before for each in comparison_passes(["published weights", "last average"], 300, 200)]
+    [0, 300, 600]
+    """
+    activities = [
+        *(f"comparing: {contender}" for contender in contenders),
+        "validating the chosen weights",
+    ]
+    whole = len(contenders) * sentences + usual
+    return [Pass(activity, index * sentences, whole) for index, activity in enumerate(activities)]
 
 
-def compared_sentences(config: Config, corpus: Corpus) -> int:
-    """The sentences that both weights translate at the end of a run; 0 if none are compared."""
+def most_contenders(config: Config, corpus: Corpus) -> int:
+    """The weights that are compared at the end of a run, at most; 0 if none are compared.
+
+    They are those that are published, the last average, and those that fine-tuning began with.
+    """
     train = config.train
     if corpus.valid_text is None or not 0 < train.validation_sentences < len(corpus.valid_text[0]):
         return 0
     checkpoints = min(train.keep_last, max_steps(train) // Intervals.of(train).checkpoint)
-    if checkpoints < 2 and not train.ema:
+    others = (checkpoints > 1 or train.ema > 0) + bool(train.init_from)
+    return 1 + others if others else 0
+
+
+def compared_sentences(config: Config, corpus: Corpus) -> int:
+    """The sentences that all of them translate at the end of a run; 0 if none are compared."""
+    if not most_contenders(config, corpus):
         return 0
+    assert corpus.valid_text is not None
     return min(len(corpus.valid_text[0]), FINAL_SENTENCES)
 
 
 def comparison_share(config: Config, corpus: Corpus) -> float:
     """How long the comparison takes, at most, as a multiple of a validation; 0 if there is none."""
-    sentences, usual = compared_sentences(config, corpus), config.train.validation_sentences
-    return ComparisonPasses.of(sentences, usual).usual.whole / usual if sentences else 0.0
+    usual = config.train.validation_sentences
+    sentences = compared_sentences(config, corpus)
+    return most_contenders(config, corpus) * sentences / usual + 1 if sentences else 0.0

@@ -78,8 +78,11 @@ class Forecast:
         return max(0.0, whole - spent) if whole else None
 
     def average_published(self, step: int) -> None:
-        """The average of `step` is published: if it is the last one, nothing is compared."""
-        if step >= self._last:
+        """The average of `step` is published: if it is the last one, nothing is compared.
+
+        In fine-tuning, the weights before training are compared with it.
+        """
+        if step >= self._last and not self._config.train.init_from:
             self._compared = 0.0
 
     def unmeasured(self, step: int, elapsed: float, *, validating: bool = False) -> int:

@@ -6,6 +6,8 @@
       step-000001500/            weights.safetensors, state.json, manifest.json
       step-000001500.optimizer/  optimizer.safetensors, ema.safetensors where there is a moving
                                  average, manifest.json; beside the newest only
+      start/                     weights.safetensors, manifest.json: those that fine-tuning began
+                                 with, which the end of the run compares with the best ones
 
 Members are the checkpoints of the interval (train.checkpoint_every): only these are averaged,
 ranked and returned to after divergence. Checkpoints of an interruption and of the clock
@@ -40,6 +42,7 @@ from nmt_cli.training.state import TrainState
 STEP = re.compile(r"step-(\d{9,})")
 WEIGHTS = "weights.safetensors"
 EMA = "ema.safetensors"
+START = "start"
 STATE = "state.json"
 OPTIMIZER_ENDING = ".optimizer"
 OPTIMIZERS_KEPT = 2
@@ -242,6 +245,25 @@ class Checkpoints:
         for checkpoint in checkpoints:
             if checkpoint.step not in keep:
                 _remove(checkpoint.directory)
+
+    def save_start(self, weights: dict[str, Tensor]) -> None:
+        """Keep the weights that fine-tuning began with, whose model may change or be deleted.
+
+        If that fails, only the comparison at the end of the run lacks them.
+        """
+        with contextlib.suppress(NmtError):
+            files.make_directory(self.directory)
+            with manifest.replacing(self.directory / START) as directory:
+                _write_tensors(directory / WEIGHTS, weights)
+
+    def start_weights(self) -> dict[str, Tensor] | None:
+        """The weights that fine-tuning began with, if they are there and not damaged."""
+        directory = self.directory / START
+        try:
+            manifest.check_manifest(directory)
+            return read_tensors(directory / WEIGHTS)
+        except NmtError:
+            return None
 
     def latest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that can be resumed from, and what is wrong with newer ones."""

@@ -7,6 +7,7 @@ import pytest
 from torch import nn
 
 from nmt_cli.config.schema import Config, with_values
+from nmt_cli.training.evaluation import model_selection
 from nmt_cli.training.evaluation.model_selection import ModelSelector, WeightsCandidate
 from nmt_cli.training.evaluation.passes import (
     VALIDATION,
@@ -89,10 +90,19 @@ def test_without_bleu_the_loss_decides(judge) -> None:
 class Comparisons(ModelSelector):
     """A selector whose model has been published, with the BLEU of each number of sentences."""
 
-    def __init__(self, bleu: dict[tuple[str, int], float], pairs: int = 1_014) -> None:
+    def __init__(
+        self,
+        bleu: dict[tuple[str, int], float],
+        pairs: int = 1_014,
+        *,
+        start: dict[str, object] | None = None,
+        perplexity: dict[str, float] | None = None,
+    ) -> None:
         corpus = SimpleNamespace(valid_text=(["a"] * pairs, ["b"] * pairs))
-        super().__init__(Config(), corpus, None, nn.Linear(1, 1), None, None)  # type: ignore[arg-type]
+        checkpoints = SimpleNamespace(start_weights=lambda: start)
+        super().__init__(Config(), corpus, None, nn.Linear(1, 1), checkpoints, None)  # type: ignore[arg-type]
         self.bleu = bleu
+        self.perplexity = perplexity or {}
         self.state = TrainState(step=525)
         self.state.set_published(
             {"step": 225, "weights": "mean", "steps": [200, 225], "bleu": 19.0}, 19.0
@@ -106,7 +116,9 @@ class Comparisons(ModelSelector):
 
     def _validate(self, candidate, poll, losses=None, sentences=None, of=VALIDATION):
         self.passes.append(of)
-        return replace(FOUND, bleu=self.bleu[candidate.kind, sentences or 200])
+        kind = "start" if candidate.steps == (0,) else candidate.kind
+        bleu, perplexity = self.bleu[kind, sentences or 200], self.perplexity.get(kind, 20.0)
+        return replace(FOUND, bleu=bleu, perplexity=perplexity)
 
     def publish(self, state, chosen, validation=None, comparison="", final=(None, None)):
         self.published.append((chosen.kind, validation.bleu, comparison))
@@ -120,7 +132,7 @@ class Comparisons(ModelSelector):
 @pytest.fixture
 def published_model(monkeypatch: pytest.MonkeyPatch, judge: Validations) -> None:
     stored = SimpleNamespace(weights={})
-    monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.read_model", lambda _: stored)
+    monkeypatch.setattr(model_selection, "read_model", lambda _: stored)
 
 
 WHERE = "on 1,014 validation pairs, not only 500"
@@ -153,6 +165,55 @@ def test_last_average_is_compared_only_where_that_can_tell_more() -> None:
     assert selector.compare() == [], "nothing was translated in validation"
 
 
+START = "the weights that training began with"
+# The published weights, the last average, and those that fine-tuning began with.
+BLEU_OF_THREE = {
+    ("", 1_014): 16.06, ("mean", 1_014): 16.54, ("start", 1_014): 16.3,
+    ("mean", 200): 18.3, ("start", 200): 17.0,
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("published_model")
+@pytest.mark.parametrize(
+    ("bleu", "perplexity", "kept"),
+    [
+        # More than chance: 14 / sqrt(1,014) = 0.44.
+        (17.0, 99.0, True),
+        (16.97, 99.0, False),
+        (16.97, 19.0, True),
+        (16.11, 19.0, True),
+        (16.09, 19.0, False),
+    ],
+)
+def test_weights_before_training_are_kept_unless_others_are_better_on_all_pairs(
+    bleu: float, perplexity: float, kept: bool
+) -> None:
+    tuned = Comparisons(
+        BLEU_OF_THREE | {("start", 1_014): bleu}, start={}, perplexity={"start": perplexity}
+    )
+    [(kind, usual, comparison)] = tuned.compare()
+    published, average = "the weights of step 225", "the average of the last 2 checkpoints"
+    if kept:
+        assert (kind, usual, tuned.final) == ("current", 17.0, (bleu, 1_014))
+        others = f"16.06 with {published}, 16.54 with {average} (steps 500 to 525)"
+        assert comparison == f"{WHERE}: BLEU {bleu:.2f}, {others}"
+    else:
+        assert (kind, usual, tuned.final) == ("mean", 18.3, (16.54, 1_014))
+        others = f"16.06 with {published}, {bleu:.2f} with {START}"
+        assert comparison == f"{WHERE}: BLEU 16.54, {others}"
+    assert [each.before for each in tuned.passes] == [0, 1_014, 2_028, 3_042]
+    assert {each.whole for each in tuned.passes} == {3_542}
+
+
+@pytest.mark.usefixtures("published_model")
+def test_weights_before_training_take_no_part_where_they_are_published() -> None:
+    published = Comparisons({("", 1_014): 16.06, ("mean", 1_014): 16.05}, start={})
+    published.state.published |= {"step": 0, "weights": "current", "steps": [0]}
+    assert published.compare() == []
+    of_last = "16.05 with the average of the last 2 checkpoints (steps 500 to 525)"
+    assert published.state.published["comparison"] == f"{WHERE}: BLEU 16.06, {of_last}"
+
+
 @pytest.mark.usefixtures("published_model")
 def test_each_pass_of_the_comparison_says_what_it_is_and_how_many_sentences_are_done() -> None:
     selector = Comparisons(BLEU_OF_BOTH)
@@ -160,7 +221,7 @@ def test_each_pass_of_the_comparison_says_what_it_is_and_how_many_sentences_are_
     assert selector.passes == [
         Pass("comparing: published weights", 0, 2_528),
         Pass("comparing: last average", 1_014, 2_528),
-        Pass("validating the last average", 2_028, 2_528),
+        Pass("validating the chosen weights", 2_028, 2_528),
     ]
 
 
@@ -175,13 +236,18 @@ def test_each_pass_of_the_comparison_says_what_it_is_and_how_many_sentences_are_
         ({"train.keep_last": 1}, 1_014, 0),
         ({"train.checkpoint_every": 60_000}, 1_014, 0),
         ({"train.keep_last": 1, "train.ema": 0.99}, 1_014, 1_014),
+        ({"train.keep_last": 1, "train.init_from": "m"}, 1_014, 1_014),
+        ({"train.init_from": "m"}, 1_014, 1_014),
+        ({"train.init_from": "m"}, 200, 0),
     ],
 )
 def test_which_runs_end_with_a_comparison(settings, pairs, sentences) -> None:
     config = with_values(Config(), {"train.validation_sentences": 200, **settings})
     corpus = SimpleNamespace(valid_text=(["a"] * pairs, ["b"] * pairs))
     assert compared_sentences(config, corpus) == sentences
-    assert comparison_share(config, corpus) == (2 * sentences / 200 + 1 if sentences else 0)
+    weights = 3 if settings == {"train.init_from": "m"} else 2
+    share = weights * sentences / 200 + 1 if sentences else 0
+    assert comparison_share(config, corpus) == share
     assert not compared_sentences(config, SimpleNamespace(valid_text=None))
 
 

@@ -25,6 +25,33 @@ from nmt_cli.training.saving.tensor_files import (
 from nmt_cli.training.state import TrainState
 
 
+def test_starting_weights_are_kept_beside_the_checkpoints_until_they_are_damaged(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoints", 1, 1)
+    assert checkpoints.start_weights() is None
+    model, optimizer = make_trained()
+    checkpoints.save_start(start := model_weights(model, optimizer))
+    train_more(model, optimizer, 3)
+    for step in (3, 6, 9):
+        checkpoints.save(model, optimizer, TrainState(step=step), member=True)
+    assert [checkpoint.step for checkpoint in checkpoints.all()][-1] == 9
+    found = checkpoints.start_weights()
+    assert found is not None
+    assert all(torch.equal(found[name], start[name]) for name in start)
+    path = tmp_path / "checkpoints" / "start" / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert checkpoints.start_weights() is None
+
+
+def test_starting_weights_that_cannot_be_written_do_not_stop_training(tmp_path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    checkpoints = Checkpoints(tmp_path / "checkpoints", 1, 1)
+    monkeypatch.setattr(files.DISK, "write", fail)
+    checkpoints.save_start({"a": torch.zeros(2)})
+    assert checkpoints.start_weights() is None
+
+
 def make_trained(seed: int = 0) -> tuple[nn.Module, torch.optim.Optimizer]:
     torch.manual_seed(seed)
     model = nn.Linear(3, 2)
