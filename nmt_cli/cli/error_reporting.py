@@ -2,6 +2,7 @@
 
 import errno
 import re
+import shlex
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +60,7 @@ def report_error(
     if isinstance(error, KeyboardInterrupt):
         console.plain("interrupted")
         return INTERRUPTED
-    problem = as_user_error(error)
+    problem = as_user_error(error, arguments)
     if problem is None:
         text = " ".join(str(error).split())
         problem = NmtError(
@@ -88,12 +89,12 @@ def project_elsewhere() -> str:
     return f"this folder has no {PROJECT_FILE}, but there is `{above}`"
 
 
-def as_user_error(error: BaseException) -> NmtError | None:
-    """The error as an NmtError; None if it is a bug."""
+def as_user_error(error: BaseException, arguments: Sequence[str] = ()) -> NmtError | None:
+    """The error as an NmtError; None if it is a bug. `arguments`: of the command line."""
     if isinstance(error, NmtError):
         return error
     if isinstance(error, ClickException):
-        return _usage_error(error)
+        return _usage_error(error, arguments)
     if isinstance(error, OSError) and error.errno == errno.EBADF and not stdout_is_open():
         hint = "open it, such as with `> FILE`; commands with --output can write to a file too"
         return WriteError("stdout is closed", hint)
@@ -111,7 +112,7 @@ def as_user_error(error: BaseException) -> NmtError | None:
     return None
 
 
-def _usage_error(error: ClickException) -> UsageError:
+def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
     hint = f"`{path} --help` shows all options"
@@ -130,6 +131,7 @@ def _usage_error(error: ClickException) -> UsageError:
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:
         hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)
+        hint = _set_with_equals(arguments) or hint
     if context is not None and error.format_message().lower().startswith("missing "):
         missing = getattr(error, "param", None)
         about = getattr(missing, "help", None)
@@ -156,6 +158,20 @@ def _set_option(option: str, command: str) -> str:
         for key, setting in SETTINGS.items():
             if key.startswith(f"{section}.") and option in setting.option.split("/"):
                 return f"--set {key}={_example_value(setting)}"
+    return ""
+
+
+def _set_with_equals(arguments: Sequence[str]) -> str:
+    """A hint for `--set KEY VALUE`, whose value is taken for another argument; else "".
+
+    >>> _set_with_equals(["translate", "--set", "search.beam", "8", "my text.txt"])
+    'write it as --set search.beam=8'
+    >>> _set_with_equals(["translate", "--set", "search.beam=8", "a", "b"])
+    ''
+    """
+    for option, key, value in zip(arguments, arguments[1:], arguments[2:], strict=False):
+        if option == "--set" and "=" not in key:
+            return f"write it as --set {shlex.quote(f'{key}={value}')}"
     return ""
 
 

@@ -35,10 +35,11 @@ def plot(what: str, config: Config, model: Path | None = None) -> Plot:
     Raises UsageError for an unknown name, ConfigError if there is nothing to draw.
     """
     if what not in PLOTS:
+        meant = did_you_mean(what, list(PLOTS))
         raise UsageError(
             f"there is no plot `{what}`",
-            f"{did_you_mean(what, list(PLOTS))}; `nmt runs --out FILE` draws the loss and BLEU of "
-            "training runs",
+            f"{meant}{'' if meant.endswith('?') else ';'} `nmt runs --out FILE` draws the loss and "
+            "BLEU of training runs",
         )
     return PLOTS[what](config, model)
 

@@ -129,6 +129,21 @@ class TestUsage:
                 "nmt translate: got unexpected extra",
                 "-o FILE names the file",
             ),
+            (
+                ["train", "--set", "train.seed=2", "--set", "train.max_steps", "100"],
+                "nmt train: got unexpected extra argument(s) (100)",
+                "write it as --set train.max_steps=100",
+            ),
+            (
+                ["translate", "--set", "search.beam", "8", "a.txt"],
+                "nmt translate: got unexpected extra argument(s) (a.txt)",
+                "write it as --set search.beam=8",
+            ),
+            (
+                ["config", "show", "--set", "data.src", "a b"],
+                "nmt config show: got unexpected extra",
+                "write it as --set 'data.src=a b'",
+            ),
             (["attention", "a", "b"], "nmt attention: got unexpected extra", "in quotation marks"),
             (["plot", "positions", "-o", "x"], "`nmt plot` has", "did you mean `--out`?"),
             (["init", "--train", "a"], "nmt init: option `--train` requires 2 arguments", "--help"),
@@ -373,7 +388,7 @@ class TestEnvironment:
 
 
 class TestFailedRanks:
-    """A rank that fails ends at once: the threads of its group might abort it on the way out."""
+    """Ranks that fail, and launchers, end at once: threads of torch might abort them on the way."""
 
     @staticmethod
     def leave(
@@ -408,6 +423,11 @@ class TestFailedRanks:
 
     def test_failed_rank_keeps_exit_code_with_full_stdout(self) -> None:
         assert self.leave(73, "2", shell="> /dev/full").returncode == 73
+
+    @pytest.mark.parametrize("code", [0, 75])
+    def test_launcher_leaves_with_the_exit_code_of_its_ranks(self, code: int) -> None:
+        launched = "import torch.distributed.launcher.api"
+        assert self.leave(code, "1", before=launched).returncode == code
 
     @pytest.mark.parametrize(("code", "world_size"), [(0, "2"), (73, "1")])
     def test_successful_or_single_rank_runs_exit_handlers(self, code: int, world_size: str) -> None:

@@ -130,6 +130,15 @@ def test_columns_with_the_sentences_are_converted() -> None:
     )
 
 
+def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
+    """They are reported when the table is read, which a command that fails would prevent."""
+    Path("n.csv").write_bytes("Ein Größenwahn;one\n".encode() * 9 + b"Gr\xf6\xdfe;size\n")
+    command = refusal("n.csv").hint.partition(": ")[2]
+    subprocess.run(["bash", "-c", command], check=True)
+    expected = "Ein Größenwahn\tone\n".encode() * 9 + b"Gr\xf6\xdfe\tsize\n"
+    assert Path("n.tsv").read_bytes() == expected
+
+
 def test_the_first_two_columns_are_named_where_no_languages_are_seen() -> None:
     Path("n.csv").write_text("1;one;x\n2;two;x\n3;three\n" * 5)
     error = refusal("n.csv")

@@ -104,17 +104,20 @@ def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
     monkeypatch.chdir(tmp_path)
     rows = [f"{index}\t{GERMAN} {index}\t{ENGLISH} {index}\tnote" for index in range(1_200)]
     rows[at] = f'{at}\t"{GERMAN}\n""ja"""\t{ENGLISH}\t'
-    Path("my pairs.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    text = "".join(f"{row}\n" for row in rows).encode()
+    Path("my pairs.tsv").write_bytes(text + b"1200\tGr\xfcn\tGreen\t\n")
     for keep_bad_rows in (False, True):
         with pytest.raises(DataError) as caught:
             list(read_pairs(("my pairs.tsv",), keep_bad_rows=keep_bad_rows))
         command = caught.value.hint.partition("which look like de and en: ")[2]
         assert command.startswith("python3 -c ")
         subprocess.run(["bash", "-c", command], check=True)
+        written = Path("my pairs.two-columns.tsv").read_bytes()
+        assert written.endswith(b"\nGr\xfcn\tGreen\n"), "bytes that are not UTF-8 are kept"
         pairs = list(read_pairs(("my pairs.two-columns.tsv",)))
-        assert len(pairs) == len(rows)
+        assert len(pairs) == len(rows) + 1
         assert pairs[at] == (f'{GERMAN} "ja"', ENGLISH)
-        assert pairs[-1] == (f"{GERMAN} 1199", f"{ENGLISH} 1199")
+        assert pairs[-2] == (f"{GERMAN} 1199", f"{ENGLISH} 1199")
         Path("my pairs.two-columns.tsv").unlink()
 
 

@@ -266,4 +266,6 @@ def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     assert "`nmt runs --out FILE` draws" in refusal.value.hint
     monkeypatch.chdir(tmp_path)
     assert main(["plot", "scedule"]) == 2
-    assert "did you mean `schedule`?" in capsys.readouterr().err
+    assert "did you mean `schedule`? `nmt runs" in capsys.readouterr().err
+    assert main(["plot", "loss"]) == 2
+    assert "smoothing; `nmt runs" in capsys.readouterr().err

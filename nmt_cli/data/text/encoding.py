@@ -19,6 +19,8 @@ MIXED_TO_UTF8 = (
 CR_TO_LF = r"tr '\r' '\n'"
 # A file with more invalid lines than both of these limits is in another encoding, not damaged.
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
+# More lines than this are not corrected by hand.
+MOST_BY_HAND = 3
 
 
 def conversion(name: str, encoding: str = "CP1252") -> str:
@@ -61,9 +63,14 @@ def repair_hint(name: str, invalid: int, *, has_utf8: bool) -> str:
     'convert it, for example: iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr'
     >>> repair_hint("a.fr", 1, has_utf8=True)
     'correct that line: the others are UTF-8, and converting the whole file would damage them'
+    >>> repair_hint("a.fr", 9, has_utf8=True).partition(": ")[0]
+    'other lines are UTF-8; convert only the bytes that are not'
     """
     if not has_utf8:
         return f"convert it, for example: {conversion(name)}"
+    if invalid > MOST_BY_HAND:
+        command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
+        return f"other lines are UTF-8; convert only the bytes that are not: {command}"
     return (
         f"correct {agreeing(invalid, 'that line', 'those lines')}: the others are UTF-8, and "
         "converting the whole file would damage them"
@@ -83,16 +90,8 @@ def refuse_other_encoding(lines: "Lines") -> None:
                 f"`{lines.name}`: {lines.invalid:,} of {lines.count:,} lines are not UTF-8, "
                 f"the first at line:byte {lines.first_invalid}"
                 + ("" if lines.has_utf8 else "; the file is in another encoding"),
-                _mixed_hint(lines.name)
-                if lines.has_utf8
-                else repair_hint(lines.name, lines.invalid, has_utf8=False),
+                repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8),
             )
-
-
-def _mixed_hint(name: str) -> str:
-    """How to convert the invalid bytes of a file, other lines of which are UTF-8."""
-    command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
-    return f"other lines are UTF-8; convert only the bytes that are not: {command}"
 
 
 def line_ending_error(name: str) -> DataError:

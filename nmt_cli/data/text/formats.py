@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from nmt_cli.data.text.shell_commands import tsv_command
+from nmt_cli.data.text.shell_commands import KEEP_BYTES, tsv_command
 from nmt_cli.data.text.tables import sentence_columns
 from nmt_cli.errors import DataError
 
@@ -128,7 +128,8 @@ def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 
     cells = " + ".join(f"row[{column - 1}:{column}]" for column in columns)
     delimiter = {"\t": r"\t"}.get(separator, separator)
     program = (
-        'import csv, sys; sys.stdin.reconfigure(encoding="utf-8-sig"); '
+        f"import csv, sys; {KEEP_BYTES}; "
+        'sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape"); '
         f'[print(*(" ".join(cell.split()) for cell in {cells}), sep="\\t") '
         f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
     )

@@ -17,11 +17,13 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 _UNQUOTED = (
     r're.sub("(?<![^\t\n])\"((?:[^\"\t]|\"\")*)\"(?![^\t\n])", '
     r'lambda cell: " ".join(cell[1].replace("\"\"", "\"").split()), '
-    'open(0, encoding="utf-8-sig").read())'
+    'open(0, encoding="utf-8-sig", errors="surrogateescape").read())'
 )
-_UNQUOTE = f'import re; print({_UNQUOTED}, end="")'
+# Bytes that are not UTF-8 stay as they are, for the check of the file that is written.
+KEEP_BYTES = 'sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")'
+_UNQUOTE = f'import re, sys; {KEEP_BYTES}; print({_UNQUOTED}, end="")'
 _UNQUOTE_COLUMNS = (
-    f"import re, sys; text = {_UNQUOTED}; "
+    f"import re, sys; {KEEP_BYTES}; text = {_UNQUOTED}; "
     r'[print(*(cell for i in sys.argv[1:] for cell in row.split("\t")[int(i) - 1 : int(i)]), '
     r'sep="\t") for row in text.removesuffix("\n").split("\n")]'
 )

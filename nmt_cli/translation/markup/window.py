@@ -16,7 +16,7 @@ from nmt_cli.data.markup.inline import (
     written_line,
 )
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
-from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, plain_text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
@@ -115,8 +115,8 @@ class MarkupTranslator:
         ]
         results = self._translate(requests, texts, search)
         return [
-            MarkedTranslation(result.pieces[0], _with_texts(result, request.text))
-            for request, result in zip(requests, results, strict=True)
+            _as_marked(request.text, text, result, search.kept)
+            for request, text, result in zip(requests, texts, results, strict=True)
             if isinstance(result, _Result)
         ]
 
@@ -332,11 +332,26 @@ def _as_line(line: str, source: MarkedText | None, result: _Result, kept: Kept) 
     assert source is not None
     written = [_safe_line(pieces, source) for pieces in result.pieces]
     translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
-    if kept.numbers and not numbers_changed(line, translation.text):
-        # The words alone were checked, without the numbers that are put back.
-        flags = {*translation.flags} - {"number_mismatch"}
-        return replace(translation, flags=in_order(flags))
-    return translation
+    return _check_numbers(translation, line, translation.text, kept)
+
+
+def _as_marked(line: str, source: MarkedText, result: _Result, kept: Kept) -> MarkedTranslation:
+    """The result as the translation of a text of a document, whose tags may have numbers."""
+    pieces = result.pieces[0]
+    translation = _with_texts(result, line)
+    return MarkedTranslation(
+        pieces, _check_numbers(translation, plain_text(source), plain_text(pieces), kept)
+    )
+
+
+def _check_numbers(translation: Translation, source: str, text: str, kept: Kept) -> Translation:
+    """The translation without `number_mismatch` where kept numbers make `text` equal in numbers.
+
+    The words alone were checked, without the numbers that are put back.
+    """
+    if not kept.numbers or numbers_changed(source, text):
+        return translation
+    return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
 
 
 def _with_texts(

@@ -22,6 +22,7 @@ from nmt_cli.translation.markup import window
 from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.projection import Projector, is_kept
 from nmt_cli.translation.markup.separation import separated
+from nmt_cli.translation.result import copied_translation
 from nmt_cli.translation.translator import Translator
 
 LINE = "The <b>small</b> dog sleeps in {place}. She is at https://x.org/a?b=1!"
@@ -209,6 +210,19 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
         result = window._Result([pieces], flagged)
         found = window._as_line(line, source, result, Kept(numbers=True))
         assert set(found.flags) - {"markup_moved"} == set(flags)
+        of_document = window._as_marked(line, source, result, Kept(numbers=True))
+        assert set(of_document.translation.flags) == set(flags)
+        of_document = window._as_marked(line, source, result, Kept())
+        assert set(of_document.translation.flags) == set(flagged.flags)
+
+
+def test_numbers_of_tags_are_no_mismatch() -> None:
+    source = (Tag('<a href="2017.html">', "open", "a"), Text("In 1937"), Tag("</a>", "close", "a"))
+    kept = Kept(numbers=True)
+    flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))
+    for words, flags in (("1937", ()), ("2017", ("number_mismatch",))):
+        result = window._Result([(Text(words),)], flagged)
+        assert window._as_marked(raw_text(source), source, result, kept).translation.flags == flags
 
 
 NAMES = ("Nord", "NordPad", "Nord Pad 3", "C++", "Schließen")
