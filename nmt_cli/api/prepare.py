@@ -59,7 +59,8 @@ def prepare(
         settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
         config: a project file (nmt.toml), whose values the other arguments override. Without it,
             no project file and no environment variable is read.
-        dropped, repaired: TSV files for the dropped pairs, and for the repaired ones.
+        dropped: write the pairs that are dropped to this TSV file.
+        repaired: write the pairs that repairs changed to this TSV file, before and after.
         workers: number of processes; 0 for one per core. The corpus does not depend on it.
         force: replace an existing corpus, and lists of dropped and repaired pairs that nmt wrote.
         on_progress: called with the name of a stage, the pairs done, and all pairs or None.
@@ -74,10 +75,8 @@ def prepare(
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
-        files = file_settings(
-            _file_pairs(train), _files("train_tsv", train_tsv),
-            None if valid is None else _file_pair("valid", valid, _PAIR),
-        )  # fmt: skip
+        held_out = None if valid is None else _file_pair("valid", valid, _PAIR)
+        files = file_settings(_file_pairs(train), _files("train_tsv", train_tsv), held_out)
         values = {
             **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
             "data.valid_split": valid_split, "data.test_split": test_split,

@@ -13,7 +13,8 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
 from nmt_cli.storage.files import require_creatable
-from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.storage.model_check import CONFIG, CORPUS, is_model_directory
+from nmt_cli.storage.nearby_models import similar_model
 from nmt_cli.storage.output_directory import require_apart
 
 if TYPE_CHECKING:
@@ -152,12 +153,15 @@ def preset_of_run(out: Path) -> str | None:
 
 def require_corpus(path: Path) -> None:
     """Raise NoInputError if there is no prepared corpus, before torch is loaded."""
-    if not path.is_dir():
-        raise NoInputError(
-            f"there is no prepared corpus at `{path}`",
-            "run `nmt prepare` first, or name another one with --corpus",
-            missing=str(path),
-        )
+    if path.is_dir():
+        return
+    similar = similar_model(path, lambda folder: (folder / CORPUS).is_file())
+    hint = "run `nmt prepare` first, or name another one with --corpus"
+    raise NoInputError(
+        f"there is no prepared corpus at `{path}`",
+        hint if similar is None else f"did you mean `{similar}`? If not, {hint}",
+        missing=str(path),
+    )
 
 
 def require_cpu_memory(config: Config, processes: int) -> None:

@@ -39,6 +39,8 @@ KINDS = {
     ),
     "table": Kind((".csv", ".tsv"), ("table", "TableDocument"), has_fields=True, adds_fields=True),
 }  # fmt: skip
+# Kinds whose suffixes stand for formats that differ.
+_SUFFIXES_DIFFER = ("subtitles", "table")
 # Documents that can hold programs, and other suffixes that are mistaken for a kind.
 _REFUSED = {
     ".docm": "Word documents with macros are refused; save it as .docx",
@@ -71,6 +73,23 @@ def kind_of(name: str, chosen: str | None = None) -> str:
         f"`{name}`: documents of this kind cannot be translated",
         _REFUSED.get(_suffix(name), f"name the kind with --kind; known suffixes are {known}"),
     )
+
+
+def require_same_format(kind: str, name: str, output: str) -> None:
+    """Raise UsageError if the suffix of `output` promises another format than that of the document.
+
+    kind: that of the document `name`. Any document may be written as .txt, or with a suffix that is
+    of no kind.
+    """
+    suffix, other = _suffix(output), kind_by_suffix(output)
+    if suffix == _suffix(name) or "text" in (kind, other):
+        return
+    is_variant = kind in _SUFFIXES_DIFFER and kind_by_suffix(name) == kind
+    if suffix in _REFUSED or (other is not None and (other != kind or is_variant)):
+        raise UsageError(
+            f"`{output}`: documents keep their format, and `{name}` is no {suffix}",
+            f"name a {_suffix(name) or KINDS[kind].suffixes[0]} file",
+        )
 
 
 def kind_by_suffix(name: str) -> str | None:

@@ -35,7 +35,8 @@ from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.marked_search import MarkedSearch
-from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
+from nmt_cli.translation.markup.results import MarkedTranslation
+from nmt_cli.translation.markup.window import markup_translator
 from nmt_cli.translation.models import GivenModel, StoredCpuModel, gpu_model
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry

@@ -75,6 +75,13 @@ def test_line_numbers_of_a_finding_name_each_file_once(lines: tuple[str, ...], s
     assert prepare.shown_lines(finding) == shown
 
 
+def test_ranges_of_lines_that_are_not_shown_are_named_by_dots() -> None:
+    ranges = ("corpus-of-laws.en:1104-1350", "corpus-of-laws.en:2104-2350")
+    for lines, more in ((ranges, ", ..."), (ranges[:1], "")):
+        finding = Finding("shifted", 247 * len(lines), "kept", lines)
+        assert prepare.shown_lines(finding) == f"corpus-of-laws.en:1104-1350{more}"
+
+
 def test_prepare_ends_with_summary_tables(folder, capsys):
     assert main(["prepare", *TRAIN, "--train-tsv", "pairs.tsv", *SMALL,
                  "--valid", "valid.en", "valid.de"]) == 0  # fmt: skip

@@ -65,6 +65,14 @@ def test_train_without_corpus_names_the_prepare_command(tmp_path, monkeypatch, c
     assert list(tmp_path.iterdir()) == []
 
 
+def test_train_names_the_corpus_that_a_misspelt_name_means(inside, capsys):
+    Path("models").mkdir()
+    assert main(["train", "--corpus", "corpsu"]) == 66
+    assert "hint: did you mean `corpus`? If not, run `nmt prepare`" in capsys.readouterr().err
+    assert main(["train", "--corpus", "modles"]) == 66
+    assert "did you mean" not in capsys.readouterr().err
+
+
 def test_each_train_option_sets_its_setting(inside, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())

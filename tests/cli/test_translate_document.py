@@ -114,6 +114,20 @@ def test_code_is_not_taken_for_another_language(nmt, monkeypatch) -> None:
     assert [text.split() for text in checked] == [["A", "dog", "sleeps", "well."]]
 
 
+@pytest.mark.parametrize(
+    ("options", "output"),
+    [
+        ("film.srt", "de.txt"), ("page.html", "de.tmpl"), ("letter.tmpl --kind html", "de.htm"),
+        ("README.md --kind text", "de.md"), ("film.vtt --kind text", "de.vtt"),
+        ("de.po", "new.pot"), ("film.vtt", "de.vtt"), ("letter.tmpl --kind html", "de"),
+    ],
+)  # fmt: skip
+def test_output_may_have_a_suffix_that_promises_no_other_format(nmt, options, output) -> None:
+    result = nmt("--document", *options.split(), "-o", output)
+    assert result.code == 0, result.err
+    assert Path(output).stat().st_size
+
+
 def test_output_file_is_written_and_not_replaced_without_force(nmt) -> None:
     assert nmt("--document", "page.html", "-o", "new.html").out == b""
     written = Path("new.html").read_bytes()
@@ -318,6 +332,11 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document terms.tsv", 65, "the first line must name the columns"),
         ("--document mem.tmx", 2, "convert its segments to lines"),
         ("--document strings.xlsx", 2, "save it as .csv"),
+        ("--document film.srt -o film.de.vtt", 2, "`film.srt` is no .vtt"),
+        ("--document film.srt -o film.html", 2, "name a .srt file"),
+        ("--document strings.csv --field en -o strings.de.tsv", 2, "documents keep their format"),
+        ("--document README.md -o README.pdf", 2, "documents keep their format"),
+        ("--document letter.tmpl --kind html -o letter.docx", 2, "name a .tmpl file"),
         ("--document page.html --kind docx -o new.docx", 65, "damaged, or not a .docx"),
         ("--document page.html --kind po", 65, "catalogue"),
         ("--document page.html --kind xliff", 65, "document type"),

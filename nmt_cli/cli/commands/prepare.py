@@ -321,7 +321,7 @@ def shown_lines(finding: "Finding") -> str:
             break
         named = file
     has_ranges = any("-" in entry.rpartition(":")[2] for entry in shown)
-    more = len(shown) < finding.pairs and not has_ranges
+    more = len(shown) < (len(finding.lines) if has_ranges else finding.pairs)
     return ", ".join([*shown, *(["..."] if more else [])])
 
 

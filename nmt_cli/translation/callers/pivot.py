@@ -12,7 +12,7 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.translation.callers.line_translator import LineTranslator
 from nmt_cli.translation.calls import SearchOptions, chosen_settings
 from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
-from nmt_cli.translation.markup.window import MarkedTranslation
+from nmt_cli.translation.markup.results import MarkedTranslation
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.quality.retry import OnProgress
 from nmt_cli.translation.result import PivotText, SentenceTranslation, Translation

@@ -1,22 +1,18 @@
 """Translates lines with marks: takes the marks out, searches, and puts them back."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.markup.inline import (
     is_marked,
-    marks_of,
     parse_line,
-    without_marks,
-    written_line,
 )
-from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
-from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, plain_text, raw_text
+from nmt_cli.data.markup.kept import Kept
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
@@ -32,11 +28,11 @@ from nmt_cli.translation.markup.projection import (
     Projected,
     Projector,
     Segment,
-    at_ends,
     copies_in,
     locate,
     words_of,
 )
+from nmt_cli.translation.markup.results import MarkedResult, MarkedTranslation, as_line, as_marked
 from nmt_cli.translation.markup.stand_ins import (
     TRIED,
     TRIED_AGAIN,
@@ -49,14 +45,6 @@ from nmt_cli.translation.result import SentenceTranslation, Translation, copied_
 
 # Words are aligned by the mean of this many last layers.
 ALIGNMENT_LAYERS = 2
-
-
-@dataclass(frozen=True)
-class MarkedTranslation:
-    """The translation of a marked text; translation: its words, score, alternatives and flags."""
-
-    pieces: MarkedText
-    translation: Translation
 
 
 class _Item(NamedTuple):
@@ -102,7 +90,7 @@ class MarkupTranslator:
         return [
             result
             if isinstance(result, Translation)
-            else _as_line(request.text, text, result, search.kept)
+            else as_line(request.text, text, result, search.kept)
             for request, text, result in zip(requests, texts, results, strict=True)
         ]
 
@@ -115,14 +103,14 @@ class MarkupTranslator:
         ]
         results = self._translate(requests, texts, search)
         return [
-            _as_marked(request.text, text, result, search.kept)
+            as_marked(request.text, text, result, search.kept)
             for request, text, result in zip(requests, texts, results, strict=True)
-            if isinstance(result, _Result)
+            if isinstance(result, MarkedResult)
         ]
 
     def _translate(
         self, requests: Sequence[Request], texts: Sequence[MarkedText | None], search: MarkedSearch
-    ) -> "list[Translation | _Result]":
+    ) -> "list[Translation | MarkedResult]":
         """The results of marked texts, and the translations of requests that have none."""
         items = [None if text is None else self._item(text, search) for text in texts]
         chosen = self._first(requests, items, search)
@@ -201,7 +189,7 @@ class MarkupTranslator:
         items: Sequence[_Item | None],
         chosen: "Sequence[_Searched | Translation | None]",
         search: MarkedSearch,
-    ) -> "list[Translation | _Result]":
+    ) -> "list[Translation | MarkedResult]":
         jobs: list[Job] = []
         ranks: list[list[int]] = []
         for item, each in zip(items, chosen, strict=True):
@@ -214,7 +202,7 @@ class MarkupTranslator:
                 jobs.append(Job(item.source, each.carrier, segments, terms))
                 ranks[-1].append(rank)
         projected = iter(self._projector.project(jobs))
-        results: list[Translation | _Result] = []
+        results: list[Translation | MarkedResult] = []
         for item, each, of_item in zip(items, chosen, ranks, strict=True):
             if isinstance(each, Translation):
                 results.append(each)
@@ -225,13 +213,6 @@ class MarkupTranslator:
                 continue
             results.append(_result(item, each, of_item, [next(projected) for _ in of_item]))
         return results
-
-
-class _Result(NamedTuple):
-    """pieces: those of each alternative, best first."""
-
-    pieces: list[MarkedText]
-    translation: Translation
 
 
 def replace_text(request: Request, carrier: Carrier, kept: Kept) -> Request:
@@ -295,15 +276,15 @@ def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segme
     return segments
 
 
-def _copied(source: MarkedText) -> _Result:
+def _copied(source: MarkedText) -> MarkedResult:
     """The result of a text that has nothing to translate: the text itself."""
     line = raw_text(source)
-    return _Result([source], copied_translation(line, line))
+    return MarkedResult([source], copied_translation(line, line))
 
 
 def _result(
     item: _Item, searched: _Searched, ranks: Sequence[int], projected: Sequence[Projected]
-) -> _Result:
+) -> MarkedResult:
     translation = searched.line.translation
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
@@ -320,79 +301,11 @@ def _result(
         flags=in_order(flags),
         sentences=sentences or translation.sentences,
     )
-    return _Result([each.pieces for each in projected], marked)
+    return MarkedResult([each.pieces for each in projected], marked)
 
 
 def _has_words(pieces: MarkedText) -> bool:
     return any(isinstance(piece, Text) and has_letters(piece.text) for piece in pieces)
-
-
-def _as_line(line: str, source: MarkedText | None, result: _Result, kept: Kept) -> Translation:
-    """The result as the translation of a line."""
-    assert source is not None
-    written = [_safe_line(pieces, source) for pieces in result.pieces]
-    translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
-    return _check_numbers(translation, line, translation.text, kept)
-
-
-def _as_marked(line: str, source: MarkedText, result: _Result, kept: Kept) -> MarkedTranslation:
-    """The result as the translation of a text of a document, whose tags may have numbers."""
-    pieces = result.pieces[0]
-    translation = _with_texts(result, line)
-    return MarkedTranslation(
-        pieces, _check_numbers(translation, plain_text(source), plain_text(pieces), kept)
-    )
-
-
-def _check_numbers(translation: Translation, source: str, text: str, kept: Kept) -> Translation:
-    """The translation without `number_mismatch` where kept numbers make `text` equal in numbers.
-
-    The words alone were checked, without the numbers that are put back.
-    """
-    if not kept.numbers or numbers_changed(source, text):
-        return translation
-    return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
-
-
-def _with_texts(
-    result: _Result, line: str, texts: Sequence[str] = (), *, moved: bool = False
-) -> Translation:
-    """The translation of a result with the texts of its alternatives, which have the marks."""
-    translation = result.translation
-    texts = texts or [raw_text(pieces) for pieces in result.pieces]
-    flags = {*translation.flags, *(["markup_moved"] if moved else [])}
-    hypotheses = tuple(
-        replace(hypothesis, text=text)
-        for hypothesis, text in zip(translation.hypotheses, texts, strict=True)
-    )
-    return replace(
-        translation, source=line, text=texts[0], hypotheses=hypotheses, flags=in_order(flags)
-    )
-
-
-def _safe_line(pieces: MarkedText, source: MarkedText) -> tuple[str, bool]:
-    """The line, and whether its marks had to be moved, so that it has those of the source only.
-
-    Words of the translation may look like marks, alone or beside one.
-    """
-    # Numbers and names that are kept are no marks for a reader of the line.
-    wanted = marks_of(parse_line(raw_text(source), MARKS_ONLY))
-    line = written_line(pieces, source)
-    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
-        return line, False
-    cleaned = tuple(
-        Text(without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
-    )
-    line = written_line(cleaned, source)
-    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
-        return line, False
-    words = words_of(cleaned)
-    letters = "".join(letter if letter.isalnum() or letter in " .,;?!" else " " for letter in words)
-    for text in (words, letters):
-        line = written_line(at_ends(source, text), source)
-        if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
-            break
-    return line, True
 
 
 def markup_translator(

@@ -18,7 +18,7 @@ from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.lines.line_search import Request
-from nmt_cli.translation.markup import window
+from nmt_cli.translation.markup import results, window
 from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.projection import Projector, is_kept
 from nmt_cli.translation.markup.separation import separated
@@ -207,12 +207,12 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
     source = parse_line(line, Kept(numbers=True))
     flagged = dataclasses.replace(translator.translate(line), flags=("number_mismatch", "split"))
     for pieces, flags in ((source, ("split",)), (source[:1], ("number_mismatch", "split"))):
-        result = window._Result([pieces], flagged)
-        found = window._as_line(line, source, result, Kept(numbers=True))
+        result = results.MarkedResult([pieces], flagged)
+        found = results.as_line(line, source, result, Kept(numbers=True))
         assert set(found.flags) - {"markup_moved"} == set(flags)
-        of_document = window._as_marked(line, source, result, Kept(numbers=True))
+        of_document = results.as_marked(line, source, result, Kept(numbers=True))
         assert set(of_document.translation.flags) == set(flags)
-        of_document = window._as_marked(line, source, result, Kept())
+        of_document = results.as_marked(line, source, result, Kept())
         assert set(of_document.translation.flags) == set(flagged.flags)
 
 
@@ -221,8 +221,8 @@ def test_numbers_of_tags_are_no_mismatch() -> None:
     kept = Kept(numbers=True)
     flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))
     for words, flags in (("1937", ()), ("2017", ("number_mismatch",))):
-        result = window._Result([(Text(words),)], flagged)
-        assert window._as_marked(raw_text(source), source, result, kept).translation.flags == flags
+        result = results.MarkedResult([(Text(words),)], flagged)
+        assert results.as_marked(raw_text(source), source, result, kept).translation.flags == flags
 
 
 NAMES = ("Nord", "NordPad", "Nord Pad 3", "C++", "Schließen")
@@ -316,7 +316,7 @@ def test_words_that_join_what_is_typed_do_not_move_it(translator: Translator) ->
     """A reader of the line `die --verbose-Option` sees no mark in it that could be a wrong one."""
     source = parse_line("the --verbose option")
     target = (Text("die "), Placeholder("--verbose"), Text("-option v2.4.1"))
-    assert window._safe_line(target, source) == ("die --verbose-option v2.4.1", False)
+    assert results.safe_line(target, source) == ("die --verbose-option v2.4.1", False)
 
 
 def test_kept_numbers_stay_apart(translator: Translator) -> None:

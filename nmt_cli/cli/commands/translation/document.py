@@ -65,7 +65,7 @@ class DocumentOptions(NamedTuple):
         the settings that are given as options; as_json: whether JSON is written instead of the
         document.
         """
-        from nmt_cli.documents.kinds import KINDS
+        from nmt_cli.documents.kinds import KINDS, require_same_format
 
         for option, given in (("--document", self.documents), ("--field", self.fields)):
             if given and len(given) > 1:
@@ -101,6 +101,8 @@ class DocumentOptions(NamedTuple):
         to_stdout = output is None or str(output) == STDOUT
         if KINDS[kind].is_binary and to_stdout and not as_json:
             raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
+        if output is not None and not as_json:
+            require_same_format(kind, self._file(file), str(output))
         return self._file(file)
 
     def _require_fields(self, kind: str) -> None:

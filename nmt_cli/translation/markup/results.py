@@ -1,0 +1,96 @@
+"""Writes the results of lines and texts with marks: their text, their alternatives and flags."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from nmt_cli.data.cleaning.numbers import numbers_changed
+from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
+from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
+from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text
+from nmt_cli.translation.markup.projection import at_ends, words_of
+from nmt_cli.translation.quality.flags import in_order
+from nmt_cli.translation.result import Translation
+
+
+@dataclass(frozen=True)
+class MarkedTranslation:
+    """The translation of a marked text; translation: its words, score, alternatives and flags."""
+
+    pieces: MarkedText
+    translation: Translation
+
+
+class MarkedResult(NamedTuple):
+    """pieces: those of each alternative, best first."""
+
+    pieces: list[MarkedText]
+    translation: Translation
+
+
+def as_line(line: str, source: MarkedText | None, result: MarkedResult, kept: Kept) -> Translation:
+    """The result as the translation of a line."""
+    assert source is not None
+    written = [safe_line(pieces, source) for pieces in result.pieces]
+    translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
+    return _check_numbers(translation, line, translation.text, kept)
+
+
+def as_marked(line: str, source: MarkedText, result: MarkedResult, kept: Kept) -> MarkedTranslation:
+    """The result as the translation of a text of a document, whose tags may have numbers."""
+    pieces = result.pieces[0]
+    translation = _with_texts(result, line)
+    return MarkedTranslation(
+        pieces, _check_numbers(translation, plain_text(source), plain_text(pieces), kept)
+    )
+
+
+def _check_numbers(translation: Translation, source: str, text: str, kept: Kept) -> Translation:
+    """The translation without `number_mismatch` where kept numbers make `text` equal in numbers.
+
+    The words alone were checked, without the numbers that are put back.
+    """
+    if not kept.numbers or numbers_changed(source, text):
+        return translation
+    return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
+
+
+def _with_texts(
+    result: MarkedResult, line: str, texts: Sequence[str] = (), *, moved: bool = False
+) -> Translation:
+    """The translation of a result with the texts of its alternatives, which have the marks."""
+    translation = result.translation
+    texts = texts or [raw_text(pieces) for pieces in result.pieces]
+    flags = {*translation.flags, *(["markup_moved"] if moved else [])}
+    hypotheses = tuple(
+        replace(hypothesis, text=text)
+        for hypothesis, text in zip(translation.hypotheses, texts, strict=True)
+    )
+    return replace(
+        translation, source=line, text=texts[0], hypotheses=hypotheses, flags=in_order(flags)
+    )
+
+
+def safe_line(pieces: MarkedText, source: MarkedText) -> tuple[str, bool]:
+    """The line, and whether its marks had to be moved, so that it has those of the source only.
+
+    Words of the translation may look like marks, alone or beside one.
+    """
+    # Numbers and names that are kept are no marks for a reader of the line.
+    wanted = marks_of(parse_line(raw_text(source), MARKS_ONLY))
+    line = written_line(pieces, source)
+    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
+        return line, False
+    cleaned = tuple(
+        Text(without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
+    )
+    line = written_line(cleaned, source)
+    if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
+        return line, False
+    words = words_of(cleaned)
+    letters = "".join(letter if letter.isalnum() or letter in " .,;?!" else " " for letter in words)
+    for text in (words, letters):
+        line = written_line(at_ends(source, text), source)
+        if marks_of(parse_line(line, MARKS_ONLY)) == wanted:
+            break
+    return line, True
