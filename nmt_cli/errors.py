@@ -94,7 +94,7 @@ class WriteError(NmtError):
 
 
 class TryAgainError(NmtError):
-    """A temporary failure: directory in use, worker process killed, or stopped by SIGUSR1."""
+    """A temporary failure: a directory in use or replaced meanwhile, a process killed, SIGUSR1."""
 
     exit_code = 75
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nmt_cli.api.arguments import PathLike, path_text, python_errors
 from nmt_cli.errors import UsageError
+from nmt_cli.installation import require_torch
 from nmt_cli.plurals import agreeing, counted
 
 _OPTIONS = ("last", "best", "out", "force")
@@ -61,6 +62,7 @@ def average(
             raise UsageError(f"{name} is {count}, which is below its minimum 1")
     if not paths:
         raise UsageError("models is empty", "name a model directory or checkpoints")
+    require_torch("average()")
     with python_errors(_OPTIONS):
         require_one_choice(last, best)
 

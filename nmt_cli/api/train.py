@@ -25,6 +25,7 @@ from nmt_cli.api.training_setup import (
     train_settings,
 )
 from nmt_cli.errors import UsageError
+from nmt_cli.installation import require_torch
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -139,6 +140,7 @@ def _only_rank(device: str | None) -> Ranks:
             f"train() runs in one process, but a launcher has started {world_size}",
             "`nmt train --gpus N`, or `torchrun ... -m nmt_cli train`, trains in several",
         )
+    require_torch("train()")
     import torch
 
     from nmt_cli.inference.engines import find_device

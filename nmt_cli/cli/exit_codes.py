@@ -21,9 +21,9 @@ OTHERS = {
 
 
 def exit_codes() -> dict[int, str]:
-    """The meaning of each code, in ascending order of codes."""
+    """The meaning of each code, in ascending order of codes: of a class and those under it."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    meanings = {_code(kind): _meaning(kind) for kind in kinds if kind is not errors.NmtError}
+    meanings = {_code(kind): _meaning(kind) for kind in kinds if errors.NmtError in kind.__bases__}
     return dict(sorted({**meanings, **OTHERS}.items()))
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt_cli import __version__
+from nmt_cli.data.languages.words import base_code
 from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
 from nmt_cli.scoring.paper import paper_text, splits_compounds, tokenized_text
 
@@ -70,7 +71,7 @@ def _make_bleu(options: Options) -> Metric:
     if options.tokenize and options.tokenize not in BLEU.TOKENIZERS:
         hint = did_you_mean(options.tokenize, list(BLEU.TOKENIZERS))
         raise UsageError(f"BLEU has no tokenizer `{options.tokenize}`", hint)
-    language = _base_language(options.tgt_lang)
+    language = base_code(options.tgt_lang)
     return Metric(_sacre_bleu(BLEU, options, language))
 
 
@@ -122,7 +123,7 @@ def _make_tokenized_bleu(options: Options) -> Metric:
 
 
 def _required_language(options: Options, metric: str) -> str:
-    language = _base_language(options.tgt_lang)
+    language = base_code(options.tgt_lang)
     if not language:
         raise UsageError(
             f"{metric} needs the language of the translation: its tokeniser's rules differ",
@@ -151,11 +152,6 @@ def _moses_bleu(
         f"+sacrebleu-{version('sacrebleu')}",
     }
     return Metric(engine, name, lambda lines: text(lines, language), extra)
-
-
-def _base_language(code: str) -> str:
-    """`de` for `de`, `de-AT`, `de_AT.UTF-8`: the tokenisers do not distinguish regions."""
-    return code.replace("_", "-").split("-")[0].lower()
 
 
 METRICS: Mapping[str, Callable[[Options], Metric]] = types.MappingProxyType(

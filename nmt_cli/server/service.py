@@ -74,6 +74,9 @@ class Service:
     def _warm_up(self, translator: Translator) -> None:
         """Make what is made when it is first needed, while nobody waits for it."""
         translator.translate(WARM_UP, search=self.search)
+        if self.search.markup != "off":
+            # Read now, because the model directory may be replaced later.
+            translator.forcer_for("the word alignment that puts tags in their places")
         if self.constraints.entries:
             translator.forcer_for("the places of glossary terms")
 

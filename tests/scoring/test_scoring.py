@@ -333,10 +333,11 @@ def test_paper_bleu_is_cased_and_not_smoothed() -> None:
 
 
 def test_paper_signature_names_each_step() -> None:
-    german, french = (
+    german, french, other = (
         score(["x"], [["x"]], ["bleu-paper"], tgt_lang=code)[0].signature
-        for code in ("de_AT", "fr")
+        for code in ("de_AT", "fr", "deu_Latn")
     )
+    assert other == german
     assert "tok:moses-de|smooth:none|punct:replaced|compounds:split|version:nmt-" in german
     assert "tok:moses-fr|smooth:none|punct:replaced|compounds:whole|version:nmt-" in french
     assert "+sacremoses-" in german

@@ -176,15 +176,17 @@ def test_number_of_terms_is_in_the_metrics_and_on_the_page(server: RunningServer
     assert json.loads(data)["terms"] == 2
 
 
-@pytest.mark.parametrize("terms", [{}, TERMS])
-def test_reference_model_is_loaded_before_a_server_with_a_glossary_is_ready(
-    tmp_path: Path, terms: dict[str, str]
+@pytest.mark.parametrize(
+    ("terms", "markup", "is_loaded"), [({}, "off", False), (TERMS, "off", True), ({}, "keep", True)]
+)
+def test_reference_model_is_loaded_before_a_server_that_may_need_it_is_ready(
+    tmp_path: Path, terms: dict[str, str], markup: str, is_loaded: bool
 ) -> None:
     config = byte_config()
     save_model(tmp_path / "m", byte_model(config).state_dict(), config, byte_subwords(), {})
     translator = Translator.load(tmp_path / "m", cache=None)
-    with running_server(translator, search={"markup": "off"}, glossary=terms):
-        assert ("forcer" in vars(translator._model)) is bool(terms)
+    with running_server(translator, search={"markup": markup}, glossary=terms):
+        assert ("forcer" in vars(translator._model)) is is_loaded
 
 
 def learn_words(folder: Path) -> None:

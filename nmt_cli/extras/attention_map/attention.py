@@ -10,12 +10,14 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, UsageError, did_you_mean
-from nmt_cli.inference.attention_maps import AttentionMaps, attention_maps
+from nmt_cli.installation import require_torch
 from nmt_cli.plurals import counted
 from nmt_cli.translation.translator import Translator
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from nmt_cli.inference.attention_maps import AttentionMaps
 
 KINDS = ("encoder", "decoder", "cross")
 START, END, UNKNOWN = "[start]", "[end]", "[unknown]"
@@ -37,7 +39,7 @@ class Attention:
     translation: str
     src: tuple[str, ...]
     tgt: tuple[str, ...]
-    maps: AttentionMaps
+    maps: "AttentionMaps"
 
     def rows(self, kind: str) -> tuple[str, ...]:
         """The queries: source subwords, or the target subwords that are being predicted."""
@@ -48,7 +50,9 @@ class Attention:
         return (START, *self.tgt[:-1]) if kind == "decoder" else self.src
 
     def weights(self, kind: str) -> "Tensor":
-        """The weights of one kind, (layers, heads, rows, columns)."""
+        """Return the weights of one of KINDS, (layers, heads, rows, columns)."""
+        if kind not in KINDS:
+            raise UsageError(f"there is no attention `{kind}`", did_you_mean(kind, KINDS))
         return self.maps[KINDS.index(kind)]
 
 
@@ -62,8 +66,11 @@ def sentence_attention(
     """The attention of the first model of `translator` while it writes its best translation.
 
     target: another translation to use instead. Raises DataError where there is none, or where the
-    line is translated in segments.
+    line is translated in segments; UnavailableError where torch is not installed.
     """
+    require_torch("sentence_attention()")
+    from nmt_cli.inference.attention_maps import attention_maps
+
     subwords = translator.subwords
     source = clean_line(line).strip()
     src = subwords.encode_source([source])[0]
