@@ -168,9 +168,11 @@ def _set_with_equals(arguments: Sequence[str]) -> str:
     'write it as --set search.beam=8'
     >>> _set_with_equals(["translate", "--set", "search.beam=8", "a", "b"])
     ''
+    >>> _set_with_equals(["translate", "--set", "search.beam", "--quiet", "a", "b"])
+    ''
     """
     for option, key, value in zip(arguments, arguments[1:], arguments[2:], strict=False):
-        if option == "--set" and "=" not in key:
+        if option == "--set" and "=" not in key and not value.startswith("-"):
             return f"write it as --set {shlex.quote(f'{key}={value}')}"
     return ""
 

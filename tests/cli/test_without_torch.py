@@ -175,6 +175,27 @@ def test_scores_and_facts_are_those_of_an_installation_with_torch(folder: Path) 
     assert facts == others
 
 
+def test_functions_that_need_torch_say_so(folder: Path) -> None:
+    support = str(Path(without_torch.__file__).parent)
+    script = (
+        f"import sys; sys.path.append({support!r}); from without_torch import NoTorch\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "from nmt_cli import NmtError, average, load, train\n"
+        "from nmt_cli.extras.attention_map.attention import sentence_attention\n"
+        "for call in (lambda: train('text/corpus', 'new'), lambda: average('model', 'new'),\n"
+        "             lambda: sentence_attention(load('model'), 'a')):\n"
+        "    try: call()\n"
+        "    except NmtError as error: print(error.exit_code, error.message)\n"
+    )
+    reversal_corpus(folder / "text", pairs=40)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    why = "needs torch, which is not installed\n"
+    wanted = f"69 train() {why}69 average() {why}69 sentence_attention() {why}"
+    assert done.stdout == wanted, done.stderr
+    assert not (folder / "new").exists()
+
+
 def test_what_needs_torch_says_so(folder: Path) -> None:
     reversal_corpus(folder / "text", pairs=40)
     cases = [

@@ -184,7 +184,8 @@ class ModelSelector:
         arrays = read_model(self._out).weights
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
         candidate = WeightsCandidate("", (), weights)
-        return _Contender("published weights", f"the weights of step {step:,}", candidate)
+        words = f"the weights of step {step:,}" if step else STARTING_WEIGHTS
+        return _Contender("published weights", words, candidate)
 
     def _contenders(
         self, averages: Sequence[WeightsCandidate], state: TrainState
@@ -292,7 +293,7 @@ def _best_of(contenders: Sequence[_Contender], found: Sequence[Validation], sent
     """
     best = 0
     for index, (contender, validation) in enumerate(zip(contenders, found, strict=True)):
-        if contender.words == STARTING_WEIGHTS:
+        if contender.candidate.steps == (0,):
             is_better = not _beats(found[best], validation, sentences)
         else:
             is_better = validation.score > found[best].score

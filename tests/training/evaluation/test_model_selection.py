@@ -212,6 +212,9 @@ def test_weights_before_training_take_no_part_where_they_are_published() -> None
     assert published.compare() == []
     of_last = "16.05 with the average of the last 2 checkpoints (steps 500 to 525)"
     assert published.state.published["comparison"] == f"{WHERE}: BLEU 16.06, {of_last}"
+    better = Comparisons(BLEU_OF_THREE, start={})
+    better.state.published |= {"step": 0, "weights": "current", "steps": [0]}
+    assert better.compare() == [("mean", 18.3, f"{WHERE}: BLEU 16.54, 16.06 with {START}")]
 
 
 @pytest.mark.usefixtures("published_model")
