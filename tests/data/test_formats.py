@@ -130,6 +130,20 @@ def test_columns_with_the_sentences_are_converted() -> None:
     )
 
 
+def test_the_fields_with_the_sentences_are_taken_from_json_lines() -> None:
+    """Also where no language is recognised, and names and keys of records come first."""
+    whos = ["Anna Maria", "Piet", "Jan"] * 20
+    for index, (first, second) in enumerate(
+        [("The dog does not sleep.", "Der Hund schläft nicht."), ("ka mi to lo sen", "tra ble ow")]
+    ):
+        rows = [{"id": "x1", "who": who, "en": first, "gos": second} for who in whos]
+        name = f"app-{index}.jsonl"
+        Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        error = refusal(name)
+        assert error.hint.startswith("convert it, with `en` as source and `gos` as target: ")
+        assert converted(error) == f"{first}\t{second}\n" * len(rows)
+
+
 def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
     """They are reported when the table is read, which a command that fails would prevent."""
     Path("n.csv").write_bytes("Ein Größenwahn;one\n".encode() * 9 + b"Gr\xf6\xdfe;size\n")

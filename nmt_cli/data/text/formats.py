@@ -137,9 +137,11 @@ def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 
 
 
 def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first two fields with texts if `rows` are JSON lines, else None.
+    """Return the two fields with most letters if `rows` are JSON lines, else None.
 
-    >>> json_fields(['{"id": 1, "en": "A dog.", "de": "Ein Hund."}'])
+    Where others are in two languages, as sentences are, these are returned.
+
+    >>> json_fields(['{"id": "a1", "by": "Ann", "en": "A small dog.", "de": "Ein Hund."}'])
     ('en', 'de')
     >>> json_fields(['{"en": "A dog."}']), json_fields(["A dog."]), json_fields([])
     (None, None, None)
@@ -153,7 +155,16 @@ def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
     if not objects or not all(isinstance(fields, dict) for fields in objects):
         return None
     names = [name for name, value in objects[0].items() if isinstance(value, str)]
-    return (names[0], names[1]) if len(names) >= 2 else None
+    if len(names) < 2:
+        return None
+    texts = [[str(fields.get(name, "")) for name in names] for fields in objects]
+    if found := sentence_columns(texts):
+        first, second = (column - 1 for column in found[0])
+    else:
+        letters = [sum(map(str.isalpha, "".join(column))) for column in zip(*texts, strict=True)]
+        most = sorted(range(len(names)), key=lambda index: -letters[index])[:2]
+        first, second = sorted(most)
+    return names[first], names[second]
 
 
 def json_to_tsv(name: str, fields: tuple[str, str]) -> str:
