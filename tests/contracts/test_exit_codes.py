@@ -55,6 +55,10 @@ def test_exit_code_table_is_the_documented_one() -> None:
         assert code in (75, 128 + signal_number)
 
 
+def test_meaning_of_a_code_is_that_of_the_most_general_error() -> None:
+    assert exit_codes()[errors.TryAgainError.exit_code].startswith("a temporary failure")
+
+
 def test_exit_code_table_is_in_the_cli_guide() -> None:
     text = guide()
     assert STABLE in text

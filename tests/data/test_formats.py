@@ -144,6 +144,15 @@ def test_the_fields_with_the_sentences_are_taken_from_json_lines() -> None:
         assert converted(error) == f"{first}\t{second}\n" * len(rows)
 
 
+def test_a_field_with_more_letters_that_repeats_itself_is_not_taken() -> None:
+    licence = "Creative Commons Attribution-ShareAlike 4.0 International Licence"
+    pairs = [("The dog does not sleep.", "Der Hund schläft nicht."), *PAIRS] * 5
+    rows = [{"licence": licence, "en": src, "de": tgt} for src, tgt in pairs]
+    Path("app.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    error = refusal("app.jsonl")
+    assert error.hint.startswith("convert it, with `en` as source and `de` as target: ")
+
+
 def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
     """They are reported when the table is read, which a command that fails would prevent."""
     Path("n.csv").write_bytes("Ein Größenwahn;one\n".encode() * 9 + b"Gr\xf6\xdfe;size\n")

@@ -30,8 +30,10 @@ def forecast(
     hours: float = SIX_MINUTES,
     validated: bool = True,
     pairs: int = 0,
+    init_from: str = "",
 ):
     values = {
+        "train.init_from": init_from,
         "train.max_steps": steps, "train.max_hours": hours, "train.checkpoint_every": "auto",
         "train.validation_sentences": 10, "search.beam": 1,
     }  # fmt: skip
@@ -92,6 +94,12 @@ def test_the_comparison_at_the_end_counts_like_validations():
     assert ahead.seconds_left(100, 0.0) == 60.0 + 4 * 60.0
     ahead.average_published(100)
     assert ahead.seconds_left(100, 0.0) == 60.0
+
+
+def test_fine_tuning_compares_a_published_average_with_the_weights_before_training():
+    ahead = forecast(steady_pace(validation=60.0), 100, hours=0.0, pairs=15, init_from="first")
+    ahead.average_published(100)
+    assert ahead.seconds_left(100, 0.0) > 60.0 + 60.0
 
 
 def test_the_comparison_translates_more_but_computes_as_many_losses():
