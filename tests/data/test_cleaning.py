@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,14 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("12.30 Ka", "Tra", "12.30 Ka"),
         ("12. 5. Ka", "Tra", "12. 5. Ka"),
         ("12", "Tra", "12"),
+        ("1:4 Ka to", "Tra", "Ka to"),
+        ("(24:10) Ka to", "Tra", "Ka to"),
+        ("119:70 Ka to", "Tra", "Ka to"),
+        ("5:61 Ka to", "Tra", "Ka to"),
+        ("1:4 Ka to", "Tra 9", "1:4 Ka to"),
+        ("10:30 Ka to", "Tra", "10:30 Ka to"),
+        ("1:4", "Tra", "1:4"),
+        ("2 Ka to", "Tra", "2 Ka to"),
     ],
 )
 def test_line_numbers_are_removed_where_the_other_side_has_none(
@@ -102,6 +111,43 @@ def test_line_numbers_are_removed_where_the_other_side_has_none(
         assert texts(folder)[300:] == [expected]
         counts = {finding.kind: finding.pairs for finding in result.findings}
         assert counts.get("line numbers on one side only", 0) == (line != repaired)
+
+
+RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("numbered", "others", "removed"),
+    [
+        (RISING, {}, range(8)),
+        # A verse of several lines, and a first verse after a last one.
+        ([RISING[0], "Ka lo", "Ka la", *RISING[1:4], "Ka", *RISING[:4]], {},
+         [0, 3, 4, 5, 7, 8, 9, 10]),
+        (RISING[:3], {}, []),
+        ([*RISING[:2], *["Ka lo"] * 4, *RISING[2:4]], {}, []),
+        # The other side has its number, and the run ends there.
+        (RISING, {3: "Tra 4"}, [4, 5, 6, 7]),
+        ([f"{count} kami" for count in range(1, 9)], {}, []),
+        (["10:29 Ka", "10:30 Lo", "Mi", "10:32 Ka", "11:33 Mi"], {}, [0, 1]),
+        (["10:29 Ka", *["Mi"] * 4, "10:30 Lo"], {}, []),
+    ],
+)  # fmt: skip
+def test_verse_numbers_are_removed_in_runs(
+    folder: Path, numbered: list[str], others: dict[int, str], removed: Sequence[int]
+) -> None:
+    pairs = [
+        (f"{line} {word}", f"{others.get(index, 'Tra')} {word} ble")
+        for index, line in enumerate(numbered)
+        for word in ["".join(chr(97 + int(digit)) for digit in f"{index:02}")]
+    ]
+    result = prepared(folder, [*CLEAN, *pairs])
+    kept = [src for src, _ in pairs]
+    expected = [
+        src.split(maxsplit=1)[1] if index in removed else src for index, src in enumerate(kept)
+    ]
+    assert [pair[0] for pair in texts(folder)[300:]] == expected
+    counts = {finding.kind: finding.pairs for finding in result.findings}
+    assert counts.get("line numbers on one side only", 0) == len(removed)
 
 
 @pytest.mark.parametrize(

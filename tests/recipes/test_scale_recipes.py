@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shutil
+import signal
 import subprocess
+from configparser import ConfigParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +17,7 @@ import numpy as np
 import pytest
 import yaml
 
-from nmt_cli.cli import docs
+from nmt_cli.cli import docs, signals
 from nmt_cli.cli.exit_codes import exit_codes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,6 +162,37 @@ def test_the_server_is_reached_at_its_port_and_asked_whether_it_is_ready() -> No
     assert ports | {probe["port"] for probe in probes} == {default}
     # It drains for 10 s.
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 10
+
+
+def test_unit_of_systemd_starts_a_server_again_that_crashed_but_not_a_wrong_one() -> None:
+    unit = ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(RECIPES / "systemd/nmt.service")
+    service = unit["Service"]
+    program, command, _, *options = service["ExecStart"].split()
+    assert (program, command) == ("/opt/nmt/bin/nmt", "serve")
+    assert {word for word in options if word.startswith("--")} <= OPTIONS["serve"]
+    name, _, path = service["LoadCredential"].partition(":")
+    assert f"${{CREDENTIALS_DIRECTORY}}/{name}" in options
+    assert path.endswith(f"/{name}")
+    assert service["Restart"] == "on-failure"
+    stays_wrong = {int(code) for code in service["RestartPreventExitStatus"].split()}
+    assert stays_wrong == {2, 65, 66, 69, 73, 78} <= set(exit_codes())
+    assert int(service["SuccessExitStatus"]) == signals.EXIT_CODES[signal.SIGHUP]
+    # It drains for 10 s.
+    assert int(service["TimeoutStopSec"]) > 10
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    text = (RECIPES / "systemd/nmt.service").read_text()
+    unit = tmp_path / "nmt.service"
+    # It must exist to be accepted.
+    unit.write_text(text.replace("/opt/nmt/bin/nmt", "/bin/true"))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_training_meets_at_the_service_of_the_first_pod() -> None:

@@ -22,6 +22,9 @@ HOURS = 12
 YEAR_DIGITS = 4
 # Of a reference such as 12(3), neither number is written out.
 _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))")
+# Of a reference such as 7(1)(e) or 7(1)e), the letter; it may stand alone: Absatz 1 Buchstabe e.
+_LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z])\)")
+_LETTER = re.compile(r"(?<![^\W\d_])[a-z](?![^\W_])")
 # Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
 SCALES = (3, 5, 6, 7, 9, 12)
 
@@ -54,7 +57,8 @@ def numbers_changed(src: str, tgt: str) -> bool:
     """Return whether a translation has other numbers than its source.
 
     Unlike `numbers_differ`, which must not doubt the work of people, this also reports short
-    numbers. A number up to twelve, or a round one, may be written out on one side.
+    numbers, and letters of references. A number up to twelve, or a round one, may be written out on
+    one side.
 
     >>> numbers_changed("I have 3 dogs.", "Ich habe 5 Hunde.")
     True
@@ -72,7 +76,7 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
-    if _lost_references(src, tgt):
+    if _lost_references(src, tgt) or _lost_letters(src, tgt):
         return True
     missing = only_src or only_tgt
     if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
@@ -88,6 +92,18 @@ def _lost_references(src: str, tgt: str) -> bool:
     """
     return any(
         not {*_REFERENCE.findall(side)} <= {*_DIGITS.findall(other)}
+        for side, other in ((src, tgt), (tgt, src))
+    )
+
+
+def _lost_letters(src: str, tgt: str) -> bool:
+    """Whether one side refers to a letter, such as 1(e), that the other does not have.
+
+    >>> [_lost_letters("under 7(1)(e)", tgt) for tgt in ("7(1)a)", "7(1)e)", "7, 1, Buchstabe e")]
+    [True, False, False]
+    """
+    return any(
+        not {*_LETTER_REFERENCE.findall(side)} <= {*_LETTER.findall(other)}
         for side, other in ((src, tgt), (tgt, src))
     )
 

@@ -11,6 +11,7 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import remove_invisible
 
@@ -36,13 +37,6 @@ _TAG = re.compile(
     rf"<(/?)({_TAG_NAMES}|{_XLIFF_NAMES})(?:\s[^<>]{{0,400}})?\s*/?>|<!--.{{0,400}}?-->",
     re.IGNORECASE,
 )
-# The number of a line or an exercise: `12.`, `12)`, `(3)`, `[4]`, before a word.
-_LINE_NUMBER = re.compile(r"^[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])", re.MULTILINE)
-# What the other side may have in its place: `XII`, or at the start `b)` or `-`.
-_OTHER_NUMBER = re.compile(
-    r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
-)
-_DIGITS = re.compile(r"\d+")
 # Tags that can be inside words; others are replaced with a space.
 _INLINE = re.compile(
     "a|abbr|b|big|bpt|bx|cite|code|ec|em|ept|ex|font|g|i|it|mrk|pc|ph|sc|small|span|strike|strong|"
@@ -88,12 +82,11 @@ class Repaired:
 
 def _remove_line_numbers(src: list[str], tgt: list[str], repaired: Repaired) -> None:
     """Remove numbers at the start of lines whose other side lacks them."""
-    for lines, others in ((src, tgt), (tgt, src)):
-        for index in lines_with(_LINE_NUMBER, joined_lines(lines), lines):
-            line = without_line_number(lines[index], others[index])
-            if line != lines[index]:
-                lines[index] = line
-                repaired.add(kinds.LINE_NUMBER, index)
+    numbered = [without_line_numbers(*sides) for sides in ((src, tgt), (tgt, src))]
+    for lines, found in zip((src, tgt), numbered, strict=True):
+        for index, line in found.items():
+            lines[index] = line
+            repaired.add(kinds.LINE_NUMBER, index)
 
 
 def _repair_side(side: Sequence[str], repaired: Repaired) -> list[str]:
@@ -130,22 +123,6 @@ def _remove_different_tags(src: str, tgt: str) -> tuple[str, str]:
     """Remove the tags of both sides unless they are the same and so part of the text."""
     tags = [sorted(match[0].lower() for match in _TAG.finditer(side)) for side in (src, tgt)]
     return (src, tgt) if tags[0] == tags[1] else (strip_tags(src), strip_tags(tgt))
-
-
-def without_line_number(line: str, other: str) -> str:
-    """Remove the number of a line, unless its other side has one, too.
-
-    >>> without_line_number("12. The dog", "Der Hund"), without_line_number("(3) A", "III. B")
-    ('The dog', '(3) A')
-    >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
-    ('3. Mai', '5. kapitola')
-    """
-    match = _LINE_NUMBER.match(line)
-    if match is None or match[1] in _DIGITS.findall(other) or _OTHER_NUMBER.match(other):
-        return line
-    words = line[match.end() :]
-    is_ordinal = match[2] == "." and words[0].islower()
-    return line if is_ordinal else words
 
 
 def strip_tags(text: str) -> str:

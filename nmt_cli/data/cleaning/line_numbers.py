@@ -1,0 +1,119 @@
+"""Finds the numbers of lines, exercises and verses that one side of a text has and the other lacks.
+
+`12.` and `1:4` are recognised in a single pair. `12` alone may be a number of the sentence (12
+dogs) that the other side writes out, so that it counts only in a run of numbers that rise by one.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+
+# `12.`, `12)`, `(3)`, `[4]`, before a word.
+_MARKED = re.compile(r"^[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])", re.MULTILINE)
+# Chapter and verse: `1:4`, `(1:4)`.
+_VERSE = re.compile(r"^[ \t]*[(\[]?(\d{1,3}):(\d{1,3})[.)\]]?[ \t]+(?=[^\W\d_])", re.MULTILINE)
+_BARE = re.compile(r"^[ \t]*(\d{1,3})[ \t]+(?=[^\W\d_])", re.MULTILINE)
+# What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
+_OTHER_NUMBER = re.compile(
+    r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
+)
+_DIGITS = re.compile(r"\d+")
+HOURS = 24
+MINUTES = 60
+# A run has so many numbers at least, and so many words after each; a verse may have several lines.
+LEAST_RUN = 4
+LEAST_WORDS = 3
+MOST_LINES_APART = 4
+
+
+def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
+    """The lines that begin with a number which is not in their other side, without it, by index.
+
+    >>> without_line_numbers(["1:4 So it is.", "12 dogs"], ["So ist es.", "zwölf Hunde"])
+    {0: 'So it is.'}
+    >>> verses = [f"{verse} And so it was." for verse in range(1, 5)]
+    >>> without_line_numbers(verses, ["Und so war es."] * 4)[2]
+    'And so it was.'
+    """
+    text = joined_lines(lines)
+    found = {}
+    for index in lines_with(_MARKED, text, lines):
+        line = without_line_number(lines[index], others[index])
+        if line != lines[index]:
+            found[index] = line
+    verses = {
+        index: match
+        for index in lines_with(_VERSE, text, lines)
+        if (match := _VERSE.match(lines[index])) is not None
+        and _DIGITS.search(others[index]) is None
+    }
+    near = _neighbours({index: (int(match[1]), int(match[2])) for index, match in verses.items()})
+    for index, match in verses.items():
+        if index in near or not _is_time(match):
+            found[index] = lines[index][match.end() :]
+    numbered = [
+        (index, match)
+        for index in lines_with(_BARE, text, lines)
+        if (match := _BARE.match(lines[index])) is not None and _may_be_verse(match, others[index])
+    ]
+    for run in _rising_runs([(index, int(match[1])) for index, match in numbered]):
+        found.update((index, _BARE.sub("", lines[index], 1)) for index in run)
+    return found
+
+
+def without_line_number(line: str, other: str) -> str:
+    """Remove the marked number of a line, unless its other side has one, too.
+
+    >>> without_line_number("12. The dog", "Der Hund"), without_line_number("(3) A", "III. B")
+    ('The dog', '(3) A')
+    >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
+    ('3. Mai', '5. kapitola')
+    """
+    match = _MARKED.match(line)
+    if match is None or match[1] in _DIGITS.findall(other) or _OTHER_NUMBER.match(other):
+        return line
+    words = line[match.end() :]
+    is_ordinal = match[2] == "." and words[0].islower()
+    return line if is_ordinal else words
+
+
+def _is_time(numbers: re.Match[str]) -> bool:
+    """Whether a chapter and a verse may as well be a time of day, such as 10:30."""
+    return len(numbers[2]) == 2 and int(numbers[1]) < HOURS and int(numbers[2]) < MINUTES
+
+
+def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
+    """The indices of verses that follow one another in the text.
+
+    >>> _neighbours({0: (1, 14), 2: (1, 15), 5: (10, 30)})
+    {0, 2}
+    """
+    found = set()
+    for (first, (chapter, verse)), (second, follower) in pairwise(verses.items()):
+        if follower == (chapter, verse + 1) and second - first <= MOST_LINES_APART:
+            found |= {first, second}
+    return found
+
+
+def _may_be_verse(number: re.Match[str], other: str) -> bool:
+    """Whether a sentence follows a number that the other side does not have."""
+    words = number.string[number.end() :].split()
+    return len(words) >= LEAST_WORDS and number[1] not in _DIGITS.findall(other)
+
+
+def _rising_runs(numbers: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The indices of lines whose numbers rise by one, in runs of some length.
+
+    >>> _rising_runs([(0, 1), (1, 2), (4, 3), (5, 4), (6, 9), (7, 10), (8, 11)])
+    [[0, 1, 4, 5]]
+    """
+    runs: list[list[int]] = []
+    last = None
+    for index, number in numbers:
+        if last is None or number != last[1] + 1 or index - last[0] > MOST_LINES_APART:
+            runs.append([])
+        runs[-1].append(index)
+        last = index, number
+    return [run for run in runs if len(run) >= LEAST_RUN]
