@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from nmt_cli.config.held_out_text import drop_overridden
+from nmt_cli.config.held_out_text import drop_overridden, is_of_project
 from nmt_cli.config.model_kinds import check_kind
 from nmt_cli.config.presets import PRESETS, preset_hint
 from nmt_cli.config.search import SearchConfig as SearchConfig
@@ -280,18 +280,24 @@ def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
         origins.update(dict.fromkeys(layer.values, layer.origin))
         names.update({key: layer.names.get(key, key) for key in layer.values})
     drop_overridden(flat, origins, defaults)
-    with _naming(names):
+    with _naming(names, origins):
         return ResolvedConfig(_check_together(_build(flat)), origins)
 
 
 @contextlib.contextmanager
-def _naming(names: Mapping[str, str]) -> Iterator[None]:
-    """Let the errors of the block call settings by their `names`."""
+def _naming(names: Mapping[str, str], origins: Mapping[str, str]) -> Iterator[None]:
+    """Let the errors of the block call settings by their `names`, and say which a file sets."""
     try:
         yield
     except ConfigError as error:
         message = _KEY.sub(lambda match: names.get(match[0], match[0]), error.message)
-        raise ConfigError(message, error.hint) from error
+        keys = dict.fromkeys(_KEY.findall(error.message))
+        set_in = [
+            f"{key} is set in {origins[key]}"
+            for key in keys
+            if key in origins and is_of_project(origins[key])
+        ]
+        raise ConfigError(message, "; ".join(filter(None, [error.hint, *set_in]))) from error
 
 
 def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) -> SettingsLayer:

@@ -351,6 +351,14 @@ def test_average_of_named_and_of_best_checkpoints(inside, tmp_path, capsys):
     assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
 
 
+def test_average_names_a_missing_model_before_an_output_that_exists(inside, tmp_path, capsys):
+    (tmp_path / "mean").mkdir()
+    (tmp_path / "mean" / "notes").touch()
+    for models in (["modell"], ["model/checkpoints/step-000000005.optimizer", "modell"]):
+        assert main(["average", *models, "--out", str(tmp_path / "mean")]) == 66
+        assert "modell" in capsys.readouterr().err
+
+
 def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path, capsys):
     """And --force replaces what an earlier one has written."""
     other, mean = tmp_path / "other", tmp_path / "mean"

@@ -55,6 +55,16 @@ def test_all_settings_of_other_model_kinds_are_reported():
     assert "`--preset rnn`" in error.hint
 
 
+def test_settings_of_a_project_that_do_not_fit_are_said_to_be_its_own():
+    layers = [
+        SettingsLayer("nmt.toml", {"model.heads": 4}),
+        SettingsLayer("--set", {"train.preset": "rnn", "model.d_ff": 64}),
+    ]
+    with pytest.raises(ConfigError) as caught:
+        resolve(layers)
+    assert caught.value.hint.endswith(" has suitable ones; model.heads is set in nmt.toml")
+
+
 @pytest.mark.parametrize("kind", BASELINES)
 def test_baselines_refuse_compile(kind):
     refusal({"model.kind": kind, "train.compile": "on"})

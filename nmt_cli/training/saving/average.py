@@ -43,6 +43,11 @@ def average(
     not fit each other, and CannotCreateError where `out` exists, unless `force`, which replaces
     an average.
     """
+    if len(paths) > 1:
+        # `checkpoints/*` names the states of the optimiser, too.
+        paths = [path for path in paths if path.suffix != OPTIMIZER_ENDING] or paths
+    # Before `out`, which is as it should be where a name is mistyped.
+    first = _read_description(_model_of(paths[0]))
     files.require_creatable(out)
     require_free(out, DirectoryKind.AVERAGE, force=force)
     inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
@@ -51,10 +56,6 @@ def average(
             f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
             "choose another --out",
         )
-    if len(paths) > 1:
-        # `checkpoints/*` names the states of the optimiser, too.
-        paths = [path for path in paths if path.suffix != OPTIMIZER_ENDING] or paths
-    first = _read_description(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
         paths = _choose(paths[0], first, last, best)
     for path in paths[1:]:

@@ -24,12 +24,16 @@ def is_doubtful(translation: Translation) -> bool:
 
 
 def retry_settings(search: SearchConfig) -> SearchConfig:
-    """The settings of the second translation: sentences split, a wider beam, no repetitions."""
+    """The settings of the second translation.
+
+    Sentences are split, the beam is wider, nothing is repeated, and no output is empty.
+    """
     return replace(
         search,
         retry=False,
         sentences="split",
         beam=max(search.beam, RETRY_BEAM),
+        min_length=max(search.min_length, 1),
         no_repeat_ngram=search.no_repeat_ngram or RETRY_NGRAM,
     )
 

@@ -36,13 +36,13 @@ def test_doubtful_lines_are_those_that_may_get_better(
     assert is_doubtful(translation(flags)) == doubtful
 
 
-def test_retry_settings_widen_the_beam_and_forbid_repetitions() -> None:
+def test_retry_settings_widen_the_beam_and_forbid_repetitions_and_empty_output() -> None:
     settings = retry_settings(SearchConfig(beam=2, retry=True, alpha=0.9))
     assert settings == SearchConfig(
-        beam=8, alpha=0.9, sentences="split", no_repeat_ngram=4, retry=False
+        beam=8, alpha=0.9, sentences="split", no_repeat_ngram=4, min_length=1, retry=False
     )
-    kept = retry_settings(SearchConfig(beam=12, no_repeat_ngram=2))
-    assert (kept.beam, kept.no_repeat_ngram) == (12, 2)
+    kept = retry_settings(SearchConfig(beam=12, no_repeat_ngram=2, min_length=3))
+    assert (kept.beam, kept.no_repeat_ngram, kept.min_length) == (12, 2, 3)
 
 
 def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> None:
