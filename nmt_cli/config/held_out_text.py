@@ -40,10 +40,11 @@ def _level(origin: str) -> int:
 def is_of_project(origin: str) -> bool:
     """Whether a value with this origin is from a project file.
 
-    >>> [is_of_project(text) for text in ("nmt.toml", "preset tiny", "default", "--set")]
+    >>> [is_of_project(text) for text in ("nmt.toml", "preset tiny", "model a", "--set")]
     [True, False, False, False]
     """
-    return not origin.startswith(("default", "preset ")) and _level(origin) == 0
+    # Those of a model are what fine-tuning takes from it.
+    return not origin.startswith(("default", "preset ", "model ")) and _level(origin) == 0
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nmt_cli.cli.settings import overridden_preset_warning
 from nmt_cli.config.fine_tuning import RATE_SHARE, fine_tuning_settings
 from nmt_cli.config.schema import Config, ResolvedConfig, SettingsLayer, resolve, with_values
 from nmt_cli.errors import ConfigError
@@ -38,6 +39,11 @@ def test_model_and_search_are_those_of_the_model() -> None:
     assert found.model == SOURCE.model
     assert found.search == SOURCE.search
     assert settings().origins["model.d_model"] == "model general"
+
+
+def test_what_is_taken_from_the_model_is_not_said_to_be_of_the_project_file() -> None:
+    assert settings().origins["train.learning_rate"] == "model general"
+    assert overridden_preset_warning(settings()) == ""
 
 
 def test_training_is_that_of_the_preset_with_a_lower_learning_rate() -> None:

@@ -100,6 +100,8 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("1:4 Ka to", "Tra 9", "1:4 Ka to"),
         ("10:30 Ka to", "Tra", "10:30 Ka to"),
         ("1:4", "Tra", "1:4"),
+        ("1:4 Ka to", "5 Tra", "1:4 Ka to"),
+        ("1:4 Ka to", "1:4 Tra", "1:4 Ka to"),
         ("2 Ka to", "Tra", "2 Ka to"),
     ],
 )
@@ -111,6 +113,14 @@ def test_line_numbers_are_removed_where_the_other_side_has_none(
         assert texts(folder)[300:] == [expected]
         counts = {finding.kind: finding.pairs for finding in result.findings}
         assert counts.get("line numbers on one side only", 0) == (line != repaired)
+
+
+@pytest.mark.parametrize("alone", ["4 Tra ble", "(4) Tra ble", "4. Tra ble"])
+def test_chapter_and_verse_and_the_verse_alone_are_both_removed(folder: Path, alone: str) -> None:
+    result = prepared(folder, [*CLEAN, ("1:4 Ka to", alone), (alone, "1:4 Ka to")])
+    assert texts(folder)[300:] == [("Ka to", "Tra ble"), ("Tra ble", "Ka to")]
+    counts = {finding.kind: finding.pairs for finding in result.findings}
+    assert counts["line numbers on one side only"] == 2
 
 
 RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]

@@ -96,6 +96,26 @@ def test_columns_of_a_wider_table_are_recognised_by_their_languages(
         assert hint.format(name) in caught.value.hint
 
 
+@pytest.mark.parametrize("first", ["# by Jan", ""])
+def test_columns_of_a_wider_table_are_recognised_after_a_comment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.tsv").write_text(f"{first}\n" + f"7\t{GERMAN}\t{ENGLISH}\n" * 40)
+    for keep_bad_rows in (False, True):
+        with pytest.raises(DataError) as caught:
+            list(read_pairs(("t.tsv",), keep_bad_rows=keep_bad_rows))
+        message = "`t.tsv`, line 1: 1 column, 2 are needed, most lines have 3"
+        assert caught.value.message.startswith(message)
+        assert "the columns 2 and 3, which look like de and en: cut -f2,3" in caught.value.hint
+    # One wider line of a table that has two columns otherwise.
+    Path("t.tsv").write_text("a\tb\tc\n" + f"{GERMAN}\t{ENGLISH}\n" * 40)
+    with pytest.raises(DataError) as caught:
+        list(read_pairs(("t.tsv",)))
+    assert caught.value.message == "`t.tsv`, line 1: 3 columns, 2 are needed"
+    assert caught.value.hint == "each line must be: source, tab, target"
+
+
 @pytest.mark.parametrize("at", [0, 350, 1_100])
 def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int

@@ -14,6 +14,8 @@ from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 _MARKED = re.compile(r"^[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])", re.MULTILINE)
 # Chapter and verse: `1:4`, `(1:4)`.
 _VERSE = re.compile(r"^[ \t]*[(\[]?(\d{1,3}):(\d{1,3})[.)\]]?[ \t]+(?=[^\W\d_])", re.MULTILINE)
+# The verse alone, also with a mark, where the other side has chapter and verse.
+_VERSE_ALONE = re.compile(r"[ \t]*[(\[]?(\d{1,3})[.)\]:]?[ \t]+(?=[^\W\d_])")
 _BARE = re.compile(r"^[ \t]*(\d{1,3})[ \t]+(?=[^\W\d_])", re.MULTILINE)
 # What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
 _OTHER_NUMBER = re.compile(
@@ -53,6 +55,7 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     for index, match in verses.items():
         if index in near or not _is_time(match):
             found[index] = lines[index][match.end() :]
+    found.update(_verses_of_both(lines, others))
     numbered = [
         (index, match)
         for index in lines_with(_BARE, text, lines)
@@ -77,6 +80,22 @@ def without_line_number(line: str, other: str) -> str:
     words = line[match.end() :]
     is_ordinal = match[2] == "." and words[0].islower()
     return line if is_ordinal else words
+
+
+def _verses_of_both(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
+    """The lines without a number that is chapter and verse on one side, and the verse on the other.
+
+    >>> [_verses_of_both(*sides) for sides in ((["1:4 So"], ["4 Also"]), (["4 Also"], ["1:4 So"]))]
+    [{0: 'So'}, {0: 'Also'}]
+    """
+    found = {}
+    for one, other in ((_VERSE, _VERSE_ALONE), (_VERSE_ALONE, _VERSE)):
+        with_chapter = lines if one is _VERSE else others
+        for index in lines_with(_VERSE, joined_lines(with_chapter), with_chapter):
+            match, there = one.match(lines[index]), other.match(others[index])
+            if match and there and match[match.re.groups] == there[there.re.groups]:
+                found[index] = lines[index][match.end() :]
+    return found
 
 
 def _is_time(numbers: re.Match[str]) -> bool:

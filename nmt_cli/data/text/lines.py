@@ -38,7 +38,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import columns_hint
+from nmt_cli.data.text.tables import row_error
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
@@ -338,13 +338,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         found = other_format(without_tab, self.src.name) if is_without_tabs else None
         if columns == 1 and found:
             return not_tsv(self.src.name, *found)
-        hint = "each line must be: source, tab, target"
-        if columns > 2:
-            hint += f"; {columns_hint(self._sampled_rows, self.src.name, self.src)}"
-        return DataError(
-            f"`{self.src.name}`, line {line}: {counted(columns, 'column')}, 2 are needed{more}",
-            hint,
-        )
+        return row_error(self.src.name, line, columns, self._sampled_rows, self.src, more)
 
     def _misaligned(self) -> DataError:
         """Return the error for files of different lengths; reads them to the end to count lines."""

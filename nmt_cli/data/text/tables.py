@@ -8,7 +8,8 @@ from itertools import chain, combinations
 from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
 from nmt_cli.data.languages.words import base_code, differing_languages
 from nmt_cli.data.text.shell_commands import two_columns_command
-from nmt_cli.errors import NmtError
+from nmt_cli.errors import DataError, NmtError
+from nmt_cli.plurals import counted
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
@@ -41,6 +42,35 @@ def columns_hint(rows: Sequence[str], name: str, rest: Iterable[str] = ()) -> st
         columns = str(first), str(second)
         which = f"the columns {first} and {second}, which look like {' and '.join(languages)}"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
+
+
+def usual_columns(rows: Sequence[str]) -> int:
+    """The commonest number of columns.
+
+    >>> usual_columns(["# a comment", "one\\tuno\\tA1", "two\\tdue\\tA1"])
+    3
+    """
+    return Counter(row.count("\t") + 1 for row in rows).most_common(1)[0][0]
+
+
+def row_error(
+    name: str, line: int, columns: int, rows: Sequence[str], rest: Iterable[str], more: str
+) -> DataError:
+    """The error for a line of a table that does not have two columns.
+
+    rows: lines of the table, this one among them; rest: others, as of `columns_hint`; more: what
+    else is known.
+    """
+    hint = "each line must be: source, tab, target"
+    usual = usual_columns(rows)
+    if usual > 2:
+        wider = [row for row in rows if row.count("\t") > 1]
+        hint += f"; {columns_hint(wider, name, rest)}"
+    # The first of them may be a comment, or empty.
+    others = f", most lines have {usual}" if columns != usual > 2 else ""
+    return DataError(
+        f"`{name}`, line {line}: {counted(columns, 'column')}, 2 are needed{others}{more}", hint
+    )
 
 
 def has_quoted_cell(row: str) -> bool:
