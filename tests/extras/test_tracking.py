@@ -21,6 +21,7 @@ from nmt_cli.extras.tracking import adapters, records
 from nmt_cli.extras.tracking.adapters import TRACKERS, TrackedRun, TrackerKind, parse_trackers
 from nmt_cli.extras.tracking.curves import picture, same_looks_note
 from nmt_cli.extras.tracking.records import RunSummary, differences, summarise
+from nmt_cli.extras.tracking.seeds import seed_notes
 from nmt_cli.extras.tracking.tracker_thread import TrackerThread
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.report import Report, Validation
@@ -255,6 +256,52 @@ def summary_of(run: str, text: str = "", sentences: int = 0, **settings: object)
     config = resolve([SettingsLayer("test", {**values, **given})]).config
     (Path(run) / "config.toml").write_text(dump(config))
     return summarise(Path(run), [{"step": 1, "validation": validation}])
+
+
+def test_means_over_seeds_are_of_finished_runs_that_differ_in_nothing_else() -> None:
+    def run(name: str, seed: int, bleu: float | None, **others: object) -> RunSummary:
+        base = RunSummary(
+            name, "tiny", 9, 9, bleu, 40.0 + seed, 1.0, 1.0, 1.0, 1.0, "finished: 9 steps are done",
+            200, "12ab", "corpus", "", settings={"train.seed": seed, "model.heads": 2},
+        )  # fmt: skip
+        return replace(base, **others)
+
+    smooth = {"settings": {"train.seed": 1, "model.heads": 4}}
+    runs = [run("a", 1, 13.0), run("b", 2, 14.5), run("c", 3, 16.0), run("d", 1, 9.0, **smooth)]
+    expected = (
+        "a, b, c differ in train.seed alone: mean BLEU 14.50 (standard deviation 1.50), "
+        "perplexity 42.00 (standard deviation 1.00)"
+    )
+    assert seed_notes(runs) == [expected]
+    others = [
+        run("e", 4, 99.0, state="at step 9"), run("f", 4, 99.0, perplexity=None),
+        run("g", 4, 99.0, validation_text="34cd"), run("h", 4, None), run("i", 4, 9.0, settings={}),
+        run("j", 4, 9.0, corpus="other"), run("k", 4, 9.0, init_from="general"),
+        run("l", 4, 9.0, validation_sentences=100), run("m", 4, 9.0, state="diverged"),
+        run("n", 4, 9.0, subwords="bpe 500"),
+    ]  # fmt: skip
+    assert seed_notes([*others[:5], *runs, *others[5:]]) == [expected]
+    # Without BLEU, and the same seed twice, which is no other run.
+    [note] = seed_notes([run("a", 1, None), run("b", 3, None)])
+    assert note.endswith("alone: mean perplexity 42.00 (standard deviation 1.41)")
+    assert seed_notes([run("a", 1, 9.0), run("b", 2, 9.0), run("c", 2, 9.0)]) == []
+    assert seed_notes([run("a", 1, 9.0, settings={}), run("b", 2, 9.0, settings={})]) == []
+
+
+def test_command_prints_the_means_over_seeds(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed in (1, 2):
+        name = f"run-{seed}"
+        summary_of(name, "12ab", 200, train_seed=seed)
+        records = [
+            {"step": 1, "validation": {"perplexity": 9.0, "bleu": 20.0 + seed, "text": "12ab"}},
+            {"step": 1, "note": "finished: 1 step is done"},
+        ]
+        lines = "".join(f"{json.dumps({'schema': 1, **record})}\n" for record in records)
+        (Path(name) / "log.jsonl").write_text(lines)
+    assert main(["runs"]) == 0
+    note = "run-1, run-2 differ in train.seed alone: mean BLEU 21.50 (standard deviation 0.71)"
+    assert note in capsys.readouterr().err
 
 
 def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypatch) -> None:

@@ -57,10 +57,12 @@ def command(
     includes validations, as that of `nmt train --max-hours` does; the speed is that of steps alone.
     `--json` has the time of both, as `hours` and `step_hours`. Notes below the table say which runs
     were validated on other text or on another number of sentences, which have other subwords, in
-    which settings runs of the same preset differ, and which began with the weights of a model.
+    which settings runs of the same preset differ, which began with the weights of a model, and the
+    means over finished runs that differ in their seeds alone.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.tracking.records import differences, find_runs, read_log, summarise
+    from nmt_cli.extras.tracking.seeds import seed_notes
 
     if out is not None:
         _check_picture(out, force=force)
@@ -70,7 +72,7 @@ def command(
         typer.echo(json.dumps({"schema": 1, **asdict(summary)}, ensure_ascii=False))
     if not as_json:
         make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
-        for note in differences(summaries):
+        for note in [*differences(summaries), *seed_notes(summaries)]:
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture, written_note

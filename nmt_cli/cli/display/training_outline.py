@@ -182,9 +182,8 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         advice = f"{steps} fits into {hours}, with validations"
         share = end.fitting / end.last
         if share < SHARE_WORTHWHILE:
-            advice = (
-                f"a larger --max-hours helps; {advice}, but has only {share:.0%} of these steps"
-            )
+            of_all = f"{share:.0%} of the steps until then"
+            advice = f"a larger --max-hours helps; {advice}, but has only {of_all}"
         if options:
             advice += "; this is a new run, with another `--out`"
     return f"{reached}: {consequence} ({advice})"
