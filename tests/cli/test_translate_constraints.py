@@ -41,6 +41,22 @@ def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     assert swapped_columns_warning(Path("terms.tsv"), "test.en").endswith("> terms.swapped2.tsv")
 
 
+def test_forms_with_other_separators_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("list.tsv").write_text("Haus\thouse; home\nRad\tbicycle / bike\nund\tand/or|and\n")
+    read_constraints(ConstraintFiles([Path("list.tsv")]), None, Console())
+    err = " ".join(capsys.readouterr().err.split())
+    assert err == (
+        "warning: `house; home` is one form of a term, which is written as it is, and so is 1 "
+        "more; several forms are separated by `|`"
+    )
+    Path("list.tsv").write_text("Rad\tbicycle / bike\n")
+    read_constraints(ConstraintFiles([Path("list.tsv")]), None, Console())
+    assert "written as it is; several forms" in " ".join(capsys.readouterr().err.split())
+    Path("list.tsv").write_text("und\tand/or|and\n")
+    read_constraints(ConstraintFiles([Path("list.tsv")]), None, Console())
+    assert capsys.readouterr().err == ""
+
+
 def test_several_glossaries_are_joined(capsys: pytest.CaptureFixture[str]) -> None:
     Path("more.tsv").write_text("mouse\tMaus\n")
     Path("empty.tsv").write_text("\n")

@@ -172,6 +172,14 @@ def test_table2_notes_below_the_table(model: Path, tests) -> None:
     assert said[0] == "trained on devices that the log does not name"
 
 
+def test_table2_names_the_trained_model_before_the_row_of_an_average(model: Path) -> None:
+    configure(model, **{"train.preset": "tiny"})
+    (model / LOG).unlink()
+    with pytest.raises(NoInputError) as caught:
+        compare(model, [])
+    assert "name the model that was trained" in caught.value.hint
+
+
 def test_table2_ignores_an_incomplete_log_line(model: Path) -> None:
     with (model / LOG).open("a") as file:
         file.write('[1]\n{"step": 100_0')

@@ -145,6 +145,8 @@ def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> Pap
     preset of the model. Raises NoInputError, DataError, and ConfigError if the table has no such
     row or language.
     """
+    # First: an average has none, and no row of its own either.
+    records = _records(model)
     config = load(model / "config.toml")
     src, tgt = config.languages.src, config.languages.tgt
     row = row or config.train.preset
@@ -156,7 +158,6 @@ def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> Pap
             f"Table 2 has no {src}-{tgt}, only en-de and en-fr",
             "languages are those of the model's config.toml",
         )
-    records = _records(model)
     figures = [*_scores(tests, tgt, PAPER[row]), *_costs(records, PAPER[row])]
     devices = tuple(
         dict.fromkeys(str(record["devices"]) for record in records if "devices" in record)

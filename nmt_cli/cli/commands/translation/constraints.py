@@ -12,11 +12,14 @@ from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.translation.work import Work
+    from nmt_cli.data.lexical.glossary import Entry
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.lines.prefixes import Prefixes
 
 LINES_CHECKED = 2_000
+# As word lists separate meanings; `and/or` is a word.
+_OTHER_SEPARATOR = re.compile(r"\w\s*;\s|\w\s+/\s+\w")
 # Swaps the columns, and gives each of several target forms a line of its own.
 SWAP = '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i], $1}'
 
@@ -48,6 +51,8 @@ def read_constraints(files: ConstraintFiles, file: str | None, console: "Console
     constraints = Constraints(banned, read_glossaries(glossaries), read_kept(names))
     if glossaries and not constraints.entries:
         console.warning(f"{_have(glossaries)} no term: translations are those without a glossary")
+    if warning := other_separators_warning(constraints.entries):
+        console.warning(warning)
     if names and not constraints.kept:
         console.warning(f"{_have(names)} no name: nothing is kept")
     if ban and not banned:
@@ -57,6 +62,20 @@ def read_constraints(files: ConstraintFiles, file: str | None, console: "Console
         if warning:
             console.warning(warning)
     return constraints
+
+
+def other_separators_warning(entries: Sequence["Entry"]) -> str:
+    """The warning that forms may be separated by other marks than `|`, or ""."""
+    found = [form for entry in entries for form in entry.forms if _OTHER_SEPARATOR.search(form)]
+    if not found:
+        return ""
+    more = ""
+    if others := len(found) - 1:
+        more = f", and so {agreeing(others, 'is', 'are')} {others:,} more"
+    return (
+        f"`{found[0]}` is one form of a term, which is written as it is{more}; several forms are "
+        "separated by `|`"
+    )
 
 
 def _have(paths: Sequence[Path]) -> str:
