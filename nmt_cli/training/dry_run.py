@@ -13,13 +13,15 @@ from nmt_cli.plurals import counted
 from nmt_cli.training.loop import prepare_device
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.ends import already_finished
-from nmt_cli.training.reporting.events import Listener, ignore
+from nmt_cli.training.reporting.events import Event, FirstStep, Listener, ignore
 from nmt_cli.training.reporting.monitor import Monitor, planned_steps
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import check_digest, complete, is_new_run, require_space, require_start
 
 GB = 1e9
+# Seconds of a run that is not for this machine: two days.
+LONGEST = 2 * 86_400.0
 
 
 def dry_run(
@@ -57,16 +59,29 @@ def dry_run(
 
 
 def _take_steps(run: Run, listener: Listener) -> int:
-    """Take as many steps as an estimate needs, if the run has so many; returns their number."""
-    monitor = Monitor(run, listener)
+    """Take as many steps as an estimate needs, if the run has so many; returns their number.
+
+    One is enough if the estimate within it is beyond `LONGEST`: the others would take minutes.
+    """
+    within_first: list[FirstStep] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, FirstStep):
+            within_first.append(event)
+        listener(event)
+
+    monitor = Monitor(run, listen)
     steps = min(RELIABLE_AFTER, max(1, planned_steps(run) - run.state.step))
-    for _ in range(steps):
+    for taken in range(1, steps + 1):
         run.make_product_kernels()
         position = run.position
         begun = time.monotonic()
         monitor.begin_step(position)
         result = run.step(position)
         monitor.end_step(result, position, time.monotonic() - begun)
+        # Several ranks need not agree on it.
+        if run.ranks.world_size == 1 and any(sent.seconds_left > LONGEST for sent in within_first):
+            return taken
     return steps
 
 

@@ -6,12 +6,15 @@ import pytest
 from corpora import reversal_corpus
 
 from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import ConfigError
+from nmt_cli.plurals import counted
 from nmt_cli.storage.files import sha256_of
 from nmt_cli.training.dry_run import dry_run
 from nmt_cli.training.loop import train
-from nmt_cli.training.reporting.events import Outline, StepDone
+from nmt_cli.training.reporting.events import FirstStep, Outline, StepDone
+from nmt_cli.training.reporting.monitor import Monitor
 
 WRITTEN_NOTHING = "nothing was written; the same command without --dry-run"
 
@@ -43,6 +46,30 @@ def test_dry_run_of_a_new_run_takes_three_steps(
         "memory: 1.2 GB at the peak of 3 steps; validations may take more",
         f"{WRITTEN_NOTHING} begins the run",
     ]
+
+
+@pytest.mark.parametrize(("days", "steps"), [(3, [1]), (1, [1, 2, 3])])
+def test_dry_run_of_a_run_of_days_takes_one_step(
+    setting: tuple[Config, Corpus],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    days: int,
+    steps: list[int],
+) -> None:
+    config, corpus = setting
+    begin = Monitor.begin_step
+
+    def begin_step(self: Monitor, position: Position) -> None:
+        begin(self, position)
+        if not position.batch:
+            self._listener(FirstStep(0, 60.0, days * 86_400.0))
+
+    monkeypatch.setattr(Monitor, "begin_step", begin_step)
+    events: list[object] = []
+    notes = dry_run(config, corpus, tmp_path / "m", listener=events.append)
+    assert [event.step for event in events if isinstance(event, StepDone)] == steps
+    assert f"at the peak of {counted(len(steps), 'step')}" in notes[0]
+    assert sum(isinstance(event, FirstStep) for event in events) == 1
 
 
 def test_dry_run_of_a_resumed_run_takes_its_next_steps(

@@ -61,7 +61,7 @@ DryRun = Annotated[
     typer.Option(
         "--dry-run",
         help="Show the size, steps, expected time and memory of the run by taking its next three "
-        "steps; write nothing",
+        "steps, or one if it is expected to take days; write nothing",
     ),
 ]
 Track = Annotated[
