@@ -164,6 +164,8 @@ def _set_option(option: str, command: str) -> str:
 def _set_with_equals(arguments: Sequence[str]) -> str:
     """A hint for `--set KEY VALUE`, whose value is taken for another argument; else "".
 
+    The same for `--set KEY = VALUE`, `--set KEY =VALUE` and `--set KEY= VALUE`.
+
     >>> _set_with_equals(["translate", "--set", "search.beam", "8", "my text.txt"])
     'write it as --set search.beam=8'
     >>> _set_with_equals(["translate", "--set", "search.beam=8", "a", "b"])
@@ -171,9 +173,15 @@ def _set_with_equals(arguments: Sequence[str]) -> str:
     >>> _set_with_equals(["translate", "--set", "search.beam", "--quiet", "a", "b"])
     ''
     """
-    for option, key, value in zip(arguments, arguments[1:], arguments[2:], strict=False):
-        if option == "--set" and "=" not in key and not value.startswith("-"):
-            return f"write it as --set {shlex.quote(f'{key}={value}')}"
+    for index, option in enumerate(arguments):
+        if option != "--set":
+            continue
+        key, *others = [*arguments[index + 1 : index + 4], ""]
+        key, separator, own_value = key.partition("=")
+        values = [part.removeprefix("=") for part in others if part not in ("=", "")]
+        if (separator and own_value) or not values or values[0].startswith("-"):
+            continue
+        return f"write it as --set {shlex.quote(f'{key}={values[0]}')}"
     return ""
 
 

@@ -139,6 +139,18 @@ class TestUsage:
                 "nmt translate: got unexpected extra argument(s) (a.txt)",
                 "write it as --set search.beam=8",
             ),
+            *(
+                (
+                    ["config", "show", "--set", *words],
+                    "nmt config show: got unexpected extra",
+                    "write it as --set model.heads=4",
+                )
+                for words in (
+                    ["model.heads", "=", "4"],
+                    ["model.heads", "=4"],
+                    ["model.heads=", "4"],
+                )
+            ),
             (
                 ["config", "show", "--set", "data.src", "a b"],
                 "nmt config show: got unexpected extra",

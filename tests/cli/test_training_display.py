@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli.display.training import TrainDisplay, closing, pair_lines
-from nmt_cli.cli.display.training_outline import warmup_options
+from nmt_cli.cli.display.training_outline import many_epochs, warmup_options
 from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
@@ -355,8 +355,8 @@ def test_early_sample_shows_its_reference() -> None:
             ),
             [
                 "before training: BLEU 14.99, perplexity 32.97",
-                "on 400: all; more new pairs, or validation text that is like them, may change "
-                "that",
+                "on 400: all; more new pairs, validation text that is like them, or earlier "
+                "validations (train.validate_every) may change that",
                 "model: the weights that training began with",
             ],
         ),
@@ -364,7 +364,8 @@ def test_early_sample_shows_its_reference() -> None:
             Published(0, "current", (0,), None, 32.97, before=(None, 32.97)),
             [
                 "no validation was better than the one before training: perplexity 32.97; more new "
-                "pairs, or validation text that is like them, may change that",
+                "pairs, validation text that is like them, or earlier validations "
+                "(train.validate_every) may change that",
                 "model: the weights that training began with",
             ],
         ),
@@ -449,3 +450,30 @@ def test_sample_lines_are_cut_to_the_terminal_width() -> None:
 @pytest.mark.parametrize("words", [NOTHING_TRAINED, STOPPING, ABANDONING])
 def test_what_a_signal_writes_fits_into_80_columns(words: bytes) -> None:
     assert max(map(len, words.splitlines())) < 80
+
+
+def test_fine_tuning_that_is_interrupted_says_only_that_nothing_better_is_known() -> None:
+    published = Published(0, "current", (0,), 11.24, 27.56, before=(11.24, 27.56))
+    end = replace(REPORT, note="saved at step 43; run the same command to resume")
+    assert shown(replace(end, published=published))[2:] == [
+        end.note,
+        "before training: BLEU 11.24, perplexity 27.56; nothing better so far",
+        "model: the weights that training began with, which `nmt translate` uses",
+    ]
+
+
+def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
+    outline = replace(OUTLINE, fine_tunes=True, steps=825, epochs=206.3, warmup=8)
+    warning = (
+        "each pair is seen about 206 times, so that the model is likely to forget what it knew "
+        "before; `--max-steps 80 --set train.validate_every=10` is 20 times, with about 8 "
+        "validations"
+    )
+    assert many_epochs(outline) == warning
+    assert any(warning in line for line in shown(outline=outline))
+    with_warmup = many_epochs(replace(outline, warmup=100))
+    assert (
+        "`--max-steps 80 --set train.validate_every=10 --set train.warmup_steps=8`" in with_warmup
+    )
+    for silent in ({"fine_tunes": False}, {"epochs": 49.0}, {"step": 3}):
+        assert many_epochs(replace(outline, **silent)) == ""

@@ -153,6 +153,26 @@ def test_a_field_with_more_letters_that_repeats_itself_is_not_taken() -> None:
     assert error.hint.startswith("convert it, with `en` as source and `de` as target: ")
 
 
+@pytest.mark.parametrize("suffix", [".srt", ".vtt", ".srt.gz"])
+def test_subtitles_become_lines_of_their_cues(suffix: str) -> None:
+    head = "WEBVTT\n\n" if suffix == ".vtt" else "\ufeff"
+    start, end = (
+        ("00:01.000", "00:02.500") if suffix == ".vtt" else ("00:00:01,000", "00:00:02,500")
+    )
+    for side, texts in (("en", ["Hello\nthere.", "-->", "12"]), ("de", ["Hallo.", "So", "Ja\n12"])):
+        cues = [f"{n}\n{start} --> {end}\n{text}\n\n" for n, text in enumerate(texts, 1)]
+        data = (head + "".join(cues)).replace("\n", "\r\n").encode()
+        Path(f"my film.{side}{suffix}").write_bytes(
+            gzip.compress(data) if suffix.endswith(".gz") else data
+        )
+    with pytest.raises(DataError, match="looks like subtitles") as caught:
+        deque(read_pairs((f"my film.en{suffix}", f"my film.de{suffix}")), maxlen=0)
+    command = caught.value.hint.partition("belong together: ")[2]
+    subprocess.run(["bash", "-c", command], check=True)
+    assert Path("my film.cues.en").read_text() == "Hello there.\n-->\n12\n"
+    assert Path("my film.cues.de").read_text() == "Hallo.\nSo\nJa 12\n"
+
+
 def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
     """They are reported when the table is read, which a command that fails would prevent."""
     Path("n.csv").write_bytes("Ein Größenwahn;one\n".encode() * 9 + b"Gr\xf6\xdfe;size\n")

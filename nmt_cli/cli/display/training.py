@@ -12,6 +12,7 @@ from nmt_cli.cli.display.training_outline import (
     header,
     long_run,
     long_warmup,
+    many_epochs,
     minutes,
     unmeasured,
 )
@@ -92,7 +93,7 @@ class TrainDisplay:
         self._outline = outline
         for line in header(outline):
             self._console.note(line)
-        if warning := long_warmup(outline):
+        for warning in filter(None, (long_warmup(outline), many_epochs(outline))):
             self._console.warning(warning)
         self._progress.total = outline.steps
         self._progress.update(outline.step, elapsed=outline.seconds)
@@ -231,6 +232,9 @@ def closing(report: "Report", note: str, command: str) -> list[str]:
     if note.startswith(("saved", "stopped")):
         weights += f", which `{command}` uses"
         ended = note
+        if not report.published.step and report.published.perplexity is not None:
+            shown = scores(report.published.bleu, report.published.perplexity)
+            return [ended, f"before training: {shown}; nothing better so far", f"model: {weights}"]
     return [ended, *best_line(report.published), f"model: {weights}"]
 
 
@@ -246,7 +250,10 @@ def best_line(published: "Published") -> list[str]:
     if published.perplexity is None:
         return []
     shown = scores(published.bleu, published.perplexity)
-    more = "more new pairs, or validation text that is like them, may change that"
+    more = (
+        "more new pairs, validation text that is like them, or earlier validations "
+        "(train.validate_every) may change that"
+    )
     if not published.step and published.by_comparison:
         return [f"before training: {shown}", f"{published.comparison}; {more}"]
     if not published.step:

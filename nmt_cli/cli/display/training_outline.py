@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Of fewer steps than this share of those that the time limit allows, a run may learn less.
 SHARE_WORTHWHILE = 0.7
 LONG_SECONDS = 24 * 3_600
+# Fine-tuning that sees each pair more often is warned of; what is advised in its place.
+MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
 
@@ -44,6 +46,20 @@ def long_warmup(outline: "Outline") -> str:
         f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
         f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
         f"{_advised_warmup(outline)}"
+    )
+
+
+def many_epochs(outline: "Outline") -> str:
+    """A warning if fine-tuning is planned to see each pair very often, else ""."""
+    if not outline.fine_tunes or outline.epochs <= MOST_EPOCHS or outline.step:
+        return ""
+    steps = max(1, round(outline.steps * ENOUGH_EPOCHS / outline.epochs))
+    options = f"--max-steps {steps} --set train.validate_every={max(1, steps // VALIDATIONS)}"
+    warmup = warmup_options(steps, outline)
+    return (
+        f"each pair is seen about {outline.epochs:,.0f} times, so that the model is likely to "
+        f"forget what it knew before; `{options}{' ' * bool(warmup)}{warmup}` is "
+        f"{ENOUGH_EPOCHS} times, with about {VALIDATIONS} validations"
     )
 
 

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from nmt_cli.data.text.shell_commands import KEEP_BYTES, tsv_command
+from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
 from nmt_cli.data.text.tables import sentence_columns
 from nmt_cli.errors import DataError
 
@@ -24,6 +24,7 @@ MOST_QUOTED = 0.9
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
 # A field as spreadsheets quote it: quotation marks within it are doubled.
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_SUBTITLE_TIME = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3} +--> +(?:\d+:)?\d\d:\d\d[.,]\d{3}")
 _LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
 _TMX_TO_TSV = (
     "import sys, xml.etree.ElementTree as E; "
@@ -184,6 +185,25 @@ def is_xml(line: str) -> bool:
     (True, True, False)
     """
     return line.lstrip("\ufeff \t").lower().startswith(("<?xml", "<!doctype", "<tmx"))
+
+
+def is_subtitle_time(line: str) -> bool:
+    """Whether a line is the time of a subtitle, in SubRip or WebVTT.
+
+    >>> is_subtitle_time("00:00:01,000 --> 00:00:03,500"), is_subtitle_time("a --> b")
+    (True, False)
+    """
+    return _SUBTITLE_TIME.match(line) is not None
+
+
+def subtitles_error(names: Sequence[str]) -> DataError:
+    """The error for subtitles in place of sentences; names: of the files of both sides."""
+    return DataError(
+        f"`{names[0]}` looks like subtitles; nmt learns from lines, of which line n of one file is "
+        "the translation of line n of the other",
+        "write the text of each cue to a line; only if both files have the same cues, and so as "
+        f"many lines, do they belong together: {'; '.join(map(cues_command, names))}",
+    )
 
 
 def xml_error(start: str, name: str) -> DataError:

@@ -23,10 +23,12 @@ from nmt_cli.data.text.formats import (
     MIN_ROWS,
     MOST_QUOTED,
     is_quoted,
+    is_subtitle_time,
     is_xml,
     not_tsv,
     other_format,
     quoted_error,
+    subtitles_error,
     xml_error,
 )
 from nmt_cli.data.text.streams import (
@@ -294,6 +296,8 @@ class LinePairs(Iterator[tuple[str, str]]):
     def _next_of_two(self) -> tuple[str, str]:
         src, tgt = next(self.src, None), next(self.tgt, None)
         if src is not None and tgt is not None:
+            if self.count < ROWS_SAMPLED and is_subtitle_time(src):
+                raise subtitles_error([self.src.name, self.tgt.name])
             return src, tgt
         if src is None and tgt is None:
             raise StopIteration

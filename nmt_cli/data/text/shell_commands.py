@@ -29,6 +29,14 @@ _UNQUOTE_COLUMNS = (
 )
 
 
+# In awk: a cue is a paragraph; its text follows the line with its time.
+_CUES = (
+    'BEGIN {RS = ""; FS = "\\n"} {text = ""; found = 0; for (i = 1; i <= NF; i++) '
+    'if (found) text = text (text ? " " : "") $i; else if ($i ~ / --> /) found = 1; '
+    "if (found) print text}"
+)
+
+
 def copy_command(command: str, name: str, tag: str, *, takes_name: bool = True) -> str:
     """The command that lets `command` read the file `name` and write another one beside it.
 
@@ -47,6 +55,21 @@ def copy_command(command: str, name: str, tag: str, *, takes_name: bool = True) 
     if program:
         return f"{program} -dc {shlex.quote(name)} | {command} > {out}"
     return f"{command} {'' if takes_name else '< '}{shlex.quote(name)} > {out}"
+
+
+def cues_command(name: str) -> str:
+    """Return the command that writes the text of each cue of a subtitle file to one line.
+
+    >>> cues_command("film.en.srt").rpartition("' ")[2]
+    '> film.cues.en'
+    """
+    stem = name
+    for suffix in (*COMPRESSED, ".srt", ".vtt"):
+        stem = stem.removesuffix(suffix)
+    program = decompressor(name)
+    text = f"{program} -dc {shlex.quote(name)} | tr" if program else f"< {shlex.quote(name)} tr"
+    out = shlex.quote(_name_beside(stem, "cues"))
+    return f"{text} -d '\\r' | awk {shlex.quote(_CUES)} > {out}"
 
 
 def unquoting(name: str) -> str:

@@ -17,7 +17,7 @@ class Outline:
     schedule_ends: whether the learning rate is planned to reach zero at the last step; epochs:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
     run; compares: whether the last average and the published weights may be compared at the end;
-    seconds: elapsed in earlier processes.
+    seconds: elapsed in earlier processes; fine_tunes: whether training begins with a model.
     """
 
     src: str
@@ -42,6 +42,7 @@ class Outline:
     patience: int
     compares: bool
     seconds: float
+    fine_tunes: bool = False
 
 
 @dataclass(frozen=True)

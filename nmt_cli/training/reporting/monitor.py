@@ -66,6 +66,7 @@ def outline(run: Run) -> Outline:
         patience=config.train.patience if run.corpus.valid is not None else 0,
         compares=compared_sentences(config, run.corpus) > 0,
         seconds=state.elapsed,
+        fine_tunes=bool(config.train.init_from),
     )
 
 
