@@ -8,7 +8,7 @@
 # https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), in one directory. Text, corpus, model and
 # scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is
 # small (default: 3 layers, d_model 256), or tiny, which learns nothing and parses only the first 20
-# test sentences, but shows within a minute that everything works; each SIZE needs a WORK of its
+# test sentences, but shows within minutes that everything works; each SIZE needs a WORK of its
 # own. STEPS (default 4500) is the number of training steps: two hours. Needs `nmt` on the PATH. The
 # results are in docs/results.md.
 set -euo pipefail

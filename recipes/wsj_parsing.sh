@@ -11,7 +11,7 @@
 # Chosen here: dropout 0.2, the learning rate of equation 3, STEPS (default 20000) of 8,000 tokens.
 # Text, corpus, model and scores go to WORK (default: runs/wsj). Run it again to resume after an
 # interruption. SIZE is paper (default), or tiny, which learns nothing and parses only the first 20
-# test sentences, but shows within a minute that everything works; each SIZE and VOCABULARY needs a
+# test sentences, but shows within minutes that everything works; each SIZE and VOCABULARY needs a
 # WORK of its own. Needs `nmt` on the PATH. Nobody has run it on the treebank itself yet.
 set -euo pipefail
 . "$(dirname "$0")/help.sh"

@@ -127,6 +127,23 @@ def test_table3_refuses_directories_without_finished_rows(rows: Path, tmp_path: 
         read_rows(rows)
 
 
+@pytest.mark.parametrize("named", ["work", "work/rows/base"])
+def test_table3_names_the_folder_of_the_rows_that_is_near(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished = list(rows.iterdir())
+    Path("work/rows").mkdir(parents=True)
+    for row in finished:
+        row.rename(Path("work/rows") / row.name)
+    with pytest.raises(NoInputError) as caught:
+        read_rows(Path(named))
+    assert caught.value.hint == "there are some in `work/rows`: nmt bench table3 work/rows"
+    with pytest.raises(NoInputError) as caught:
+        read_rows(Path("absent"))
+    assert caught.value.hint.startswith("recipes/table3.sh makes them")
+
+
 def test_table3_command_prints_the_table(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "table3", str(rows)]) == 0
     shown = capsys.readouterr().out

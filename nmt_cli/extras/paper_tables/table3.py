@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import statistics
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from nmt_cli.storage.files import read_bytes
 SCHEMA = 1
 SEED = "base-seed-"
 BLEU = "bleu.json"
+# Where the recipe puts them within its folder.
+ROWS = "rows"
 
 
 class PaperVariation(NamedTuple):
@@ -73,6 +76,10 @@ class VariationRows(NamedTuple):
     unfinished: Sequence[str]
 
 
+def _has_rows(folder: Path) -> bool:
+    return any((folder / name / BLEU).exists() for name in PAPER)
+
+
 def read_rows(folder: Path) -> VariationRows:
     """Read the rows in `folder`.
 
@@ -85,6 +92,9 @@ def read_rows(folder: Path) -> VariationRows:
     done = [path for path in paths if (path / BLEU).exists()]
     if not done:
         hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
+        near = next((path for path in (folder / ROWS, folder.parent) if _has_rows(path)), None)
+        if near is not None:
+            hint = f"there are some in `{near}`: nmt bench table3 {shlex.quote(str(near))}"
         raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
     return VariationRows(
         [_run(path, path.name) for path in done if path.name in PAPER],
