@@ -46,10 +46,13 @@ def average(
     if len(paths) > 1:
         # `checkpoints/*` names the states of the optimiser, too.
         paths = [path for path in paths if path.suffix != OPTIMIZER_ENDING] or paths
-    # Before `out`, which is as it should be where a name is mistyped.
-    first = _read_description(_model_of(paths[0]))
+    for path in paths:
+        if not path.exists():
+            # Named before `out`, which is as it should be where a name is mistyped.
+            _read_description(path)
     files.require_creatable(out)
     require_free(out, DirectoryKind.AVERAGE, force=force)
+    first = _read_description(_model_of(paths[0]))
     inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
     if force and out.exists() and inside:
         raise CannotCreateError(
