@@ -43,8 +43,10 @@ def is_of_project(origin: str) -> bool:
     >>> [is_of_project(text) for text in ("nmt.toml", "preset tiny", "model a", "--set")]
     [True, False, False, False]
     """
-    # Those of a model are what fine-tuning takes from it.
-    return not origin.startswith(("default", "preset ", "model ")) and _level(origin) == 0
+    # Those of a model are what fine-tuning takes from it; a call has `config` and `settings`.
+    if origin in ("default", "preset", "config", "settings"):
+        return False
+    return not origin.startswith(("preset ", "model ")) and _level(origin) == 0
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from nmt_cli.config.held_out_text import drop_overridden
+from nmt_cli.config.held_out_text import drop_overridden, is_of_project
 from nmt_cli.config.model_kinds import check_kind
 from nmt_cli.config.presets import PRESETS, preset_hint
 from nmt_cli.config.search import SearchConfig as SearchConfig
@@ -295,7 +295,7 @@ def _naming(names: Mapping[str, str], origins: Mapping[str, str]) -> Iterator[No
         set_in = [
             f"{key} is set in {origins[key]}"
             for key in keys
-            if origins.get(key, "").endswith(".toml")
+            if key in origins and is_of_project(origins[key])
         ]
         raise ConfigError(message, "; ".join(filter(None, [error.hint, *set_in]))) from error
 

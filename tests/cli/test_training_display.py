@@ -29,7 +29,7 @@ OUTLINE = Outline(
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
     warmup=4_000, rate_of_warmup=0.0, schedule_ends=True, epochs=97.3, max_hours=0.0, patience=0,
-    compares=False, seconds=0.0,
+    compares=False, seconds=0.0, fine_tunes=False,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,

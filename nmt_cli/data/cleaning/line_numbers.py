@@ -10,13 +10,13 @@ from itertools import pairwise
 
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
+_BEGINS_WITH_NUMBER = re.compile(r"^[ \t]*[(\[]?\d", re.MULTILINE)
 # `12.`, `12)`, `(3)`, `[4]`, before a word.
-_MARKED = re.compile(r"^[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])", re.MULTILINE)
-# Chapter and verse: `1:4`, `(1:4)`.
-_VERSE = re.compile(r"^[ \t]*[(\[]?(\d{1,3}):(\d{1,3})[.)\]]?[ \t]+(?=[^\W\d_])", re.MULTILINE)
-# The verse alone, also with a mark, where the other side has chapter and verse.
-_VERSE_ALONE = re.compile(r"[ \t]*[(\[]?(\d{1,3})[.)\]:]?[ \t]+(?=[^\W\d_])")
-_BARE = re.compile(r"^[ \t]*(\d{1,3})[ \t]+(?=[^\W\d_])", re.MULTILINE)
+_MARKED = re.compile(r"[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])")
+# Chapter and verse, `1:4` or `(1:4)`; the verse alone, which may have a mark; a number without one.
+_VERSE = re.compile(r"[ \t]*[(\[]?(?P<chapter>\d{1,3}):(?P<verse>\d{1,3})[.)\]]?[ \t]+(?=[^\W\d_])")
+_VERSE_ALONE = re.compile(r"[ \t]*[(\[]?(?P<verse>\d{1,3})[.)\]:]?[ \t]+(?=[^\W\d_])")
+_BARE = re.compile(r"[ \t]*(\d{1,3})[ \t]+(?=[^\W\d_])")
 # What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
 _OTHER_NUMBER = re.compile(
     r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
@@ -39,30 +39,27 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     >>> without_line_numbers(verses, ["Und so war es."] * 4)[2]
     'And so it was.'
     """
-    text = joined_lines(lines)
     found = {}
-    for index in lines_with(_MARKED, text, lines):
-        line = without_line_number(lines[index], others[index])
-        if line != lines[index]:
-            found[index] = line
-    verses = {
-        index: match
-        for index in lines_with(_VERSE, text, lines)
-        if (match := _VERSE.match(lines[index])) is not None
-        and _DIGITS.search(others[index]) is None
-    }
-    near = _neighbours({index: (int(match[1]), int(match[2])) for index, match in verses.items()})
-    for index, match in verses.items():
-        if index in near or not _is_time(match):
+    verses = {}
+    bare = {}
+    for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(lines), lines):
+        line, other = lines[index], others[index]
+        if (match := _same_verse(line, other)) is not None:
+            found[index] = line[match.end() :]
+        elif (match := _VERSE.match(line)) is not None and _DIGITS.search(other) is None:
+            verses[index] = match
+        elif (match := _BARE.match(line)) is not None and _may_be_verse(match, other):
+            bare[index] = match
+        elif (shorter := without_line_number(line, other)) != line:
+            found[index] = shorter
+    near = _neighbours(
+        {index: (int(match["chapter"]), int(match["verse"])) for index, match in verses.items()}
+    )
+    certain = {index for index, match in verses.items() if index in near or not _is_time(match)}
+    removed = certain | _in_rising_runs([(index, int(match[1])) for index, match in bare.items()])
+    for index, match in [*verses.items(), *bare.items()]:
+        if index in removed:
             found[index] = lines[index][match.end() :]
-    found.update(_verses_of_both(lines, others))
-    numbered = [
-        (index, match)
-        for index in lines_with(_BARE, text, lines)
-        if (match := _BARE.match(lines[index])) is not None and _may_be_verse(match, others[index])
-    ]
-    for run in _rising_runs([(index, int(match[1])) for index, match in numbered]):
-        found.update((index, _BARE.sub("", lines[index], 1)) for index in run)
     return found
 
 
@@ -82,25 +79,23 @@ def without_line_number(line: str, other: str) -> str:
     return line if is_ordinal else words
 
 
-def _verses_of_both(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
-    """The lines without a number that is chapter and verse on one side, and the verse on the other.
+def _same_verse(line: str, other: str) -> re.Match[str] | None:
+    """The number of a line if one side begins with chapter and verse, the other with the verse.
 
-    >>> [_verses_of_both(*sides) for sides in ((["1:4 So"], ["4 Also"]), (["4 Also"], ["1:4 So"]))]
-    [{0: 'So'}, {0: 'Also'}]
+    >>> [_same_verse(*pair) is not None for pair in (("1:4 So", "4 Also"), ("4 Also", "1:4 So"))]
+    [True, True]
     """
-    found = {}
-    for one, other in ((_VERSE, _VERSE_ALONE), (_VERSE_ALONE, _VERSE)):
-        with_chapter = lines if one is _VERSE else others
-        for index in lines_with(_VERSE, joined_lines(with_chapter), with_chapter):
-            match, there = one.match(lines[index]), other.match(others[index])
-            if match and there and match[match.re.groups] == there[there.re.groups]:
-                found[index] = lines[index][match.end() :]
-    return found
+    for own, others in ((_VERSE, _VERSE_ALONE), (_VERSE_ALONE, _VERSE)):
+        match, there = own.match(line), others.match(other)
+        if match and there and match["verse"] == there["verse"]:
+            return match
+    return None
 
 
 def _is_time(numbers: re.Match[str]) -> bool:
     """Whether a chapter and a verse may as well be a time of day, such as 10:30."""
-    return len(numbers[2]) == 2 and int(numbers[1]) < HOURS and int(numbers[2]) < MINUTES
+    chapter, verse = numbers["chapter"], numbers["verse"]
+    return len(verse) == 2 and int(chapter) < HOURS and int(verse) < MINUTES
 
 
 def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
@@ -122,11 +117,11 @@ def _may_be_verse(number: re.Match[str], other: str) -> bool:
     return len(words) >= LEAST_WORDS and number[1] not in _DIGITS.findall(other)
 
 
-def _rising_runs(numbers: Sequence[tuple[int, int]]) -> list[list[int]]:
+def _in_rising_runs(numbers: Sequence[tuple[int, int]]) -> set[int]:
     """The indices of lines whose numbers rise by one, in runs of some length.
 
-    >>> _rising_runs([(0, 1), (1, 2), (4, 3), (5, 4), (6, 9), (7, 10), (8, 11)])
-    [[0, 1, 4, 5]]
+    >>> sorted(_in_rising_runs([(0, 1), (1, 2), (4, 3), (5, 4), (6, 9), (7, 10), (8, 11)]))
+    [0, 1, 4, 5]
     """
     runs: list[list[int]] = []
     last = None
@@ -135,4 +130,4 @@ def _rising_runs(numbers: Sequence[tuple[int, int]]) -> list[list[int]]:
             runs.append([])
         runs[-1].append(index)
         last = index, number
-    return [run for run in runs if len(run) >= LEAST_RUN]
+    return {index for run in runs if len(run) >= LEAST_RUN for index in run}

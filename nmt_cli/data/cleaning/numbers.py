@@ -76,7 +76,7 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
-    if _lost_references(src, tgt) or _lost_letters(src, tgt):
+    if _lost_references(src, tgt):
         return True
     missing = only_src or only_tgt
     if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
@@ -85,25 +85,16 @@ def numbers_changed(src: str, tgt: str) -> bool:
 
 
 def _lost_references(src: str, tgt: str) -> bool:
-    """Whether one side refers to a number, such as (3), that the other does not have at all.
+    """Whether one side refers to a number or letter, as in 1(e), that the other does not have.
 
     >>> [_lost_references("under 12(3)", tgt) for tgt in ("12(1)", "(3) de 12", "douze, (3)")]
     [True, False, True]
-    """
-    return any(
-        not {*_REFERENCE.findall(side)} <= {*_DIGITS.findall(other)}
-        for side, other in ((src, tgt), (tgt, src))
-    )
-
-
-def _lost_letters(src: str, tgt: str) -> bool:
-    """Whether one side refers to a letter, such as 1(e), that the other does not have.
-
-    >>> [_lost_letters("under 7(1)(e)", tgt) for tgt in ("7(1)a)", "7(1)e)", "7, 1, Buchstabe e")]
+    >>> [_lost_references("7(1)(e)", tgt) for tgt in ("7(1)a)", "7(1)e)", "7 (1) Buchstabe e")]
     [True, False, False]
     """
     return any(
-        not {*_LETTER_REFERENCE.findall(side)} <= {*_LETTER.findall(other)}
+        not {*reference.findall(side)} <= {*anywhere.findall(other)}
+        for reference, anywhere in ((_REFERENCE, _DIGITS), (_LETTER_REFERENCE, _LETTER))
         for side, other in ((src, tgt), (tgt, src))
     )
 

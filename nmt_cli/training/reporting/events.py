@@ -42,7 +42,7 @@ class Outline:
     patience: int
     compares: bool
     seconds: float
-    fine_tunes: bool = False
+    fine_tunes: bool
 
 
 @dataclass(frozen=True)
