@@ -2,6 +2,7 @@
 
 import json
 import time
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -488,7 +489,12 @@ def test_events_count_the_validations_that_are_not_measured_yet(setting, tmp_pat
     assert (first.step, first.unmeasured) == (4, 3)
 
 
-def test_a_time_limit_that_ends_the_run_early_is_an_event(setting, tmp_path: Path) -> None:
+def test_a_time_limit_that_ends_the_run_early_is_an_event(
+    setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each look at the clock takes a millisecond, so that a busy machine changes nothing.
+    clock = count(0.0, 1e-3)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     events: list[object] = []
     limits = {"train_max_steps": 100_000, "train_checkpoint_every": 50_000}
     reports = run(setting, tmp_path / "run", events.append, train_max_hours=1 / 3_600, **limits)
