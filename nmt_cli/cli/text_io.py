@@ -48,6 +48,7 @@ def require_text_file(name: str, command: str | None = None) -> None:
     name looks like a text.
     """
     from nmt_cli.storage.files import require_file
+    from nmt_cli.storage.model_check import is_model_directory
 
     if name == STDIN:
         return
@@ -57,7 +58,13 @@ def require_text_file(name: str, command: str | None = None) -> None:
         # A word without a suffix or a slash is probably not a file name.
         is_word = not set(name) & set("/\\") and not Path(name).suffix.strip(".")
         is_text = is_word or any(character.isspace() for character in name)
-        if command is None or not is_text or Path(name).exists():
+        # Unlike those of pathlib, these functions accept names that are too long for a file.
+        if command is not None and os.path.isdir(name) and is_model_directory(Path(name)):  # noqa: PTH112
+            raise NoInputError(
+                f"`{name}` is a model, a file with text is needed here",
+                f"name the model with --model: nmt {command} --model {shlex.quote(name)}",
+            ) from error
+        if command is None or not is_text or os.path.exists(name):  # noqa: PTH110
             raise
         raise NoInputError(
             f"there is no file `{name}`",

@@ -231,6 +231,10 @@ _SETTINGS = {
     "eval_every": "train.validate_every",
     "beam_size": "search.beam",
     "num_beams": "search.beam",
+    "lenpen": "search.alpha",
+    **dict.fromkeys(("betas", "adam_betas", "adam_beta1"), "train.beta1"),
+    "adam_beta2": "train.beta2",
+    **dict.fromkeys(("eps", "adam_eps", "adam_epsilon"), "train.epsilon"),
 }
 
 
@@ -254,6 +258,8 @@ def meant_setting(key: str, known: Iterable[str]) -> str:
 
     >>> meant_setting("train.valid_every", ["train.validate_every"])
     'train.validate_every'
+    >>> meant_setting("train.adam_betas", []), meant_setting("search.lenpen", [])
+    ('train.beta1', 'search.alpha')
     """
     known = list(known)
     name = key.split(".")[-1]

@@ -549,15 +549,32 @@ def test_missing_arguments_are_explained_with_an_example(
         assert hint in err
 
 
-@pytest.mark.parametrize("text", ["The dog sleeps .", "Sleep", "Sleep."])
+@pytest.mark.parametrize("text", ["The dog sleeps .", "Sleep", "Sleep.", 30 * "A dog sleeps. "])
 def test_text_in_place_of_a_file_hints_at_stdin_for_parse(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["parse", text]) == 66
     err = " ".join(capsys.readouterr().err.split())
-    assert f"there is no file `{text}`" in err
+    assert f"there is no file `{text.strip()}" in err
     assert f"echo {shlex.quote(text)} | nmt parse" in err
+
+
+def test_model_in_place_of_a_file_hints_at_the_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / "my model"
+    model.mkdir()
+    for name in ("config.toml", "manifest.json"):
+        (model / name).touch()
+    assert main(["translate", "my model"]) == 66
+    err = " ".join(capsys.readouterr().err.split())
+    assert "`my model` is a model, a file with text is needed here" in err
+    assert "nmt translate --model 'my model'" in err
+    (model / "manifest.json").unlink()
+    assert main(["translate", "my model"]) == 66
+    assert "--model" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["text.en", "texts/en", "text.en.txt"])

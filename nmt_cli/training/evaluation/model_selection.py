@@ -163,7 +163,7 @@ class ModelSelector:
                 for contender, validation in zip(contenders, found, strict=True)
                 if validation is not found[best]
             ]
-            comparison = f"{where}: BLEU {', '.join([f'{found[best].bleu:.2f}', *of_others])}"
+            comparison = f"{where}: BLEU {found[best].bleu:.2f}, against {' and '.join(of_others)}"
             if not best:
                 final = {"final_bleu": found[0].bleu, "final_sentences": sentences}
                 state.set_published({**published, "comparison": comparison, **final}, None)

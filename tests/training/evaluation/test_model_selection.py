@@ -141,14 +141,14 @@ BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 
 @pytest.mark.usefixtures("published_model")
 def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
-    comparison = f"{WHERE}: BLEU 17.54, 16.06 with the weights of step 225"
+    comparison = f"{WHERE}: BLEU 17.54, against 16.06 with the weights of step 225"
     changed = Comparisons(BLEU_OF_BOTH)
     assert changed.compare() == [("mean", 18.3, comparison)]
     assert changed.final == (17.54, 1_014)
     kept = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.05})
     assert kept.compare() == []
     average = "the average of the last 2 checkpoints (steps 500 to 525)"
-    comparison = f"{WHERE}: BLEU 16.06, 16.05 with {average}"
+    comparison = f"{WHERE}: BLEU 16.06, against 16.05 with {average}"
     assert kept.state.published["comparison"] == comparison
     assert kept.state.published["final_bleu"] == 16.06
     assert kept.state.published["final_sentences"] == 1_014
@@ -195,12 +195,12 @@ def test_weights_before_training_are_kept_unless_others_are_better_on_all_pairs(
     published, average = "the weights of step 225", "the average of the last 2 checkpoints"
     if kept:
         assert (kind, usual, tuned.final) == ("current", 17.0, (bleu, 1_014))
-        others = f"16.06 with {published}, 16.54 with {average} (steps 500 to 525)"
-        assert comparison == f"{WHERE}: BLEU {bleu:.2f}, {others}"
+        others = f"16.06 with {published} and 16.54 with {average} (steps 500 to 525)"
+        assert comparison == f"{WHERE}: BLEU {bleu:.2f}, against {others}"
     else:
         assert (kind, usual, tuned.final) == ("mean", 18.3, (16.54, 1_014))
-        others = f"16.06 with {published}, {bleu:.2f} with {START}"
-        assert comparison == f"{WHERE}: BLEU 16.54, {others}"
+        others = f"16.06 with {published} and {bleu:.2f} with {START}"
+        assert comparison == f"{WHERE}: BLEU 16.54, against {others}"
     assert [each.before for each in tuned.passes] == [0, 1_014, 2_028, 3_042]
     assert {each.whole for each in tuned.passes} == {3_542}
 
@@ -211,10 +211,10 @@ def test_weights_before_training_take_no_part_where_they_are_published() -> None
     published.state.published |= {"step": 0, "weights": "current", "steps": [0]}
     assert published.compare() == []
     of_last = "16.05 with the average of the last 2 checkpoints (steps 500 to 525)"
-    assert published.state.published["comparison"] == f"{WHERE}: BLEU 16.06, {of_last}"
+    assert published.state.published["comparison"] == f"{WHERE}: BLEU 16.06, against {of_last}"
     better = Comparisons(BLEU_OF_THREE, start={})
     better.state.published |= {"step": 0, "weights": "current", "steps": [0]}
-    assert better.compare() == [("mean", 18.3, f"{WHERE}: BLEU 16.54, 16.06 with {START}")]
+    assert better.compare() == [("mean", 18.3, f"{WHERE}: BLEU 16.54, against 16.06 with {START}")]
 
 
 @pytest.mark.usefixtures("published_model")
