@@ -106,6 +106,8 @@ def _only_number_differs(src: str, tgt: str) -> bool:
     ...     ("250 euros", "2."), ("350 euros", "3,50 Euro"), ("1,000 men", "100 Männer"),
     ...     ("2.5 million", "2.500.000"), ("the 1990s", "90er"), ("at 3 pm", "um 15 Uhr"))]
     [True, True, True, False, False, False]
+    >>> _only_number_differs("$5,000", "5 000 000 $"), _only_number_differs("5 thousand", "5 000")
+    (True, False)
     """
     numbers = [_NUMBER.findall(side) for side in (src, tgt)]
     if any(len(of_side) != 1 for of_side in numbers):
@@ -115,7 +117,9 @@ def _only_number_differs(src: str, tgt: str) -> bool:
     if is_decade or _may_be_times({short}, {long}):
         return False
     small, large = sorted(_value(number) for [number] in numbers)
-    return small != large and all(small * 10**power != large for power in SCALES)
+    # People write 5 thousand and 1,500 million, but not 5,000 thousand.
+    scales = (10**power for power in SCALES)
+    return small != large and not any(small * scale == large and small < scale for scale in scales)
 
 
 def _value(number: str) -> Fraction:
