@@ -178,16 +178,24 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
     changes = changes_since(Path(corpus), resolved.config, chosen)
     origin = origins["paths.corpus"]
     if origin in _TYPED or origin.startswith("NMT_") or origins["data.train"] == "default":
-        changes = [change for change in changes if is_new_run and change.key in typed]
+        changes = [change for change in changes if change.key in typed]
     if not changes:
         return
     described = "; ".join(change.description for change in changes)
     options = options_for(typed)
-    if is_new_run and any(change.key in typed for change in changes):
+    if any(change.key in typed for change in changes):
+        message = f"`{corpus}` was prepared with other settings than the command line has"
         other = f"{corpus}-2"
         prepare = " ".join(["nmt prepare", *options, "--out", shlex.quote(other)])
+        if not is_new_run:
+            console.warning(
+                f"{message}, and the run goes on with those of the corpus: {described}; to train "
+                f"a new run with them: `{prepare}`, and then `nmt train` with "
+                f"`--corpus {shlex.quote(other)}` and another --out"
+            )
+            return
         raise ConfigError(
-            f"`{corpus}` was prepared with other settings than the command line has: {described}",
+            f"{message}: {described}",
             f"`{prepare}` prepares another corpus; to train with it, "
             f"`--corpus {shlex.quote(other)}` in place of these settings",
         )

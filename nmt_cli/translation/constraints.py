@@ -235,8 +235,9 @@ def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[Entry, tuple[F
         forms = [tuple(ids[:-1]) for ids in subwords.encode_target(entry.forms)]
         for form, text in zip(forms, entry.forms, strict=True):
             if not form or subwords.unk_id in form:
+                file = f"`{entry.file}`" if entry.file else "the glossary"
                 raise DataError(
-                    f"the glossary, line {entry.line}: the model cannot write `{text}`",
+                    f"{file}, line {entry.line}: the model cannot write `{text}`",
                     unwritable_hint(text, subwords),
                 )
         names = [capitalised(form) for form in entry.forms if form != entry.source]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from byte_models import byte_config, byte_model, byte_subwords
+from byte_models import byte_config, byte_model, byte_subwords, save_word_model
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import SettingsLayer, resolve
@@ -413,6 +413,19 @@ def test_prefixes_with_banned_phrases_are_warned_of(nmt, banned, prefixes, warni
     assert all(line.startswith(start) for line, start in zip(kept, starts, strict=True))
     assert ("--ban" in result.err) == bool(warning)
     assert warning in " ".join(result.err.split())
+
+
+def test_prefixes_with_letters_that_the_model_cannot_write_are_warned_of(nmt) -> None:
+    """Those of tags, which are left out, do not count."""
+    save_word_model(Path("words"))
+    Path("starts").write_text("\nthe 漢 cat\n<i>the cat</i>\n\n", "utf-8")
+    command = ["translate", "--model", "words", "--prefix", "starts", "text"]
+    result = nmt(*command)
+    assert result.code == 0, result.err
+    said = " ".join(result.err.split())
+    assert "1 prefix contains letters that the model cannot write, first in line 2; these" in said
+    Path("starts").write_text("\nthe cat\n<i>the cat</i>\n\n")
+    assert "prefix" not in nmt(*command).err
 
 
 def test_prefix_warning_of_a_part_names_the_line_of_the_file(nmt) -> None:

@@ -64,6 +64,8 @@ def test_several_glossaries_are_joined(capsys: pytest.CaptureFixture[str]) -> No
     constraints = read_constraints(ConstraintFiles(paths), None, Console())
     assert [entry.source for entry in constraints.entries] == ["Hund", "Katze", "Haus", "mouse"]
     assert "no term" not in capsys.readouterr().err
+    read_constraints(ConstraintFiles([*paths, Path("empty.tsv")]), None, Console())
+    assert capsys.readouterr().err.strip() == "warning: `empty.tsv` has no term"
     read_constraints(ConstraintFiles([Path("empty.tsv")] * 2), None, Console())
     assert "`empty.tsv` and `empty.tsv` have no term" in capsys.readouterr().err
 

@@ -185,6 +185,31 @@ def test_missing_parts_and_lines_are_noticed(capsys, files, code: int, message: 
 
 @fault("I15")
 @pytest.mark.parametrize(
+    ("texts", "options"),
+    [
+        # All parts are one line shorter, or only one is, so that the lengths still fit.
+        (("a\nd\n", "b\ne\n", "c\n"), []),
+        (('{"line": 0}\n', '{"line": 1}\n', '{"line": 2}\n'), ["--json"]),
+        ((2 * "0 ||| a ||| 0.1\n", 2 * "1 ||| a ||| 0.1\n", ""), ["--n-best", "2"]),
+    ],
+)
+def test_parts_are_compared_with_the_text_where_it_is_named(capsys, texts, options) -> None:
+    parts(**{f"_{number}_of_3": text for number, text in enumerate(texts, 1)})
+    arguments = ["--join", "out.{part}", "-o", "joined", *options]
+    lines = 2 if "--n-best" in options else sum(text.count("\n") for text in texts)
+    Path("text").write_text((lines + 1) * "a\n")
+    assert nmt("text", *arguments) == 65
+    message = f"`text` has {lines + 1} lines, and the parts are of {lines}"
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("joined").exists()
+    Path("text").write_text(lines * "a\n")
+    assert nmt("text", *arguments) == 0
+    assert Path("joined").exists()
+    assert nmt("no-text", *arguments, "--force") == 66
+
+
+@fault("I15")
+@pytest.mark.parametrize(
     ("second", "options", "message"),
     [
         ('{"line": 3}\n', ["--json"], "no translation of line 2"),

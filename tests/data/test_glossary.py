@@ -22,9 +22,9 @@ def test_read_glossary(tmp_path: Path) -> None:
         "dog\tHund|Hündin | Hund\n\nhot dog\tHotdog\r\n  New  York \t New York\n", "utf-8"
     )
     assert read_glossary(path) == (
-        Entry("dog", ("Hund", "Hündin"), 1),
-        Entry("hot dog", ("Hotdog",), 3),
-        Entry("New  York", ("New York",), 4),
+        Entry("dog", ("Hund", "Hündin"), 1, str(path)),
+        Entry("hot dog", ("Hotdog",), 3, str(path)),
+        Entry("New  York", ("New York",), 4, str(path)),
     )
     (tmp_path / "empty.tsv").write_text("")
     assert read_glossary(tmp_path / "empty.tsv") == ()

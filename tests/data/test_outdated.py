@@ -164,13 +164,17 @@ def test_a_new_run_with_other_settings_of_the_corpus_on_the_command_line_is_refu
             assert "`--corpus corpus-2` in place of these settings" in said
     assert main([*arguments[:-1], "data.vocab_size=200"]) == 1
     assert main([*arguments[:-1], "model.layers=3"]) == 1
-    Path("nmt.toml").write_text(dump(config))
     Path("m/checkpoints/step-000000010").mkdir(parents=True)
     capsys.readouterr()
-    assert main(arguments) == 1
-    command = "`nmt prepare --force --vocab-size 77`"
-    assert f"is 77; to train with it, {command} and then" in capsys.readouterr().err
-    assert main([*arguments, "--corpus", "corpus"]) == 1
+    for settings in (dump(config), "[model]\nlayers = 2\n"):
+        Path("nmt.toml").write_text(settings)
+        for named in ([], ["--corpus", "corpus"]):
+            assert main([*arguments, *named]) == 1
+            said = " ".join(capsys.readouterr().err.split())
+            assert "the run goes on with those of the corpus: data.vocab_size was 200" in said
+            command = "`nmt prepare --vocab-size 77 --out corpus-2`"
+            assert f"is 77; to train a new run with them: {command}, and then" in said
+    assert main(["train", "--out", "m", "--corpus", "corpus"]) == 1
     assert "prepared" not in capsys.readouterr().err
 
 

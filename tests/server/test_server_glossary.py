@@ -7,17 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
-from byte_models import byte_config, byte_model, byte_subwords
+from byte_models import byte_config, byte_model, byte_subwords, save_word_model
 from servers import Answer, RunningServer, byte_translator, running_server
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands import serve
-from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.lexical.glossary import Entry
-from nmt_cli.data.subwords.model import Subwords, learn_subwords
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import UsageError
-from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import save_model
 from nmt_cli.server import run as run_
 from nmt_cli.server.limits import Limits
@@ -195,17 +192,6 @@ def test_reference_model_is_loaded_before_a_server_that_may_need_it_is_ready(
         assert ("forcer" in vars(translator._model)) is is_loaded
 
 
-def learn_words(folder: Path) -> None:
-    """A model whose subwords have no letters but those of a few words."""
-    counts = dict.fromkeys(("the", "small", "cat"), 9)
-    subwords = learn_subwords(DataConfig(subwords="bpe", vocab_size=30), counts, counts)
-    sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
-    config = byte_config({**sizes, "data.subwords": "bpe"})
-    weights = Transformer(config.model).state_dict()
-    weights = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-    save_model(folder, weights, config, subwords, {})
-
-
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Runs `nmt serve` up to where it would listen; gives its code, its words and its service."""
@@ -238,7 +224,7 @@ def test_command_reads_all_files_before_it_listens(command) -> None:
     assert code == 0
     assert "warning" not in err
     assert service.constraints.entries == (
-        Entry("dog", ("Hund", "Hunde"), 1), Entry("cat", ("Katze",), 1),
+        Entry("dog", ("Hund", "Hunde"), 1, "terms.tsv"), Entry("cat", ("Katze",), 1, "more.tsv"),
     )  # fmt: skip
     assert service.constraints.kept == ("NordPad",)
     code, _, [service] = command()
@@ -259,13 +245,13 @@ def test_command_refuses_files_as_translate_does(
     Path("same.tsv").write_text("cat\tKatze\ndog\tHündin\n")
     Path("bad.tsv").write_text("dog\tHund\nno columns\n")
     Path("text").write_text("dog\n")
-    learn_words(Path("words"))
+    save_word_model(Path("words"))
     for arguments, code, message in (
         (["nosuch.tsv"], 66, "`nosuch.tsv` cannot be read"),
         (["bad.tsv"], 65, "`bad.tsv`, line 2: 1 column, 2 are needed"),
         (["terms.tsv", "--glossary", "same.tsv"], 65, "`same.tsv`, line 2: `dog` is in line 1"),
         (["terms.tsv", "--set", "search.sample=true"], 2, "a glossary needs beam search"),
-        (["terms.tsv", "words"], 65, "the glossary, line 1: the model cannot write `Hund`"),
+        (["terms.tsv", "words"], 65, "`terms.tsv`, line 1: the model cannot write `Hund`"),
     ):
         given, err, made = command("--glossary", *arguments)
         assert (given, message in err, made) == (code, True, []), err

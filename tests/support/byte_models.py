@@ -1,13 +1,15 @@
 """A tiny model with random weights over bytes: any text goes in, any bytes come out."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 
-from nmt_cli.config.schema import Config, SettingsLayer, resolve
-from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.config.schema import Config, DataConfig, SettingsLayer, resolve
+from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.model_dir import save_model
 
 SETTINGS: dict[str, object] = {
     "model.layers": 1,
@@ -45,3 +47,14 @@ def byte_model(config: Config, seed: int = 1) -> Transformer:
         model.output_bias[4 + ord(" ")] += 3.0
         model.output_bias[config.model.eos_id] += 3.0
     return model
+
+
+def save_word_model(folder: Path) -> None:
+    """A model whose subwords have no letters but those of a few words."""
+    counts = dict.fromkeys(("the", "small", "cat"), 9)
+    subwords = learn_subwords(DataConfig(subwords="bpe", vocab_size=30), counts, counts)
+    sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
+    config = byte_config({**sizes, "data.subwords": "bpe"})
+    weights = Transformer(config.model).state_dict()
+    weights = {name: torch.zeros_like(weight) for name, weight in weights.items()}
+    save_model(folder, weights, config, subwords, {})

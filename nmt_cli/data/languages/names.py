@@ -149,6 +149,8 @@ def are_swapped(paths: Iterable[str], src: str, tgt: str) -> bool:
 
     >>> are_swapped(["a.de", "a.en"], "en", "de"), are_swapped(["a.de", "b.txt"], "en", "de")
     (True, False)
+    >>> are_swapped(["a_de.txt", "a_en.txt"], "en", "de"), are_swapped(["a.tsv"], "en", "de")
+    (True, False)
     """
-    codes = [language_of(name) for name in paths][:2]
-    return src != tgt and codes == [tgt, src]
+    names = tuple(paths)
+    return src != tgt and len(names) == 2 and guess_languages([names]) == (tgt, src)

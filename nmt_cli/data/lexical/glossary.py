@@ -23,11 +23,15 @@ HINT = "each line must be: source term, tab, target forms separated by `|`"
 
 
 class Entry(NamedTuple):
-    """A source term and the forms of its translation; line: its line in the file, from 1."""
+    """A source term and the forms of its translation.
+
+    line: its line in the file, from 1; file: as it was named, "" if it was not read from one.
+    """
 
     source: str
     forms: tuple[str, ...]
     line: int
+    file: str = ""
 
 
 class Match(NamedTuple):
@@ -105,7 +109,7 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
             if not line.strip():
                 continue
             try:
-                entry = parse_entry(line, line_number)
+                entry = parse_entry(line, line_number)._replace(file=str(path))
                 if entry.source in lines_of:
                     raise ValueError(f"`{entry.source}` is in line {lines_of[entry.source]} too")
                 lines_of[entry.source] = line_number
@@ -121,18 +125,17 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
 
 def read_glossaries(paths: Iterable[Path | str]) -> tuple[Entry, ...]:
     """Read the entries of several files; raises DataError also for a term that two of them have."""
-    entries: dict[str, tuple[Entry, Path | str]] = {}
+    entries: dict[str, Entry] = {}
     for path in paths:
         for entry in read_glossary(path):
-            if entry.source in entries:
-                other, name = entries[entry.source]
+            if other := entries.get(entry.source):
                 raise DataError(
                     f"`{path}`, line {entry.line}: `{entry.source}` is in line {other.line} of "
-                    f"`{name}` too",
+                    f"`{other.file}` too",
                     "leave one of them out, or put all forms in one line",
                 )
-            entries[entry.source] = entry, path
-    return tuple(entry for entry, _ in entries.values())
+            entries[entry.source] = entry
+    return tuple(entries.values())
 
 
 def entries_of(terms: Mapping[str, str | Sequence[str]]) -> tuple[Entry, ...]:

@@ -13,6 +13,7 @@ from nmt_cli.translation.calls import (
     chosen_settings,
     each_line,
     one_line,
+    require_constraints,
     require_lines,
     require_prefixes,
 )
@@ -104,6 +105,7 @@ class AsyncTranslator:
         `close`, and in a process that was forked after this object was made.
         """
         chosen = chosen_settings(self._translator.config, search, options)
+        require_constraints(constraints)
         check_constraints(constraints, chosen)
         starts = prefixes
         if not isinstance(prefixes, str | None):

@@ -1,6 +1,6 @@
 """Translates lines with marks: takes the marks out, searches, and puts them back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from nmt_cli.data.markup.inline import (
     parse_line,
 )
 from nmt_cli.data.markup.kept import Kept
-from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
@@ -84,6 +84,12 @@ class MarkupTranslator:
             # Marks are written as they are, and must not bring back what lines are cleaned of.
             pieces = parse_line(clean_source(request.text), search.kept)
             texts.append(pieces if is_marked(pieces) else None)
+        requests = [
+            request._replace(prefix=_plain_prefix(request.prefix, {}, search.kept))
+            if text is None and any(isinstance(each, Tag) for each in parse_line(request.prefix))
+            else request
+            for request, text in zip(requests, texts, strict=True)
+        ]
         if not any(texts):
             return [searched.translation for searched in search.full(requests)]
         results = self._translate(requests, texts, search)
@@ -220,18 +226,22 @@ def replace_text(request: Request, carrier: Carrier, kept: Kept) -> Request:
 
     Of its placeholders only names may be others than those of the line.
     """
-    prefix = request.prefix
-    if prefix:
-        words = {each.raw: each.word for each in carrier.stand_ins}
-        prefix = "".join(
-            piece.text
-            if isinstance(piece, Text)
-            else words.get(piece.raw, piece.raw if piece.raw in kept.names else "")
-            if isinstance(piece, Placeholder)
-            else ""
-            for piece in parse_line(prefix, Kept(names=kept.names))
-        )
-    return Request(carrier.text, request.line, prefix)
+    words = {each.raw: each.word for each in carrier.stand_ins}
+    return Request(carrier.text, request.line, _plain_prefix(request.prefix, words, kept))
+
+
+def _plain_prefix(prefix: str, words: Mapping[str, str], kept: Kept) -> str:
+    """A prefix without tags; words: the stand-ins of the placeholders of its line."""
+    if not prefix:
+        return prefix
+    return "".join(
+        piece.text
+        if isinstance(piece, Text)
+        else words.get(piece.raw, piece.raw if piece.raw in kept.names else "")
+        if isinstance(piece, Placeholder)
+        else ""
+        for piece in parse_line(prefix, Kept(names=kept.names))
+    )
 
 
 def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":

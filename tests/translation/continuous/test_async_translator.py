@@ -57,6 +57,7 @@ def test_types_and_arguments_are_those_of_the_translator() -> None:
         (lambda t: t.translate("a", beam=0), ConfigError),
         (lambda t: t.translate(["a"], prefixes=["a", "b"]), DataError),
         (lambda t: t.translate(["a"], prefixes="a"), TypeError),
+        (lambda t: t.translate("a", constraints={"a": "b"}), TypeError),
     ],
 )
 def test_wrong_arguments_are_refused(call: Callable[[AsyncTranslator], Any], error: type) -> None:

@@ -162,6 +162,17 @@ def test_prefix_of_a_marked_line_is_without_its_tags(translator: Translator) -> 
     assert "<i>" not in translation.text
 
 
+def test_prefix_of_a_plain_line_is_without_its_tags(translator: Translator) -> None:
+    """Also where no other line has marks; in a prefix without tags, `<` is a sign of the text."""
+    expected = translator.translate("The dog.", prefixes="Ab c").text
+    assert translator.translate("The dog.", prefixes="Ab <i>c</i>").text == expected
+    beside = translator.translate(["The dog.", "The <b>dog</b>."], prefixes=["Ab <i>c</i>", ""])
+    assert beside[0].text == expected
+    for prefix in ("a &amp; b", "Ab < c", "Ab {c}"):
+        plain = translator.translate("The dog.", prefixes=prefix, markup="off").text
+        assert translator.translate("The dog.", prefixes=prefix).text == plain
+
+
 def test_second_try_keeps_the_marks(translator: Translator) -> None:
     [translation] = translator.translate([LINE], retry=True)
     assert marks_of(parse_line(translation.text)) == marks_of(parse_line(LINE))

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +13,8 @@ from nmt_cli.plurals import agreeing, counted
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.translation.work import Work
     from nmt_cli.data.lexical.glossary import Entry
+    from nmt_cli.data.markup.kept import Kept
+    from nmt_cli.data.subwords.model import Subwords
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.lines.prefixes import Prefixes
@@ -49,8 +51,10 @@ def read_constraints(files: ConstraintFiles, file: str | None, console: "Console
     glossaries, names, ban, _ = files
     banned = read_banned(ban) if ban else ()
     constraints = Constraints(banned, read_glossaries(glossaries), read_kept(names))
-    if glossaries and not constraints.entries:
-        console.warning(f"{_have(glossaries)} no term: translations are those without a glossary")
+    files_with_terms = {entry.file for entry in constraints.entries}
+    if empty := [path for path in glossaries if str(path) not in files_with_terms]:
+        more = "" if files_with_terms else ": translations are those without a glossary"
+        console.warning(f"{_have(empty)} no term{more}")
     if warning := other_separators_warning(constraints.entries):
         console.warning(warning)
     if names and not constraints.kept:
@@ -122,7 +126,8 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
 def open_prefixes(path: Path | None, work: "Work") -> Iterator["Prefixes | None"]:
     """The prefixes in a file; raises DataError if the file has more lines than the text.
 
-    At the end it warns of prefixes with a banned phrase: a prefix is kept as it is given.
+    At the end it warns of prefixes with a banned phrase, since a prefix is kept as it is given, and
+    with letters that the model cannot write.
     """
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.translation.lines.prefixes import Prefixes
@@ -130,35 +135,59 @@ def open_prefixes(path: Path | None, work: "Work") -> Iterator["Prefixes | None"
     if path is None:
         yield None
         return
-    language = work.translator.steps[-1].config.languages.tgt
-    found: list[int] = []
+    last, kept = work.translator.steps[-1], work.kept
+    banned: list[int] = []
+    unwritable: list[int] = []
     with read_lines(path) as lines:
-        own = _noting_banned(work.part.lines(lines), work.constraints.banned, language, found)
+        own = work.part.lines(lines)
+        if work.constraints.banned:
+            finds = _finds_banned(work.constraints.banned, last.config.languages.tgt)
+            own = _noting(own, finds, banned)
+        own = _noting(own, lambda prefix: _is_unwritable(prefix, kept, last.subwords), unwritable)
         prefixes = Prefixes(own, f"`{lines.name}`")
         yield prefixes
         prefixes.end()
-    if found:
-        work.console.warning(
-            f"`{path}`: {counted(len(found), 'prefix')} "
-            f"{agreeing(len(found), 'contains', 'contain')} a phrase of --ban, first in line "
-            f"{work.part.index(found[0]) + 1:,}; prefixes are kept as they are"
-        )
+    for found, what, ending in (
+        (banned, "a phrase of --ban", "prefixes are kept as they are"),
+        (unwritable, "letters that the model cannot write", "these become `⁇`"),
+    ):
+        if found:
+            work.console.warning(
+                f"`{path}`: {counted(len(found), 'prefix')} "
+                f"{agreeing(len(found), 'contains', 'contain')} {what}, first in line "
+                f"{work.part.index(found[0]) + 1:,}; {ending}"
+            )
 
 
-def _noting_banned(
-    prefixes: Iterable[str], banned: Sequence[str], language: str, found: list[int]
+def _noting(
+    prefixes: Iterable[str], is_noted: Callable[[str], bool], found: list[int]
 ) -> Iterator[str]:
-    """The prefixes; the index of each that contains a banned phrase is added to `found`."""
+    """The prefixes; the index of each that `is_noted` is added to `found`."""
+    for index, prefix in enumerate(prefixes):
+        if is_noted(prefix):
+            found.append(index)
+        yield prefix
+
+
+def _is_unwritable(prefix: str, kept: "Kept", subwords: "Subwords") -> bool:
+    """Whether a prefix has letters or signs that the subwords lack, but in tags and kept names."""
+    from nmt_cli.data.markup.inline import parse_line
+    from nmt_cli.data.markup.marked_text import Text
+
+    pieces = parse_line(prefix, kept)
+    text = "".join(piece.text for piece in pieces if isinstance(piece, Text))
+    return any(subwords.unk_id in ids for ids in subwords.encode_target([text]))
+
+
+def _finds_banned(banned: Sequence[str], language: str) -> Callable[[str], bool]:
+    """What tells whether a text contains a banned phrase."""
     from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 
     phrases = "|".join(map(re.escape, banned))
     # A phrase begins and ends with a word, where words are written apart.
     edges = ("", "") if language in WITHOUT_SPACES else (r"(?<![^\W_])", r"(?![^\W_])")
     pattern = re.compile(f"{edges[0]}(?:{phrases}){edges[1]}")
-    for index, prefix in enumerate(prefixes):
-        if banned and pattern.search(prefix):
-            found.append(index)
-        yield prefix
+    return lambda text: pattern.search(text) is not None
 
 
 def require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:

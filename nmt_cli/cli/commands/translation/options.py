@@ -159,7 +159,8 @@ Join = Annotated[
     typer.Option(
         "--join", metavar="NAME",
         help="Join the outputs of all parts instead of translating; NAME is their name with "
-        "{part}, as --output had it. Add --json or --n-best if they were written with it",
+        "{part}, as --output had it. Add --json or --n-best if they were written with it. Name the "
+        "text, too, to have the lines compared",
     ),
 ]  # fmt: skip
 Stats = Annotated[

@@ -136,19 +136,20 @@ def join_parts(
     """Write the lines of all parts to `output`, or stdout, in the order of the text.
 
     pattern: the name of the parts, with `{part}`; None: nothing is done, and False is returned.
-    text: the file that they are of, for hints; `-` where it is not known.
-    Lines of JSON and of n-best lists are sorted by their index.
+    text: the file that they are of; `-` where it is not known. Lines of JSON and of n-best lists
+    are sorted by their index. Raises DataError if the parts are not of as many lines as `text`.
     """
     if pattern is None:
         return False
     _refuse_place({"--output": output})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
-    from nmt_cli.cli.text_io import open_text_file, require_output
+    from nmt_cli.cli.text_io import open_text_file, require_output, require_text_file
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
     files = find_parts(Path(pattern), text)
+    require_text_file(text)
     read = needed_files("is one of the parts", *(file.path for file in files))
     check_outputs([output], read, resolved=resolved, force=force)
     require_output(output)
@@ -158,15 +159,29 @@ def join_parts(
         has_indices = as_json or is_list
         joined = _by_index(lines, files, as_json=as_json) if has_indices else _in_turn(lines, files)
         out = stack.enter_context(open_text_file(output, *lines, force=force))
-        count = 0
+        count, line = 0, ""
         for line in joined:
             out.write(f"{line}\n".encode("utf-8", "replace"))
             count += 1
         out.flush()
+        last = _index_of(line, as_json=as_json, where=pattern) if count and has_indices else None
+        _require_whole(text, count if last is None else last + 1)
     make_console(quiet=quiet).note(
         f"joined {counted(len(files), 'part')}: {counted(count, 'line')}"
     )
     return True
+
+
+def _require_whole(text: str, translated: int) -> None:
+    """Raise DataError if the parts are not of as many lines as the text; `-`: it is not known."""
+    from nmt_cli.data.text.line_count import count_lines
+
+    lines = None if text == STDIN else count_lines(text)
+    if lines is not None and lines != translated:
+        raise DataError(
+            f"`{text}` has {counted(lines, 'line')}, and the parts are of {translated:,}",
+            "translate again what is incomplete, with --force; or are they parts of another text?",
+        )
 
 
 def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
