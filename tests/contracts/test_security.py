@@ -78,4 +78,4 @@ def test_files_named_in_security_page_exist() -> None:
     for title in ("Hostile models", "Text", "Streams and files"):
         assert f"*{title}*" in TEXT
         assert title in titles
-    assert "sentencepiece>=0.2.1" in (ROOT / "pyproject.toml").read_text()
+    assert "sentencepiece>=0.2.2" in (ROOT / "pyproject.toml").read_text()

@@ -19,13 +19,13 @@ LARGEST_SPLIT = 0.2
 def digest(sentence: str) -> bytes:
     """Return an eight-byte hash of a cleaned sentence.
 
-    Sentences that subwords see as equal have the same: those that differ only in spaces or in the
-    Unicode form of their characters (NFKC).
+    Sentences that differ only in spaces, or in how letters with accents are written (NFC), have the
+    same.
 
     >>> digest("a  caf\u00e9") == digest("a\u00a0cafe\u0301") != digest("a cafe")
     True
     """
-    sentence = " ".join(unicodedata.normalize("NFKC", sentence).split())
+    sentence = " ".join(unicodedata.normalize("NFC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
 
 

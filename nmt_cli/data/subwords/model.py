@@ -19,6 +19,7 @@ from typing import NamedTuple
 from nmt_cli.config.automatic import vocabulary_size
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.subwords.bpe_dropout import BpeDropout
+from nmt_cli.data.subwords.normalization import kept_characters
 from nmt_cli.data.subwords.segmenters import (
     BOS,
     EOS,
@@ -218,7 +219,7 @@ def _checked_ids(ids: dict[str, int]) -> dict[str, int]:
 def _load_segmenter(kind: Kind, path: Path, read: Read) -> Segmenter:
     data = read(path, "subwords", MAX_BYTES)
     if kind == "bytes":
-        return Bytes()
+        return Bytes.from_bytes(data)
     return WordPieces.from_bytes(data) if kind == "wordpiece" else SentencePieces(kind, data)
 
 
@@ -300,7 +301,7 @@ def learn_subwords(
 def learn_segmenter(data: DataConfig, words: Mapping[str, int]) -> Segmenter:
     """Learn a segmenter of the kind `data.subwords`; the order of `words` does not matter."""
     if data.subwords == "bytes":
-        return Bytes()
+        return Bytes(kept_characters(words))
     parts = sorted(
         (word[start : start + LONGEST_WORD], count)
         for word, count in words.items()

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import sentencepiece
 
+from nmt_cli.data.subwords.normalization import Normalizer, kept_characters, learning_options
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
@@ -17,7 +18,6 @@ Kind = Literal["bpe", "unigram", "wordpiece", "bytes", "chars"]
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 PAD, UNK, BOS, EOS = range(len(SPECIAL))
 UNKNOWN_SHOWN = "⁇"
-NORMALIZER = "nmt_nfkc"
 SPACE = "\u2581"
 RESERVED = f"{SPACE}\u2585 \t"
 # sentencepiece would silently skip longer sentences.
@@ -144,11 +144,10 @@ class Bytes:
     kind: Kind = "bytes"
     unk_id = UNK
 
-    def __init__(self) -> None:
-        """Create the segmenter, which needs no learning."""
-        self._normalizer = sentencepiece.SentencePieceNormalizer(
-            rule_name=NORMALIZER, add_dummy_prefix=False, escape_whitespaces=False
-        )
+    def __init__(self, kept: str = "") -> None:
+        """kept: the characters that are not normalised."""
+        self._kept = kept
+        self._normalizer = Normalizer(kept)
 
     def pieces(self) -> list[str]:
         """Return the special pieces and `<0x00>` to `<0xFF>`."""
@@ -167,8 +166,19 @@ class Bytes:
         return values.decode("utf-8", errors="replace")
 
     def to_bytes(self) -> bytes:
-        """Return an empty content, because nothing was learnt."""
-        return b""
+        """Return the characters that are not normalised."""
+        return self._kept.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Bytes":
+        """Load the result of `to_bytes`; raises DataError if it is damaged."""
+        try:
+            kept = data.decode("utf-8")
+        except UnicodeDecodeError:
+            kept = ""
+        if kept.encode() != data or kept != kept_characters([kept]):
+            raise DataError("the list of characters is damaged", "copy it again")
+        return cls(kept)
 
 
 def learn_sentence_pieces(
@@ -183,6 +193,7 @@ def learn_sentence_pieces(
     chars = kind == "chars"
     model = io.BytesIO()
     sample = sample_words(words, MAX_UNIGRAM_CHARACTERS) if kind == "unigram" else words
+    kept = kept_characters(word for word, _ in words)
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(f"{word}\t{count}" for word, count in sample),
@@ -195,8 +206,8 @@ def learn_sentence_pieces(
             character_coverage=1.0,
             # Coverage is compared in single precision, which would drop rare characters of long
             # texts.
-            required_chars=_characters(words),
-            normalization_rule_name=NORMALIZER,
+            required_chars=_characters(words, kept),
+            **learning_options(kept),
             max_sentence_length=MAX_SENTENCE_BYTES,
             pad_id=PAD,
             unk_id=UNK,
@@ -231,9 +242,9 @@ def sample_words(words: Sequence[tuple[str, int]], characters: int) -> list[tupl
     return sample
 
 
-def _characters(words: Sequence[tuple[str, int]]) -> str:
+def _characters(words: Sequence[tuple[str, int]], kept: str) -> str:
     """Return all characters of the normalised words except those sentencepiece reserves."""
-    normalizer = sentencepiece.SentencePieceNormalizer(rule_name=NORMALIZER)
+    normalizer = Normalizer(kept)
     characters = set().union(*(normalizer.normalize(word) for word, _ in words))
     return "".join(sorted(characters - set(RESERVED)))
 

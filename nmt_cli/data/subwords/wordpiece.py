@@ -10,10 +10,8 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-import sentencepiece
-
+from nmt_cli.data.subwords.normalization import Normalizer, kept_characters
 from nmt_cli.data.subwords.segmenters import (
-    NORMALIZER,
     SPACE,
     SPECIAL,
     UNK,
@@ -44,7 +42,8 @@ class WordPieces:
         self._ids = {piece: i for i, piece in enumerate(pieces) if i >= len(SPECIAL)}
         self._longest = max(map(len, self._ids), default=1)
         self._cache: dict[str, list[int]] = {}
-        self._normalizer = _make_normalizer()
+        # The vocabulary has the characters that were kept in the text that it was learnt from.
+        self._normalizer = Normalizer(kept_characters(self._ids), marks_words=True)
 
     def pieces(self) -> list[str]:
         """Return all pieces in the order of their ids."""
@@ -108,12 +107,6 @@ class WordPieces:
         return cls(pieces)
 
 
-def _make_normalizer() -> sentencepiece.SentencePieceNormalizer:
-    return sentencepiece.SentencePieceNormalizer(
-        rule_name=NORMALIZER, add_dummy_prefix=True, escape_whitespaces=True
-    )
-
-
 def _words(normalized: str) -> Iterator[str]:
     """Yield the words of a normalised line, each beginning with U+2581."""
     return (SPACE + word for word in normalized.split(SPACE) if word)
@@ -125,7 +118,8 @@ def learn_word_pieces(words: Iterable[tuple[str, int]], size: int) -> WordPieces
     Raises DataError if the text has more characters or fewer pieces than `size`.
     """
     counts: Counter[str] = Counter()
-    normalizer = _make_normalizer()
+    words = list(words)
+    normalizer = Normalizer(kept_characters(word for word, _ in words), marks_words=True)
     for text, count in words:
         for word in _words(normalizer.normalize(text)):
             counts[word] += count
