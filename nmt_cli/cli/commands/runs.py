@@ -87,8 +87,8 @@ def command(
 
 
 def _row(summary: "RunSummary") -> tuple[str, ...]:
-    from nmt_cli.cli.display.training import short_perplexity
     from nmt_cli.terminal.progress import duration
+    from nmt_cli.training.reporting.report import short_perplexity
 
     def shown(value: float | None, form: str) -> str:
         return "" if value is None else format(value, form)

@@ -19,6 +19,7 @@ from nmt_cli.cli.display.training_outline import (
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
+from nmt_cli.training.reporting.report import scores, short_perplexity
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -39,8 +40,6 @@ LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
 MOST_SHOWN, FEWEST_SHOWN = 240, 20
-# From here on, a perplexity is shown with an exponent.
-LARGE = 1e6
 SAMPLE_INDENT = len("  reference  ") + 1
 
 
@@ -198,15 +197,6 @@ def validation_line(report: "Report", validation: "Validation", rates: str) -> s
     )
 
 
-def short_perplexity(perplexity: float) -> str:
-    """A perplexity, which of a model that diverged can have a hundred digits.
-
-    >>> short_perplexity(12.345), short_perplexity(1e125)
-    ('12.35', '1.00e+125')
-    """
-    return f"{perplexity:.2f}" if perplexity < LARGE else f"{perplexity:.2e}"
-
-
 def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
     """A sample: the source, the output of the model and the reference.
 
@@ -236,13 +226,6 @@ def closing(report: "Report", note: str, command: str) -> list[str]:
             shown = scores(report.published.bleu, report.published.perplexity)
             return [ended, f"before training: {shown}; nothing better so far", f"model: {weights}"]
     return [ended, *best_line(report.published), f"model: {weights}"]
-
-
-def scores(bleu: float | None, perplexity: float) -> str:
-    """BLEU, where it was measured, and perplexity."""
-    return (
-        f"{'' if bleu is None else f'BLEU {bleu:.2f}, '}perplexity {short_perplexity(perplexity)}"
-    )
 
 
 def best_line(published: "Published") -> list[str]:

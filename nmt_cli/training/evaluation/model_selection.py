@@ -26,7 +26,7 @@ from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
-from nmt_cli.training.reporting.report import Published, Validation
+from nmt_cli.training.reporting.report import Published, Validation, scores
 from nmt_cli.training.saving.average import average_weights
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, model_weights
@@ -159,11 +159,12 @@ class ModelSelector:
             ]
             best = _best_of(contenders, found, sentences)
             of_others = [
-                f"{validation.bleu:.2f} with {contender.words}"
+                f"{scores(validation.bleu, validation.perplexity)} with {contender.words}"
                 for contender, validation in zip(contenders, found, strict=True)
                 if validation is not found[best]
             ]
-            comparison = f"{where}: BLEU {found[best].bleu:.2f}, against {' and '.join(of_others)}"
+            shown = scores(found[best].bleu, found[best].perplexity)
+            comparison = f"{where}: {shown}, against {' and '.join(of_others)}"
             if not best:
                 final = {"final_bleu": found[0].bleu, "final_sentences": sentences}
                 state.set_published({**published, "comparison": comparison, **final}, None)
@@ -288,15 +289,15 @@ class _Contender(NamedTuple):
 def _best_of(contenders: Sequence[_Contender], found: Sequence[Validation], sentences: int) -> int:
     """The index of the weights to publish; the published ones are the first.
 
-    The last average replaces them if its BLEU is higher. The weights before training are kept
-    unless the better of these two beats them as in a validation.
+    The last average replaces them if it beats them as in a validation. The weights before training
+    are kept unless the better of these two beats them so.
     """
     best = 0
     for index, (contender, validation) in enumerate(zip(contenders, found, strict=True)):
         if contender.candidate.steps == (0,):
             is_better = not _beats(found[best], validation, sentences)
         else:
-            is_better = validation.score > found[best].score
+            is_better = _beats(validation, found[best], sentences)
         if is_better:
             best = index
     return best

@@ -3,6 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# From here on, a perplexity is shown with an exponent.
+LARGE = 1e6
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -137,3 +140,23 @@ class Report:
         if self.published is not None:
             record["published"] = self.published.as_json()
         return {"schema": 1, **record}
+
+
+def scores(bleu: float | None, perplexity: float) -> str:
+    """BLEU, where it was measured, and perplexity, for a message.
+
+    >>> scores(12.0, 8.125), scores(None, 8.125)
+    ('BLEU 12.00, perplexity 8.12', 'perplexity 8.12')
+    """
+    return (
+        f"{'' if bleu is None else f'BLEU {bleu:.2f}, '}perplexity {short_perplexity(perplexity)}"
+    )
+
+
+def short_perplexity(perplexity: float) -> str:
+    """A perplexity, which of a model that diverged can have a hundred digits.
+
+    >>> short_perplexity(12.345), short_perplexity(1e125)
+    ('12.35', '1.00e+125')
+    """
+    return f"{perplexity:.2f}" if perplexity < LARGE else f"{perplexity:.2e}"

@@ -141,18 +141,43 @@ BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 
 @pytest.mark.usefixtures("published_model")
 def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
-    comparison = f"{WHERE}: BLEU 17.54, against 16.06 with the weights of step 225"
+    comparison = (
+        f"{WHERE}: BLEU 17.54, perplexity 20.00, against BLEU 16.06, perplexity 20.00 with the "
+        "weights of step 225"
+    )
     changed = Comparisons(BLEU_OF_BOTH)
     assert changed.compare() == [("mean", 18.3, comparison)]
     assert changed.final == (17.54, 1_014)
     kept = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): 16.05})
     assert kept.compare() == []
     average = "the average of the last 2 checkpoints (steps 500 to 525)"
-    comparison = f"{WHERE}: BLEU 16.06, against 16.05 with {average}"
+    comparison = (
+        f"{WHERE}: BLEU 16.06, perplexity 20.00, against BLEU 16.05, perplexity 20.00 with "
+        f"{average}"
+    )
     assert kept.state.published["comparison"] == comparison
     assert kept.state.published["final_bleu"] == 16.06
     assert kept.state.published["final_sentences"] == 1_014
     assert kept.state.published["step"] == 225
+
+
+@pytest.mark.usefixtures("published_model")
+@pytest.mark.parametrize(
+    ("bleu", "perplexity", "is_published"),
+    [
+        # More than chance: 14 / sqrt(1,014) = 0.44.
+        (16.51, 99.0, True),
+        (16.49, 20.01, False),
+        (16.49, 19.99, True),
+        (15.63, 19.99, True),
+        (15.61, 19.99, False),
+    ],
+)
+def test_perplexity_decides_on_the_last_average_where_bleu_differs_by_chance(
+    bleu: float, perplexity: float, is_published: bool
+) -> None:
+    selector = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): bleu}, perplexity={"mean": perplexity})
+    assert bool(selector.compare()) is is_published
 
 
 @pytest.mark.usefixtures("published_model")
@@ -195,12 +220,19 @@ def test_weights_before_training_are_kept_unless_others_are_better_on_all_pairs(
     published, average = "the weights of step 225", "the average of the last 2 checkpoints"
     if kept:
         assert (kind, usual, tuned.final) == ("current", 17.0, (bleu, 1_014))
-        others = f"16.06 with {published} and 16.54 with {average} (steps 500 to 525)"
-        assert comparison == f"{WHERE}: BLEU {bleu:.2f}, against {others}"
+        others = (
+            f"BLEU 16.06, perplexity 20.00 with {published} and BLEU 16.54, perplexity 20.00 with "
+            f"{average} (steps 500 to 525)"
+        )
+        own = f"BLEU {bleu:.2f}, perplexity {perplexity:.2f}"
+        assert comparison == f"{WHERE}: {own}, against {others}"
     else:
         assert (kind, usual, tuned.final) == ("mean", 18.3, (16.54, 1_014))
-        others = f"16.06 with {published} and {bleu:.2f} with {START}"
-        assert comparison == f"{WHERE}: BLEU 16.54, against {others}"
+        others = (
+            f"BLEU 16.06, perplexity 20.00 with {published} and BLEU {bleu:.2f}, perplexity "
+            f"{perplexity:.2f} with {START}"
+        )
+        assert comparison == f"{WHERE}: BLEU 16.54, perplexity 20.00, against {others}"
     assert [each.before for each in tuned.passes] == [0, 1_014, 2_028, 3_042]
     assert {each.whole for each in tuned.passes} == {3_542}
 
@@ -210,11 +242,19 @@ def test_weights_before_training_take_no_part_where_they_are_published() -> None
     published = Comparisons({("", 1_014): 16.06, ("mean", 1_014): 16.05}, start={})
     published.state.published |= {"step": 0, "weights": "current", "steps": [0]}
     assert published.compare() == []
-    of_last = "16.05 with the average of the last 2 checkpoints (steps 500 to 525)"
-    assert published.state.published["comparison"] == f"{WHERE}: BLEU 16.06, against {of_last}"
+    of_last = (
+        "BLEU 16.05, perplexity 20.00 with the average of the last 2 checkpoints (steps 500 to 525)"
+    )
+    assert published.state.published["comparison"] == (
+        f"{WHERE}: BLEU 16.06, perplexity 20.00, against {of_last}"
+    )
     better = Comparisons(BLEU_OF_THREE, start={})
     better.state.published |= {"step": 0, "weights": "current", "steps": [0]}
-    assert better.compare() == [("mean", 18.3, f"{WHERE}: BLEU 16.54, against 16.06 with {START}")]
+    [(kind, _, comparison)] = better.compare()
+    assert kind == "mean"
+    assert comparison.endswith(
+        f"perplexity 20.00, against BLEU 16.06, perplexity 20.00 with {START}"
+    )
 
 
 @pytest.mark.usefixtures("published_model")
