@@ -182,13 +182,30 @@ def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
     assert Path("n.tsv").read_bytes() == expected
 
 
-def test_the_first_two_columns_are_named_where_no_languages_are_seen() -> None:
-    Path("n.csv").write_text("1;one;x\n2;two;x\n3;three\n" * 5)
+def test_columns_with_most_letters_are_named_where_no_languages_are_seen() -> None:
+    """Those of numbers, dates and remarks that are repeated are left out."""
+    words = ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu"]
+    texts = [f"{first}{second}" for first in words for second in words]
+    rows = [
+        (n, f"2024-03-{n % 30}", "a remark of many letters", f"one {text}", f"{text}ti")
+        for n, text in enumerate(texts)
+    ]
+    for name, header in (("h.csv", ["No", "Date", "Remark", "English", "Xyz"]), ("n.csv", None)):
+        with Path(name).open("w") as file:
+            csv.writer(file).writerows([header, *rows] if header else rows)
+        error = refusal(name)
+        src, tgt = ("English, ", "Xyz, ") if header else ("", "")
+        assert error.hint.startswith(
+            f"convert it, with column 4 ({src}row[3:4]) as source and column 5 ({tgt}row[4:5]) as "
+            "target, or others in their place: python3"
+        )
+        assert converted(error).endswith("one pupu\tpuputi\n")
+
+
+def test_columns_of_numbers_are_never_converted() -> None:
+    Path("n.csv").write_text("No;Text;Date\n1;one;2024-01-02\n2;two;2024-02-03\n")
     error = refusal("n.csv")
-    assert (
-        "column 1 (row[0:1]) as source and column 2 (row[1:2]) as target, or others" in error.hint
-    )
-    assert converted(error) == "1\tone\n2\ttwo\n3\tthree\n" * 5
+    assert error.hint.startswith("fewer than two of its columns have text: write a file with")
 
 
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl", "pairs.en-de.tmx"])

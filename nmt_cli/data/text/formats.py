@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
-from nmt_cli.data.text.tables import sentence_columns
+from nmt_cli.data.text.tables import sentence_columns, shown_column, text_columns
 from nmt_cli.errors import DataError
 
 SEPARATORS = {";": "semicolons", ",": "commas"}
@@ -91,16 +91,20 @@ def _conversion_hint(rows: Sequence[str], name: str, separator: str) -> str:
         table = []
     if max(map(len, table), default=0) <= 2:
         return f"convert it: {conversion_to_tsv(name, separator)}"
-    found = sentence_columns(table)
-    if found is None:
+    if found := sentence_columns(table):
+        (first, second), languages = found
+        which = f"its columns {first} and {second}, which look like {' and '.join(languages)}"
+        return f"convert {which}: {conversion_to_tsv(name, separator, found[0])}"
+    columns = text_columns(table)
+    if columns is None:
         return (
-            "convert it, with column 1 (row[0:1]) as source and column 2 (row[1:2]) as target, or "
-            "others in their place: " + conversion_to_tsv(name, separator)
+            "fewer than two of its columns have text: write a file with the source sentences, a "
+            "tab and their translations"
         )
-    (first, second), languages = found
+    src, tgt = (shown_column(table, column, f"row[{column - 1}:{column}]") for column in columns)
     return (
-        f"convert its columns {first} and {second}, which look like {' and '.join(languages)}: "
-        + conversion_to_tsv(name, separator, (first, second))
+        f"convert it, with column {src} as source and column {tgt} as target, or others in their "
+        f"place: {conversion_to_tsv(name, separator, columns)}"
     )
 
 

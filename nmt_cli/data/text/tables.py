@@ -7,6 +7,7 @@ from itertools import chain, combinations
 
 from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
 from nmt_cli.data.languages.words import base_code, differing_languages
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
@@ -17,6 +18,8 @@ MOST_ROWS_OF_CELL = 10
 MOST_COLUMNS = 6
 # In sentences, the ten commonest words are a quarter of all.
 COMMONEST, MOST_REPEATED = 10, 0.6
+# A header has no longer cell.
+LONGEST_NAME = 40
 _HEADINGS = {
     "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *OWN_NAMES,
 }  # fmt: skip
@@ -26,21 +29,27 @@ def columns_hint(rows: Sequence[str], name: str, rest: Iterable[str] = ()) -> st
     """Return how to take the two columns with the sentences from a table of more columns.
 
     rows: some of its lines; rest: others, which tell whether it has quoted cells. The columns are
-    named if their languages are recognised.
+    those in two languages, or else those with most letters.
 
-    >>> columns_hint(["1\\ta\\tb"], "my/pairs.en-de.tsv").partition(" > ")[0]
-    'to take two of the columns, with their numbers for A and B: cut -fA,B my/pairs.en-de.tsv'
+    >>> columns_hint(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").partition(" > ")[0]
+    'to take the columns 2 (English) and 3 (Xyz), or others in their place: cut -f2,3 p.en-de.tsv'
+    >>> columns_hint(["1\\t2\\tb"], "p.tsv").partition(" > ")[0]
+    'to take two of the columns, with their numbers for A and B: cut -fA,B p.tsv'
     """
     quoted = False
     with contextlib.suppress(NmtError):
         quoted = any(map(has_quoted_cell, chain(rows, rest)))
-    found = sentence_columns([row.split("\t") for row in rows])
+    table = [row.split("\t") for row in rows]
     columns = "A", "B"
     which = "two of the columns, with their numbers for A and B"
-    if found is not None:
+    if found := sentence_columns(table):
         (first, second), languages = found
         columns = str(first), str(second)
         which = f"the columns {first} and {second}, which look like {' and '.join(languages)}"
+    elif likely := text_columns(table):
+        columns = str(likely[0]), str(likely[1])
+        names = [shown_column(table, column) for column in likely]
+        which = f"the columns {' and '.join(names)}, or others in their place"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
 
 
@@ -100,6 +109,51 @@ def sentence_columns(
         if languages is not None:
             return (pair[0] + 1, pair[1] + 1), languages
     return None
+
+
+def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
+    """The numbers of the two columns with most letters; None if only one of them has text.
+
+    Columns in which a few words are repeated are only taken where there are no others, and those
+    of numbers and dates never.
+
+    >>> text_columns([["1", "2020-01-03", "A dog.", "ok", "Ein Hund."]] * 2)
+    (3, 5)
+    >>> text_columns([["Number", "Text"], ["1", "One"], ["2", "Two"]])
+    """
+    body = rows[1:] or rows
+    width = max(map(len, body), default=0)
+    likeliest: list[tuple[bool, int, int]] = []
+    for index in range(width):
+        column = [row[index] for row in body if index < len(row)]
+        text = "".join(column)
+        letters = sum(map(str.isalpha, text))
+        if letters > sum(map(str.isdecimal, text)):
+            likeliest.append((_repeats_itself(column), -letters, index + 1))
+    if len(likeliest) < 2:
+        return None
+    first, second = sorted(number for *_, number in sorted(likeliest)[:2])
+    return first, second
+
+
+def shown_column(rows: Sequence[Sequence[str]], column: int, more: str = "") -> str:
+    """The number of a column with its cell of the header, if there is one, and `more`.
+
+    A row is a header if one of its short cells is a language or the only text of its column.
+
+    >>> rows = [["No", "English", "Xyz"], ["1", "Yes", "Ka"], ["2", "No", "Mi"]]
+    >>> shown_column(rows, 3), shown_column(rows[1:], 3), shown_column(rows, 3, "row[2:3]")
+    ('3 (Xyz)', '3', '3 (Xyz, row[2:3])')
+    """
+    header, *body = [[cell.strip() for cell in row] for row in rows]
+    is_named = False
+    for index, cell in enumerate(header):
+        below = [row[index] for row in body if index < len(row) and row[index]]
+        is_only_text = has_letters(cell) and bool(below) and not any(map(has_letters, below))
+        is_named |= is_only_text or cell.lower() in _HEADINGS
+    is_named &= column <= len(header) and all(len(cell) <= LONGEST_NAME for cell in header)
+    notes = ", ".join(filter(None, [header[column - 1] if is_named else "", more]))
+    return f"{column} ({notes})" if notes else str(column)
 
 
 def _repeats_itself(column: Sequence[str]) -> bool:
