@@ -613,6 +613,36 @@ class TestFilesInOtherLanguages:
         assert warning.startswith("8 of the first 8 lines of the validation target")
         assert "no pair is dropped" in warning
 
+    @pytest.mark.parametrize("is_table", [True, False])
+    def test_a_side_without_letters_is_warned_of(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], is_table: bool
+    ) -> None:
+        """Not if both sides are numbers, and not for a few lines of numbers."""
+        numbers = ["No", *map(str, range(1, 150))]
+        words = [f"the dog {n}" if n % 20 else str(n) for n in range(150)]
+        (folder / "n.tsv").write_text(
+            "".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(numbers, words, strict=True))
+        )
+        for name, lines in (("n.txt", numbers), ("n.en", words)):
+            (folder / name).write_text("\n".join(lines) + "\n")
+        named = ["--train-tsv", "n.tsv"] if is_table else ["--train", "n.txt", "n.en"]
+        options = [*named, "--src-lang", "xyz", "--tgt-lang", "en"]
+        place, where = ("column of `n.tsv`", "column") if is_table else ("`n.txt`", "file")
+        for command in (["init", *options], ["prepare", "--vocab-size", "100"]):
+            assert main(command) == 0
+            assert (
+                f"149 of the first 150 lines of the training source {place} have no letter, but "
+                f"the other side has: if this {where} has numbers, such as those of the rows of a "
+                "table, replace it by the source sentences"
+            ) in " ".join(capsys.readouterr().err.split())
+        (folder / "both.tsv").write_text("7\t7\n" * 90)
+        write_sides(folder, "few")
+        for options in (["--train-tsv", "both.tsv"], ["--train", "few.en", "few.de"]):
+            assert (
+                main(["init", "--force", *options, "--src-lang", "xyz", "--tgt-lang", "zyx"]) == 0
+            )
+            assert "no letter" not in capsys.readouterr().err
+
     def test_one_language_on_both_sides_is_refused(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -22,8 +22,10 @@ from nmt_cli.data.languages.words import (
     third_languages,
 )
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
+from nmt_cli.plurals import counted
 
 # Removes a byte order mark and the line ends of Windows, which would end up within the lines.
 PLAIN_LINES = r"""NR == 1 {sub(/^\357\273\277/, "")} {sub(/\r$/, "")}"""
@@ -32,6 +34,9 @@ LINES_CHECKED = 2_000
 FEWEST_OF_THIRD, EXAMPLES = 4, 3
 # The share of lines of a held-out file that look like the other side of the training text.
 MIN_WRONG_SHARE = 0.6
+# A side is no text if this share of at least so many lines has no letter, while the same share of
+# the other side has letters.
+WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
 
 
 def swap_command(table: str, action: str = "{print $2, $1}") -> str:
@@ -115,14 +120,14 @@ def check_texts(
     *,
     is_cleaned: bool = False,
 ) -> list[str]:
-    """Return warnings about texts in other languages; raises DataError if files are swapped.
+    """Return warnings about texts in other languages or without letters.
 
-    is_cleaned: whether the training text is about to be cleaned, which counts its lines in third
-    languages.
+    Raises DataError if files are swapped. is_cleaned: whether the training text is about to be
+    cleaned, which counts its lines in third languages.
     """
     heads = [(text, _head(text)) for text in texts]
     swapped: list[tuple[TextFiles, str]] = []
-    warnings: list[str] = []
+    warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
         if others == (tgt, src) or _is_swapped(src_lines, tgt_lines, src, tgt):
@@ -206,6 +211,25 @@ def _third_languages(
                 f"{_file_of(text, index)} look like {language} (lines {examples}, ...): "
                 f"{action}"
             )
+
+
+def _no_text_note(text: TextFiles, sides: Sequence[Sequence[str]]) -> str:
+    """The warning that one side has almost no letters and the other has; "" if it is not so."""
+    has_text = [list(map(has_letters, filter(str.strip, lines))) for lines in sides]
+    if min(map(len, has_text)) < FEWEST_WITHOUT_LETTERS:
+        return ""
+    shares = [sum(side) / len(side) for side in has_text]
+    if min(shares) > 1 - WITHOUT_LETTERS or max(shares) < WITHOUT_LETTERS:
+        return ""
+    index = shares.index(min(shares))
+    side = ("source", "target")[index]
+    without = len(has_text[index]) - sum(has_text[index])
+    where = "this column" if len(text.paths) == 1 else "this file"
+    return (
+        f"{without:,} of the first {counted(len(has_text[index]), 'line')} of the {text.role} "
+        f"{side} {_file_of(text, index)} have no letter, but the other side has: if {where} has "
+        f"numbers, such as those of the rows of a table, replace it by the {side} sentences"
+    )
 
 
 def _file_of(text: TextFiles, index: int) -> str:
