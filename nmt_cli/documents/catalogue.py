@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions, message_notes
-from nmt_cli.documents.encoding import decode, encode
+from nmt_cli.documents.encoding import Declaration, decode, encode, encoding_notes
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import add_lines
@@ -51,8 +51,10 @@ class CatalogueDocument:
         """Raises DataError if it is no catalogue, UnavailableError without polib."""
         require_library("polib", "catalogues (.po)")
         self._name = options.name
-        declared = options.encoding or _codec(_CHARSET.search(data))
-        text, self._encoding = decode(data, options.name, declared)
+        charset = _CHARSET.search(data)
+        self._declaration = Declaration.found(charset)
+        declared = options.encoding or _codec(charset)
+        text, self._encoding = decode(data, options.name, declared, self._declaration)
         # As polib counts lines.
         self._lines = text.splitlines(keepends=True)
         self.segments: list[MarkedText] = []
@@ -61,7 +63,8 @@ class CatalogueDocument:
         self._entries = [
             self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
         ]
-        self.notes = message_notes(options.name, self._messages)
+        self.notes = encoding_notes(options.name, self._encoding, self._declaration)
+        self.notes += message_notes(options.name, self._messages)
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
         """The entries to translate, each with its number of translations."""
@@ -148,7 +151,7 @@ class CatalogueDocument:
         lines = list(self._lines)
         for entry in reversed(self._entries):
             self._write(lines, entry, translated)
-        return encode("".join(lines), self._encoding, self._name)
+        return encode("".join(lines), self._encoding, self._name, self._declaration)
 
     def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> None:
         """Write the translations of an entry, unless all of them are the source."""

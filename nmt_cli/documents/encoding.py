@@ -1,9 +1,12 @@
 """The bytes of a document as text, and back."""
 
 import codecs
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from nmt_cli.data.text.encoding import conversion, has_utf8_characters, is_utf8, repair_hint
+from nmt_cli.data.text.encoding import has_utf8_characters, is_utf8, repair_hint
+from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.documents.document import MAX_DOCUMENT_BYTES
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import agreeing, counted
@@ -15,6 +18,8 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 BYTE_ORDER_MARK = "\ufeff"
+# Apostrophe, quotation marks and dash as they are printed: models learn them from their text.
+USUAL_MARKS = "’“”–"
 
 
 def read_document_bytes(path: Path) -> bytes:
@@ -34,30 +39,98 @@ def require_size(data: bytes, name: str) -> None:
         )
 
 
-def decode(data: bytes, name: str, declared: str = "utf-8") -> tuple[str, str]:
+@dataclass(frozen=True)
+class Declaration:
+    """What a document says about its own encoding.
+
+    name: as it is written there, "" if it says nothing; line: where it stands, from 1.
+    """
+
+    name: str = ""
+    line: int = 1
+
+    @classmethod
+    def found(cls, match: re.Match[bytes] | None) -> "Declaration":
+        """That of a match whose first group is the name of the encoding."""
+        if match is None:
+            return cls()
+        name = match[1].decode("ascii", "replace")
+        return cls(name, match.string.count(b"\n", 0, match.start(1)) + 1)
+
+    @property
+    def change(self) -> str:
+        """The command that makes it UTF-8; "" if that is how nmt reads the document anyway."""
+        try:
+            is_other = codecs.lookup(self.name).name != "utf-8"
+        except LookupError:
+            is_other = False
+        return f"sed '{self.line}s/{self.name}/UTF-8/'" if is_other else ""
+
+
+def to_utf8(name: str, encoding: str, declaration: Declaration) -> str:
+    """The command that converts a document to UTF-8, and what it says about its encoding.
+
+    >>> to_utf8("a.po", "iso-8859-1", Declaration("ISO-8859-1", 3))
+    "iconv -f iso-8859-1 -t UTF-8 a.po | sed '3s/ISO-8859-1/UTF-8/' > a.utf8.po"
+    """
+    command = f"iconv -f {encoding} -t UTF-8"
+    return copy_command(command, name, "utf8", then=declaration.change)
+
+
+def encoding_notes(name: str, encoding: str, declaration: Declaration) -> list[str]:
+    """The warning that an encoding lacks marks that translations have in most languages."""
+    if encoding.startswith("utf"):
+        return []
+    lacking = [mark for mark in USUAL_MARKS if not _has(encoding, mark)]
+    if not lacking:
+        return []
+    return [
+        f"`{name}` is in {encoding.upper()}, which lacks {' and '.join(lacking[:2])}, for "
+        "instance; a translation with such a character cannot be written into it; to convert it: "
+        + to_utf8(name, encoding, declaration)
+    ]
+
+
+def _has(encoding: str, letter: str) -> bool:
+    try:
+        letter.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def decode(
+    data: bytes,
+    name: str,
+    declared: str = "utf-8",
+    declaration: Declaration = Declaration(),
+) -> tuple[str, str]:
     """The text and its encoding; a byte order mark stays its first character.
 
-    declared: the encoding of a file without a byte order mark. Raises DataError if the bytes are
-    not text in this encoding, or would not be the same if they were written again.
+    declared: the encoding of a file without a byte order mark; declaration: where the document
+    names it. Raises DataError if the bytes are not text in this encoding, or would not be the same
+    if they were written again.
     """
     encoding = next((code for mark, code in BYTE_ORDER_MARKS if data.startswith(mark)), declared)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _not_in(encoding, data, name, line) from error
+        raise _not_in(encoding, data, name, line, declaration) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"`{name}`, line {line}: a NUL byte; this is not text")
     if text.encode(encoding) != data:
         raise DataError(
             f"`{name}`: its encoding {encoding} cannot be written again byte for byte",
-            f"convert it: {conversion(name, encoding)}",
+            f"convert it: {to_utf8(name, encoding, declaration)}",
         )
     return text, encoding
 
 
-def _not_in(encoding: str, data: bytes, name: str, line: int) -> DataError:
+def _not_in(
+    encoding: str, data: bytes, name: str, line: int, declaration: Declaration
+) -> DataError:
     """The error of a document that is not in `encoding`, first in `line`."""
     lines = data.removesuffix(b"\n").split(b"\n")
     if encoding == "utf-8" and any(map(has_utf8_characters, lines)):
@@ -67,13 +140,24 @@ def _not_in(encoding: str, data: bytes, name: str, line: int) -> DataError:
             f"{agreeing(invalid, 'is', 'are')} not UTF-8, first line {line}",
             repair_hint(name, invalid, has_utf8=True),
         )
-    return DataError(
-        f"`{name}`, line {line}: not {encoding.upper()}; the file is in another encoding",
-        repair_hint(name, 1, has_utf8=False),
-    )
+    message = f"`{name}`, line {line}: not {encoding.upper()}; the file is in another encoding"
+    change = declaration.change
+    if not change:
+        return DataError(message, repair_hint(name, 1, has_utf8=False))
+    if is_utf8(data):
+        return DataError(
+            f"`{name}`, line {line}: not {encoding.upper()}, but UTF-8",
+            f"correct the encoding that it names: {copy_command(change, name, 'utf8')}",
+        )
+    return DataError(message, f"convert it, for example: {to_utf8(name, 'CP1252', declaration)}")
 
 
-def encode(text: str, encoding: str, name: str) -> bytes:
+def encode(
+    text: str,
+    encoding: str,
+    name: str,
+    declaration: Declaration = Declaration(),
+) -> bytes:
     """The bytes of a document; raises DataError if its encoding lacks a letter."""
     if encoding.startswith("utf"):
         return text.encode(encoding, "replace")
@@ -83,5 +167,5 @@ def encode(text: str, encoding: str, name: str) -> bytes:
         letter = text[error.start]
         raise DataError(
             f"`{name}`: the translation has {letter!r}, which {encoding.upper()} cannot write",
-            f"convert the document to UTF-8 first: {conversion(name, encoding)}",
+            f"convert the document to UTF-8 first: {to_utf8(name, encoding, declaration)}",
         ) from error

@@ -1,6 +1,7 @@
 """Documents that are damaged, dangerous or of another kind are refused before any work."""
 
 import io
+import subprocess
 import sys
 import time
 import zipfile
@@ -8,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from document_samples import KINDS, SAMPLES, SRT, opened, word_document
+from document_samples import KINDS, SAMPLES, SRT, each_text, opened, word_document
 
+from nmt_cli.data.markup.marked_text import plain_text
 from nmt_cli.documents import document as document_module
 from nmt_cli.documents import encoding
-from nmt_cli.documents.kinds import kind_of
+from nmt_cli.documents.document import ReadOptions, notes_of
+from nmt_cli.documents.kinds import kind_of, read_document
 from nmt_cli.documents.word import package as word_package
 from nmt_cli.errors import DataError, UnavailableError, UsageError
 from nmt_cli.installation import install_command
@@ -169,6 +172,70 @@ def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
         assert "iconv -f" in caught.value.hint
     with pytest.raises(DataError, match="NUL byte"):
         opened(b"#\0\n" + text.encode(), kind)
+
+
+CATALOGUE = (
+    'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+    'msgid "Grün"\nmsgstr ""\n'
+)
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_catalogue_is_converted_with_the_encoding_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_early: bool
+) -> None:
+    """After iconv alone it would be read as ISO-8859-1 again."""
+    monkeypatch.chdir(tmp_path)
+    data = CATALOGUE.encode("latin-1")
+    Path("a.po").write_bytes(data)
+    document = read_document(data, "po", ReadOptions("a.po"))
+    if is_early:
+        [said] = notes_of(document)
+        assert said.startswith(
+            "`a.po` is in ISO-8859-1, which lacks ’ and “, for instance; a translation with such "
+            "a character cannot be written into it; to convert it: iconv"
+        )
+    else:
+        with pytest.raises(DataError, match="has '’', which ISO-8859-1 cannot write") as caught:
+            document.render(each_text(document.segments, lambda text: text + "’"))
+        said = caught.value.hint
+    subprocess.run(["sh", "-c", said.rpartition(": ")[2]], check=True)
+    assert Path("a.utf8.po").read_text("utf-8") == CATALOGUE.replace("ISO-8859-1", "UTF-8")
+    converted = opened(Path("a.utf8.po").read_bytes(), "po")
+    assert notes_of(converted) == []
+    written = converted.render(each_text(converted.segments, lambda text: text + "’"))
+    assert 'msgid "Grün"\nmsgstr "Grün’"' in written.decode()
+    assert notes_of(opened(data.replace(b"ISO-8859-1", b"CP1252"), "po")) == []
+
+
+@pytest.mark.parametrize("letter", [b"\xc3\xbc", b"\xfc"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.po", CATALOGUE.replace("ISO-8859-1", "us-ascii")),
+        ("a.html", '<html>\n<meta charset="iso-2022-jp"><p>Grün</p>\n'),
+        (
+            "a.xlf",
+            '<?xml version="1.0" encoding="ascii"?>\n<xliff version="1.2"><file><body>'
+            '<trans-unit id="1"><source>Grün</source></trans-unit></body></file></xliff>',
+        ),
+    ],
+)
+def test_a_wrong_declaration_is_corrected_with_the_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, letter: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = text.encode().replace("ü".encode(), letter)
+    Path(name).write_bytes(data)
+    kind = kind_of(Path(name))
+    with pytest.raises(DataError) as caught:
+        read_document(data, kind, ReadOptions(name))
+    is_utf8 = len(letter) > 1
+    assert ("but UTF-8" if is_utf8 else "the file is in another encoding") in caught.value.message
+    assert ("iconv" in caught.value.hint) != is_utf8
+    subprocess.run(["sh", "-c", caught.value.hint.rpartition(": ")[2]], check=True)
+    converted = opened(Path(name.replace(".", ".utf8.")).read_bytes(), kind)
+    assert [plain_text(segment) for segment in converted.segments] == ["Grün"]
 
 
 @pytest.mark.parametrize("start", ["\ufeff", "Jörg\n"])

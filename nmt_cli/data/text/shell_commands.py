@@ -37,24 +37,28 @@ _CUES = (
 )
 
 
-def copy_command(command: str, name: str, tag: str, *, takes_name: bool = True) -> str:
+def copy_command(
+    command: str, name: str, tag: str, *, takes_name: bool = True, then: str = ""
+) -> str:
     """The command that lets `command` read the file `name` and write another one beside it.
 
     tag: a word that the name of the other file has more; the suffixes, which may name languages,
     are kept. A compressed file is decompressed. Of stdin only `command` is returned. takes_name:
-    whether `command` opens files that it is given; otherwise it only reads stdin.
+    whether `command` opens files that it is given; otherwise it only reads stdin. then: another
+    command, which changes what the first one writes.
 
     >>> copy_command("cut -f1,2", "my/pairs.en-de.tsv", "two-columns")
     'cut -f1,2 my/pairs.en-de.tsv > my/pairs.two-columns.en-de.tsv'
     >>> copy_command("cut -f1,2", "a b.tsv.gz", "new"), copy_command("cut -f1,2", "-", "new")
     ("gzip -dc 'a b.tsv.gz' | cut -f1,2 > 'a b.new.tsv'", 'cut -f1,2')
     """
+    then = f" | {then}" if then else ""
     if name in STDIN_NAMES:
-        return command
+        return command + then
     out, program = shlex.quote(_name_beside(name, tag)), decompressor(name)
     if program:
-        return f"{program} -dc {shlex.quote(name)} | {command} > {out}"
-    return f"{command} {'' if takes_name else '< '}{shlex.quote(name)} > {out}"
+        return f"{program} -dc {shlex.quote(name)} | {command}{then} > {out}"
+    return f"{command} {'' if takes_name else '< '}{shlex.quote(name)}{then} > {out}"
 
 
 def cues_command(name: str) -> str:

@@ -10,7 +10,7 @@ from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions, has_words, message_notes
-from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
+from nmt_cli.documents.encoding import BYTE_ORDER_MARK, Declaration, decode
 from nmt_cli.documents.html.events import Event, find_events, with_messages
 from nmt_cli.documents.html.tags import (
     INLINE,
@@ -18,6 +18,7 @@ from nmt_cli.documents.html.tags import (
     KEPT,
     Attribute,
     attributes_of,
+    declaration_in,
     declared_encoding,
     is_excluded,
     is_translated,
@@ -32,7 +33,8 @@ class HtmlDocument:
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
         declared = options.encoding or declared_encoding(data)
-        text, self._encoding = decode(data, options.name, declared)
+        declaration = Declaration.found(declaration_in(data))
+        text, self._encoding = decode(data, options.name, declared, declaration)
         self._template = Template()
         if text.startswith(BYTE_ORDER_MARK):
             self._template.keep(BYTE_ORDER_MARK)

@@ -96,13 +96,18 @@ def is_translated(tag: str, attribute: Attribute, attributes: Sequence[Attribute
     return attribute.name in _TRANSLATED
 
 
+def declaration_in(data: bytes) -> re.Match[bytes] | None:
+    """Where a page declares its encoding, with its name as first group."""
+    return _CHARSET.search(data[:DECLARED_IN])
+
+
 def declared_encoding(data: bytes) -> str:
     """The encoding that a page declares, as browsers read it; UTF-8 if it declares none.
 
     >>> declared_encoding(b"<meta charset='latin-1'>")
     'cp1252'
     """
-    match = _CHARSET.search(data[:DECLARED_IN])
+    match = declaration_in(data)
     if match is None:
         return "utf-8"
     name = match[1].decode("ascii", "replace")

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions, message_notes
-from nmt_cli.documents.encoding import decode
+from nmt_cli.documents.encoding import Declaration, decode
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.xliff.content import ContentReader
 from nmt_cli.documents.xliff.elements import Scope, Unit, UnitReader, XmlElement, prefix_of
-from nmt_cli.documents.xliff.tags import declared_encoding, inherited, with_attributes
+from nmt_cli.documents.xliff.tags import (
+    declaration_in,
+    declared_encoding,
+    inherited,
+    with_attributes,
+)
 
 # What a translation of the first version says of itself.
 REVIEW = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
@@ -55,9 +60,9 @@ class XliffDocument:
     def __init__(self, data: bytes, options: ReadOptions) -> None:
         """Raises DataError if it is no XLIFF, damaged, or declares a document type."""
         self._options = options
-        text, self._encoding = decode(
-            data, options.name, options.encoding or declared_encoding(data)
-        )
+        declared = options.encoding or declared_encoding(data)
+        declaration = Declaration.found(declaration_in(data))
+        text, self._encoding = decode(data, options.name, declared, declaration)
         # Some encodings have halves of characters, which the parser refuses.
         self._data = text.encode("utf-8", "surrogatepass")
         self.segments: list[MarkedText] = []

@@ -10,13 +10,18 @@ _ATTRIBUTE = re.compile(r"\s([^\s=\"'<>/]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _END = re.compile(r"\s*/?>\Z")
 
 
+def declaration_in(data: bytes) -> re.Match[bytes] | None:
+    """Where a file declares its encoding, with its name as first group."""
+    return _DECLARATION.match(data)
+
+
 def declared_encoding(data: bytes) -> str:
     """The encoding that the declaration of XML names; UTF-8 if it names none that is known.
 
     >>> declared_encoding(b"<?xml version='1.0' encoding='ISO-8859-2'?><xliff/>")
     'iso8859-2'
     """
-    match = _DECLARATION.match(data)
+    match = declaration_in(data)
     if match is None:
         return "utf-8"
     try:
