@@ -140,23 +140,20 @@ def prepare_corpus(
     """Prepare `config.data` into `paths.corpus`.
 
     origins: where the value of each dotted key comes from.
-    warn: called before the work starts if a model was trained on the corpus that is replaced.
+    warn: called after the checks and before the work if a model was trained on the corpus that is
+    replaced.
     Raises UsageError, besides other errors, for the name of a language in place of its code.
     """
     from nmt_cli.config.held_out_text import is_of_project, naming_origins
     from nmt_cli.config.schema import SETTINGS
-    from nmt_cli.data.corpus.users import replacement_warning
     from nmt_cli.data.preparation.prepare import prepare as prepare_into
 
     out = Path(config.paths.corpus)
-    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
-    if warning:
-        warn(warning)
     options = {key: setting.option for key, setting in SETTINGS.items()}
     with naming_origins(origins, options):
         return prepare_into(
             config, out, force=force, workers=workers, dropped=dropped, repaired=repaired,
-            progress=progress,
+            progress=progress, warn=warn,
             project_settings=[key for key, origin in origins.items() if is_of_project(origin)],
         )  # fmt: skip
 

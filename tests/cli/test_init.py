@@ -344,6 +344,13 @@ class TestValidationSplitAdvice:
         assert "use --valid-split 1101 or less" in err
         assert not Path("nmt.toml").exists()
         assert main(["init", *files, "--valid-split", "1224"]) == 0
+        assert (
+            "warning: 1,224 validation pairs are almost 20% of 6,122 training pairs, more than "
+            "which `nmt prepare` refuses, and it counts them without those that it drops, such as "
+            "duplicates: use --valid-split 1101 or less, more text, or"
+        ) in " ".join(capsys.readouterr().err.split())
+        assert main(["init", "--force", *files, "--valid-split", "1101"]) == 0
+        assert "almost" not in capsys.readouterr().err
 
     @pytest.mark.parametrize("directory", [[], ["a project"]])
     def test_validation_warning_keeps_the_test_split(

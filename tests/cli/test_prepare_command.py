@@ -356,6 +356,12 @@ def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
     assert err.endswith("nmt train --out model-2\n")
     assert main(["prepare", *TRAIN, "--vocab-size", "40", "--out", "other"]) == 0
     assert capsys.readouterr().err.endswith("nmt train --corpus other --out model-2\n")
+    # Not if nothing is replaced, because the list would overwrite an input file.
+    for option in ("--dropped", "--repaired"):
+        assert main(["prepare", *TRAIN, "--vocab-size", "50", "--force", option, TRAIN[1]]) == 73
+        err = capsys.readouterr().err
+        assert f"`{TRAIN[1]}` is an input file" in err
+        assert "warning" not in err
     # The model was trained on another one than the corpus which is there now.
     assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
     assert warning not in capsys.readouterr().err

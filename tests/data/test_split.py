@@ -9,7 +9,7 @@ from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
 from nmt_cli.config.schema import dump
-from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
+from nmt_cli.data.cleaning.held_out import SplitSizes, digests_of, pair_hashes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
@@ -178,3 +178,21 @@ def test_split_larger_than_the_pairs_that_training_keeps_is_refused() -> None:
         "of 100 pairs together or less, more text, or validation text of its own: "
         "--valid SRC TGT --test-split 0"
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "hint"),
+    [
+        ((40, 50), "--valid-split 0 --test-split 0, or use validation text of its own: --valid SRC "
+                   "TGT --test-split 0"),
+        ((40, 0), "--valid-split 0, or use validation text of its own: --valid SRC TGT"),
+        ((0, 50), "--test-split 0"),
+    ],
+)  # fmt: skip
+def test_too_few_pairs_to_set_any_apart_get_the_options_that_do_not(
+    sizes: tuple[int, int], hint: str
+) -> None:
+    """Such as corrections, with the sizes of the project whose model is trained on."""
+    with pytest.raises(DataError) as caught:
+        SplitSizes(*sizes).require_small(4)
+    assert caught.value.hint == f"use more text, or set no pairs apart: {hint}"

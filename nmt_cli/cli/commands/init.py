@@ -99,7 +99,7 @@ def command(
         )
     warnings = project_files.check_text_files(texts, src, tgt)
     again = project_files.options_of(texts, src, tgt, given.preset)
-    preset, reason, unsuitable, pairs = _choose_preset(given.preset, texts)
+    preset, reason, unsuitable, pairs, tight = _choose_preset(given.preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -114,7 +114,7 @@ def command(
     console.note(f"wrote {path}: {src} to {tgt}")
     for note in filter(None, (reason, unsuitable, unknown_codes_note(src, tgt))):
         console.note(note)
-    for warning in warnings:
+    for warning in filter(None, (*warnings, tight)):
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
         console.warning(_without_validation(texts, src, tgt, pairs, _again(folder, again)))
@@ -191,12 +191,16 @@ def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
 
 
 class _Choice(NamedTuple):
-    """A preset, why it was chosen ("" if it was given), a note on it, and the training pairs."""
+    """A preset, why it was chosen ("" if it was given), a note on it, and the training pairs.
+
+    tight: the warning that cleaning may leave too few pairs to set some apart; "" if it will not.
+    """
 
     preset: str
     reason: str
     note: str
     pairs: int
+    tight: str
 
 
 def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
@@ -214,11 +218,12 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
     with naming_origins(dict.fromkeys(names, COMMAND_LINE), names):
         splits = SplitSizes(texts.valid_split, texts.test_split)
         splits.require_small(size.pairs, share_kept=SHARE_KEPT)
+    tight = splits.tight_note(size.pairs, share_kept=SHARE_KEPT)
     training = size.without(splits.total)
     if preset is not None:
-        return _Choice(preset, "", unsuitable(preset, training), size.pairs)
+        return _Choice(preset, "", unsuitable(preset, training), size.pairs, tight)
     preset, reason = advise(training)
-    return _Choice(preset, reason, "", size.pairs)
+    return _Choice(preset, reason, "", size.pairs, tight)
 
 
 def _in_project(folder: Path, entry: "Paths") -> "Paths":

@@ -89,9 +89,8 @@ class FlagReport:
         is_asked = bool(self._fail_on) or self._file is not None
         if self._doubtful and (is_asked or self._console.interactive):
             counts = _listed(self._counts, [flag for flag in FLAGS if flag not in NOT_COUNTED])
-            self._console.note(
-                f"{counted(self._doubtful, 'doubtful line')}: {counts} (--flag-file lists them)"
-            )
+            more = " (--flag-file lists them)" if self._file is None else ""
+            self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
         if self._file is not None and self._others:
             self._console.note(
                 f"--flag-file also lists {counted(self._others, 'other line')}: "

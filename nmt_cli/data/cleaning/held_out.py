@@ -160,6 +160,20 @@ class SplitSizes(NamedTuple):
                 self.at_most(int(LARGEST_SPLIT * share_kept * pairs)),
             )
 
+    def tight_note(self, pairs: int, *, share_kept: float) -> str:
+        """The warning that cleaning, which drops some of `pairs`, may leave too few; or "".
+
+        share_kept: as of `require_small`.
+        """
+        if self.total <= LARGEST_SPLIT * share_kept * pairs:
+            return ""
+        return (
+            f"{self.total:,} {self.name} pairs are almost {LARGEST_SPLIT:.0%} of "
+            f"{counted(pairs, 'training pair')}, more than which `nmt prepare` refuses, and it "
+            f"counts them without those that it drops, such as duplicates: "
+            + self.at_most(int(LARGEST_SPLIT * share_kept * pairs))
+        )
+
     @property
     def settings(self) -> str:
         """The settings that ask for the pairs, with their values."""
@@ -168,13 +182,16 @@ class SplitSizes(NamedTuple):
 
     def at_most(self, pairs: int) -> str:
         """The hint that no more than so many `pairs` can be set apart."""
+        files = f"--valid SRC TGT{' --test-split 0' if self.test else ''}"
         if pairs < bool(self.valid) + bool(self.test):
-            return "use more text"
+            sizes = (("--valid-split 0", self.valid), ("--test-split 0", self.test))
+            none = " ".join(option for option, size in sizes if size)
+            more = f", or use validation text of its own: {files}" if self.valid else ""
+            return f"use more text, or set no pairs apart: {none}{more}"
         if self.valid and self.test:
             options = f"--valid-split and --test-split of {pairs} pairs together"
         else:
             options = f"--{'valid' if self.valid else 'test'}-split {pairs}"
         if not self.valid:
             return f"use {options} or less, or more text"
-        files = f"--valid SRC TGT{' --test-split 0' if self.test else ''}"
         return f"use {options} or less, more text, or validation text of its own: {files}"

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from nmt_cli.data.corpus.layout import (
     check_corpus_files,
     read_description,
 )
-from nmt_cli.data.corpus.users import has_models, refuse_in_use
+from nmt_cli.data.corpus.users import has_models, refuse_in_use, replacement_warning
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -69,6 +69,7 @@ def prepare(
     repaired: Path | None = None,
     progress: Progress | None = None,
     project_settings: Collection[str] = (),
+    warn: Callable[[str], None] | None = None,
 ) -> PreparedCorpus:
     """Prepare `config.data` into the new directory `out`.
 
@@ -77,6 +78,7 @@ def prepare(
     progress: called with the name of a stage, the pairs done, and an estimate of all pairs.
     project_settings: the dotted keys that the project file sets; they are recorded, so that a later
     command notices one that was deleted there.
+    warn: called before the work if a model was trained on the corpus that is replaced.
     An `out` that was prepared from the same files and settings is kept as it is, unless `force`.
     Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
     the project's model directory uses the corpus that would be replaced.
@@ -87,6 +89,9 @@ def prepare(
     if before_work.existing is not None:
         return before_work.existing
     inputs, notes = before_work.inputs, before_work.notes
+    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+    if warning and warn is not None:
+        warn(warning)
     with (
         new_directory(out, DirectoryKind.CORPUS, force=force) as directory,
         ProcessPool(workers) as pool,
