@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from nmt_cli.data.preparation.text_check import utf16_without_mark
 from nmt_cli.data.text.encoding import has_utf8_characters, is_utf8, repair_hint
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.documents.document import MAX_DOCUMENT_BYTES
@@ -20,6 +21,8 @@ BYTE_ORDER_MARKS = (
 BYTE_ORDER_MARK = "\ufeff"
 # Apostrophe, quotation marks and dash as they are printed: models learn them from their text.
 USUAL_MARKS = "’“”–"
+# So much shows that a document is in UTF-16.
+HEAD_BYTES = 1 << 16
 
 
 def read_document_bytes(path: Path) -> bytes:
@@ -112,6 +115,12 @@ def decode(
     if they were written again.
     """
     encoding = next((code for mark, code in BYTE_ORDER_MARKS if data.startswith(mark)), declared)
+    wide = utf16_without_mark(data[:HEAD_BYTES]) if encoding == "utf-8" else ""
+    if wide:
+        raise DataError(
+            f"`{name}` looks like {wide} without a byte order mark",
+            f"convert it: {to_utf8(name, wide, declaration)}",
+        )
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

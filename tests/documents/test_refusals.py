@@ -170,6 +170,9 @@ def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
         with pytest.raises(DataError, match="another encoding") as caught:
             opened(text.encode("ascii", "replace") + "Grün".encode("latin-1"), kind)
         assert "iconv -f" in caught.value.hint
+    with pytest.raises(DataError, match="looks like UTF-16LE without a byte order mark") as caught:
+        opened(text.encode("utf-16-le"), kind)
+    assert caught.value.hint == "convert it: iconv -f UTF-16LE -t UTF-8 file > file.utf8"
     with pytest.raises(DataError, match="NUL byte"):
         opened(b"#\0\n" + text.encode(), kind)
 

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from nmt_cli.data.preparation.text_check import why_no_text
+from nmt_cli.data.preparation.text_check import utf16_without_mark, why_no_text
 from nmt_cli.data.text.encoding import (
     conversion,
     has_utf8_characters,
@@ -188,8 +188,9 @@ class Lines(Iterator[str]):
             head += chunk
             if not chunk:
                 break
-        encoding = other_encoding(head)
-        if encoding == "UTF-16" and is_xml(start := head.decode(encoding, errors="ignore")):
+        encoding = other_encoding(head) or utf16_without_mark(head)
+        start = head.decode(encoding, errors="ignore") if encoding.startswith("UTF-16") else ""
+        if is_xml(start):
             raise xml_error(start, self.name)
         if encoding:
             raise DataError(

@@ -13,6 +13,7 @@ from backports import zstd
 from faults.support import nasty_lines
 from faults.tally import fault
 
+from nmt_cli.data.preparation.text_check import utf16_without_mark
 from nmt_cli.data.text.lines import read_lines, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, NoInputError
@@ -117,6 +118,33 @@ def test_other_encodings_are_refused_with_conversion_hint(
     with pytest.raises(DataError, match=f"looks like {name}") as caught:
         list(read_lines(odd))
     assert caught.value.hint == f"convert it: iconv -f {name} -t UTF-8 '{odd}' > '{odd}.utf8'"
+
+
+@fault("T5")
+@pytest.mark.parametrize("form", ["LE", "BE"])
+@pytest.mark.parametrize("text", ["Hallo, du\n", "„Größe“\tĀ Ω – size\n" * 9_000])
+def test_utf16_without_a_byte_order_mark_is_refused_with_conversion_hint(
+    tmp_path: Path, form: str, text: str
+) -> None:
+    data = text.encode(f"utf-16-{form.lower()}")
+    odd = write(tmp_path / "a text", data)
+    compressed = write(tmp_path / "b.gz", gzip.compress(data))
+    commands = {
+        odd: f"iconv -f UTF-16{form} -t UTF-8 '{odd}'",
+        compressed: f"gzip -dc {compressed} | iconv -f UTF-16{form}",
+    }
+    for path, command in commands.items():
+        with pytest.raises(DataError, match=f"looks like UTF-16{form}, UTF-8 is") as caught:
+            list(read_lines(path))
+        assert caught.value.hint.startswith(f"convert it: {command}")
+
+
+@fault("T5")
+@pytest.mark.parametrize(
+    "data", [b"a\0" * 7, b"a\0b\0" * 20 + b"\0\0" * 20, b"\x01\0" * 20, b"a\0\0\0" * 20]
+)
+def test_zero_bytes_alone_are_not_taken_for_utf16(data: bytes) -> None:
+    assert not utf16_without_mark(data)
 
 
 @fault("T6")
