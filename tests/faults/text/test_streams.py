@@ -414,9 +414,10 @@ def test_output_replaces_files_only_with_force_and_writes_to_devices(
 
 @fault("I10")
 def test_special_files_as_input_and_output(folder: Path, expected, checks) -> None:
-    result = forked("translate", "model")
-    assert (result.code, result.out) == (66, b"")
-    assert b"is a directory, a file is needed here" in result.err
+    for directory, message in (("model", b"`model` is a model"), (".", b"is a directory")):
+        result = forked("translate", directory)
+        assert (result.code, result.out) == (66, b"")
+        assert message + b", a file " in result.err
     checks()
     (folder / "nothing").touch()
     result = forked("translate", "nothing")
