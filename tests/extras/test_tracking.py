@@ -284,7 +284,9 @@ def test_means_over_seeds_are_of_finished_runs_that_differ_in_nothing_else() -> 
     # Without BLEU, and the same seed twice, which is no other run.
     [note] = seed_notes([run("a", 1, None), run("b", 3, None)])
     assert note.endswith("alone: mean perplexity 42.00 (standard deviation 1.41)")
-    assert seed_notes([run("a", 1, 9.0), run("b", 2, 9.0), run("c", 2, 9.0)]) == []
+    assert seed_notes([run("a", 1, 9.0), run("b", 2, 9.0), run("c", 2, 8.0)]) == []
+    assert seed_notes([*runs, run("copy of a", 1, 13.0)]) == [expected]
+    assert seed_notes([run("a", 1, 9.0), run("copy of a", 1, 9.0)]) == []
     assert seed_notes([run("a", 1, 9.0, settings={}), run("b", 2, 9.0, settings={})]) == []
 
 

@@ -13,16 +13,19 @@ def seed_notes(summaries: Sequence[RunSummary]) -> list[str]:
     """Mean and standard deviation of the scores of each group of runs with other seeds.
 
     Runs that are still training, or were stopped, are left out: their scores are of fewer steps.
-    So are groups in which two runs have the same seed, and those whose seeds are not known.
+    Of copies of a run only the first counts. Groups in which two other runs have the same seed are
+    left out, and those whose seeds are not known.
     """
-    groups: dict[str, list[RunSummary]] = {}
+    groups: dict[str, dict[tuple[object, ...], RunSummary]] = {}
     for summary in summaries:
         if summary.perplexity is not None and summary.state.startswith("finished"):
-            groups.setdefault(_all_but_seed(summary), []).append(summary)
+            result = summary.settings.get(SEED), summary.bleu, summary.perplexity
+            groups.setdefault(_all_but_seed(summary), {}).setdefault(result, summary)
     return [
-        f"{', '.join(run.run for run in runs)} differ in {SEED} alone: {_scores(runs)}"
+        f"{', '.join(run.run for run in runs.values())} differ in {SEED} alone: "
+        f"{_scores([*runs.values()])}"
         for runs in groups.values()
-        if len({run.settings.get(SEED) for run in runs}) == len(runs) > 1
+        if len({seed for seed, *_ in runs}) == len(runs) > 1
     ]
 
 
