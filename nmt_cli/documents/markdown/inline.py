@@ -47,6 +47,7 @@ _BOX = re.compile(r"\[[ xX]\]\s+|\[![A-Za-z]+\][ \t]*(?:\n|$)")
 # Characters that would be marks: always, or at the start of a line.
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)")
 _START = re.compile(r"\A(#{1,6}(?=\s|\Z)|[+-](?=\s|\Z)|>|=+(?=\s*\Z)|-+(?=\s*\Z)|~~~|:(?=\s|::))")
+_LABEL = re.compile(r"\[[^\[\]]+\](?:\[\])?")
 _ITEM = re.compile(r"\A(\d{1,9})([.)])(?=\s|\Z)")
 _ESCAPE = re.compile(r"(\\[!-/:-@\[-`{-~])")
 # Begins a footnote that stands in its sentence: ^[a note].
@@ -220,12 +221,27 @@ def write_marks(pieces: MarkedText) -> str:
 
 
 def _written_line(pieces: Sequence[MarkedPiece]) -> str:
-    written = write_text(pieces, _escaped)
+    written = write_text(list(_kept_apart(pieces)), _escaped)
     if pieces and isinstance(pieces[0], Text) and pieces[0].raw is None:
         words = written.lstrip()
         marked = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", words))
         return written[: len(written) - len(words)] + marked
     return written
+
+
+def _kept_apart(pieces: Sequence[MarkedPiece]) -> Iterator[MarkedPiece]:
+    """The pieces, where nothing goes on with a label or with code: `[ref](1)` is another link."""
+    last = ""
+    for piece in pieces:
+        raw = raw_text((piece,))
+        is_label = bool(_LABEL.fullmatch(last))
+        if isinstance(piece, Text):
+            if is_label and raw[:1] in ("(", ":"):
+                yield Tag("\\", "empty")
+        elif (is_label and raw.startswith("[")) or (last[-1:] == raw[:1] == "`"):
+            yield Text(" ")
+        last = "" if isinstance(piece, Text) else raw
+        yield piece
 
 
 def _escaped(text: str) -> str:

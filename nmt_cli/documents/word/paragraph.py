@@ -10,6 +10,7 @@ from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.word.package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+LINK = "w:hyperlink"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # Elements of a paragraph that hold runs, as a link does.
 _CONTAINERS = frozenset(
@@ -112,9 +113,11 @@ class Paragraph:
                 name = f"c{len(self._containers)}"
                 self._containers[f"<{name}>"] = child
                 inner = child.find(f"{WORD}sdtContent")
-                yield "open", f"<{name}>", name
+                # No link may get into another one.
+                kind = LINK if child.tag == f"{WORD}hyperlink" else name
+                yield "open", f"<{name}>", kind
                 yield from self._read(child if inner is None else inner)
-                yield "close", f"</{name}>", name
+                yield "close", f"</{name}>", kind
             elif child.tag not in _KEPT_APART:
                 yield self._object([child])
         if field:
@@ -216,7 +219,7 @@ class Paragraph:
                 self._put(parents[-1], piece.raw)
             elif piece.raw in self._containers:
                 parents.append(self._opened(parents[-1], self._containers[piece.raw]))
-            elif piece.name.startswith("c") and len(parents) > 1:
+            elif piece.raw.replace("/", "") in self._containers and len(parents) > 1:
                 parents.pop()
             elif piece.name in names and piece.kind == "open":
                 formats.append(names[piece.name])

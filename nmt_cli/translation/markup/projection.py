@@ -1,18 +1,20 @@
 """From the translation of a carrier's plain text to the translation of the marked text."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.data.lexical.glossary import Match
+from nmt_cli.data.markup.emphasis import has_valid_emphasis
 from nmt_cli.data.markup.inline import marks_of
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
     Placeholder,
+    Tag,
     Text,
     raw_text,
 )
@@ -33,8 +35,10 @@ from nmt_cli.translation.markup.carrier import (
 )
 from nmt_cli.translation.markup.gaps import merged
 from nmt_cli.translation.markup.originals import original_text
-from nmt_cli.translation.markup.placement import Aligned, Placer
+from nmt_cli.translation.markup.placement import Placer
+from nmt_cli.translation.markup.rules import is_link, may_hold
 from nmt_cli.translation.markup.separation import separated
+from nmt_cli.translation.markup.spans import Aligned
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 from nmt_cli.translation.markup.term_alignment import align_terms
 from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids
@@ -71,7 +75,7 @@ class Job(NamedTuple):
 class Projected(NamedTuple):
     """A translation with its marks; sentences: (source, translation), with placeholders.
 
-    moved: whether the marks stand at the ends.
+    moved: whether the marks stand at the ends, or one of them not at its own words.
     """
 
     pieces: MarkedText
@@ -116,21 +120,34 @@ class Projector:
         return [self._project(job, attention) for job in jobs]
 
     def _project(self, job: Job, attention: dict[IdPair, Matrix]) -> Projected:
-        placed = [self._segment(job, segment, attention) for segment in job.segments]
-        pieces = self._joined(job.carrier, job.segments, placed)
+        is_valid = False
+        for strict in (False, True):
+            found = [
+                self._segment(job, segment, attention, strict=strict) for segment in job.segments
+            ]
+            placed = [pieces for pieces, _ in found]
+            pieces = self._joined(job.carrier, job.segments, placed)
+            result = separated(job.source, pieces, spaced=self._words.spaced)
+            is_valid = has_valid_emphasis(result) or not has_valid_emphasis(job.source)
+            if is_valid:
+                break
         sentences = self._sentences(job, placed)
-        moved = not (is_kept(job.source, pieces) and any(each.text for each in job.segments))
-        if moved:
+        moved = any(displaced for _, displaced in found)
+        if not (is_valid and is_kept(job.source, pieces) and any(s.text for s in job.segments)):
             pieces = at_ends(job.source, words_of(pieces))
-        return Projected(separated(job.source, pieces, spaced=self._words.spaced), sentences, moved)
+            result = separated(job.source, pieces, spaced=self._words.spaced)
+            moved = True
+        return Projected(result, sentences, moved)
 
-    def _segment(self, job: Job, segment: Segment, attention: dict[IdPair, Matrix]) -> MarkedText:
-        """The translation of a segment with its marks."""
+    def _segment(
+        self, job: Job, segment: Segment, attention: dict[IdPair, Matrix], *, strict: bool
+    ) -> tuple[MarkedText, bool]:
+        """The translation of a segment with its marks, and whether one is not at its words."""
         carrier = job.carrier
         stand_ins = stand_ins_of(carrier, segment)
         copies = copies_in(carrier, segment)
         if not _needs_alignment(carrier, segment):
-            return _restored(segment.text, [copy for copy in copies if copy])
+            return _restored(segment.text, [copy for copy in copies if copy]), False
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
         tgt = self._words.tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
@@ -147,7 +164,7 @@ class Projector:
                 column = next(i for i, token in enumerate(src) if token.begin == begin)
                 matrix[row], matrix[:, column] = 0.0, 0.0
                 matrix[row, column] = 1.0
-        placer = Placer(Aligned(source, segment.text, src, tgt, matrix))
+        placer = Placer(Aligned(source, segment.text, src, tgt, matrix), strict=strict)
         lost = [
             Atom((Placeholder(each.raw),), begin, *_spaces(source, begin, begin + len(each.word)))
             for begin, each, copy in zip(begins, stand_ins, copies, strict=True)
@@ -158,7 +175,8 @@ class Projector:
         nodes = _with_atoms(_nodes_of(carrier, segment), [
             atom for atom in lost if atom.at not in found
         ])  # fmt: skip
-        return placer.place(nodes, [*kept, *found.values()])
+        pieces = placer.place(nodes, [*kept, *found.values()])
+        return pieces, placer.displaced
 
     def _matrix(
         self,
@@ -301,7 +319,10 @@ def words_of(pieces: Sequence[MarkedPiece]) -> str:
 
 
 def at_ends(source: Sequence[MarkedPiece], text: str) -> MarkedText:
-    """A translation whose tag pairs go around all of its words; other marks are at its ends."""
+    """A translation whose tag pairs go around all of its words; other marks are at its ends.
+
+    Pairs that cannot be nested, such as links, go around one of the last words each.
+    """
     pairs = tag_pairs(source)
     paired = {*pairs, *pairs.values()}
     words = [index for index, piece in enumerate(source) if _is_text(piece)]
@@ -316,10 +337,42 @@ def at_ends(source: Sequence[MarkedPiece], text: str) -> MarkedText:
             before += [piece, *space]
         else:
             after += [*space, piece]
-    text = " ".join(text.split())
-    opening = [source[index] for index in pairs]
-    closing = [source[index] for index in reversed(pairs.values())]
-    return merged([*before, *opening, Text(text), *closing, *after])
+    return merged([*before, *_surrounded(source, pairs, text.split()), *after])
+
+
+def _surrounded(
+    source: Sequence[MarkedPiece], pairs: Mapping[int, int], words: Sequence[str]
+) -> Iterator[MarkedPiece]:
+    """The words within these pairs of tags, those that can be nested around the same words."""
+    nests: list[list[Pair]] = []
+    for first, last in pairs.items():
+        pair = Pair(_tag(source[first]), _tag(source[last]), first, last, ())
+        fitting = (
+            nest
+            for nest in nests
+            if all(pair.end < outer.end or may_hold(outer, pair) for outer in nest)
+        )
+        nest = next(fitting, None)
+        if nest is None and nests and len(words) <= len(nests) and not is_link(pair):
+            nest = nests[0]
+        nests += [] if nest is not None else [[]]
+        (nests[-1] if nest is None else nest).append(pair)
+    count = max(1, len(words) - len(nests) + 1)
+    texts = [" ".join(words[:count]), *words[count:]]
+    for index, nest in enumerate(nests or [[]]):
+        has_words = index < len(texts)
+        if not has_words:
+            # A link without a word shows a space, around which there is no emphasis.
+            nest.sort(key=is_link)
+        yield from (Text(" "),) if has_words and index else ()
+        yield from (pair.opening for pair in nest if pair.opening)
+        yield Text(texts[index] if has_words else " ")
+        yield from (pair.closing for pair in reversed(nest) if pair.closing)
+
+
+def _tag(piece: MarkedPiece) -> Tag:
+    assert isinstance(piece, Tag)
+    return piece
 
 
 def _is_text(piece: MarkedPiece) -> bool:
