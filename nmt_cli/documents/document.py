@@ -1,5 +1,6 @@
 """What every kind of document offers: its segments, and itself with translated segments."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +11,11 @@ from nmt_cli.plurals import agreeing, counted
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
+# Marks of list items: `1.`, `2)`, `(3)`, `a)`, `(iv)`, `(1)(a)`, `-`, `*`, a bullet.
+_ROMAN = r"(?=[ivxIVX])(?:x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
+_MARK = rf"(?:(?:\(?(?:\d{{1,3}}|[A-Za-z]|{_ROMAN})\))+|\d{{1,3}}\.|[-*+–—•‣◦▪●·])"
+ITEM = re.compile(rf"\s*{_MARK}\s+")
+ITEM_ALONE = re.compile(rf"\s*{_MARK}\s*")
 
 
 class Document(Protocol):
@@ -92,7 +98,8 @@ def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedTex
 def has_words(pieces: MarkedText) -> bool:
     """Whether there is a letter to translate; numbers and signs alone stay as they are.
 
-    >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),))
-    (False, True)
+    >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),)), has_words((Text("(a)"),))
+    (False, True, False)
     """
-    return any(has_letters(piece.text) for piece in pieces if isinstance(piece, Text))
+    texts = [piece.text for piece in pieces if isinstance(piece, Text)]
+    return any(map(has_letters, texts)) and not ITEM_ALONE.fullmatch("".join(texts))

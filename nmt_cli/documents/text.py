@@ -10,12 +10,10 @@ from functools import partial
 from nmt_cli.data.markup.inline import parse_line, written_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.markup.messages import find_messages
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.document import ITEM, ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.template import Template
 
-# Marks of list items: `1.`, `2)`, `(3)`, `a)`, `-`, `*`, a bullet.
-_ITEM = re.compile(r"\s*(?:\(?\d{1,3}[.)]|\(?[A-Za-z]\)|[-*+–—•‣◦▪●·])\s+(?=\S)")
 _TABS = re.compile("(\t+)")
 _LINE_END = re.compile("[\r\n]")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -65,7 +63,7 @@ def add_lines(
 
 def _without_item(template: Template, line: str) -> str:
     """A line without the mark of a list item at its beginning, which the template keeps."""
-    item = _ITEM.match(line)
+    item = ITEM.match(line)
     if item:
         template.keep(item[0])
     return line[item.end() :] if item else line

@@ -26,6 +26,8 @@ from document_samples import (
 
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, plain_text
 
+SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
+
 
 def test_text_keeps_empty_lines_indentation_and_endings() -> None:
     text = "\ufeffTitle\r\n\r\n  An indented line, 3 %.\r\n\t\r\nmore\n\nlast {name} line"
@@ -35,13 +37,53 @@ def test_text_keeps_empty_lines_indentation_and_endings() -> None:
 
 
 def test_marks_of_list_items_in_text_are_kept() -> None:
-    marks = ["1. ", "2)  ", "(3) ", "  a) ", "- ", "* ", "\u2022\t", "\u2013 "]
+    marks = ["1. ", "2)  ", "(3) ", "  a) ", "(iv) ", "(1)(c) ", "- ", "* ", "\u2022\t", "\u2013 "]
     document = opened("".join(f"{mark}A dog sleeps.\n" for mark in marks), "text")
     assert [plain_text(segment) for segment in document.segments] == ["A dog sleeps."] * len(marks)
     # These are words of the sentence.
     lines = ["-5 dogs sleep.", "A. Smith sleeps.", "3 dogs sleep.", "1.5 dogs sleep.", "1984."]
     document = opened("\n".join(lines), "text")
     assert [plain_text(segment) for segment in document.segments] == lines[:-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("html", "<p>(c) A dog.</p><li>2. <b>A</b> cat.", "<p>(c) A DOG.</p><li>2. <b>A</b> CAT."),
+        ("html", "<p><b>(iv)</b> A dog.</p><p>(a)</p>", "<p><b>(iv)</b> A DOG.</p><p>(a)</p>"),
+        ("html", '<img alt="- A dog">', '<img alt="- A DOG">'),
+        ("markdown", "(a) a *dog*\n\n- (ii) a cat\n", "(a) A *DOG*\n\n- (ii) A CAT\n"),
+        ("json", '{"a": "b) A dog.", "c": "b)"}', '{"a": "b) A DOG.", "c": "b)"}'),
+        ("subtitles", SRT_TIME + "1) A dog.\n", SRT_TIME + "1) A DOG.\n"),
+        # These are words, or are written with an entity.
+        ("html", "<p>(see) it</p><p>A. b</p>", "<p>(SEE) IT</p><p>A. B</p>"),
+        ("html", "<p>&#40;c) a</p>", "<p>(C) A</p>"),
+    ],
+)
+def test_marks_of_list_items_are_kept_in_every_kind(kind: str, text: str, expected: str) -> None:
+    assert changed(text, kind) == expected
+
+
+def test_marks_of_list_items_in_word_documents_are_kept() -> None:
+    document = docx.Document()
+    document.add_paragraph("(c) A dog sleeps.")
+    document.add_paragraph("(d)\tA cat sleeps.")
+    buffer = BytesIO()
+    document.save(buffer)
+    read = opened(buffer.getvalue(), "docx")
+    assert [plain_text(segment) for segment in read.segments] == ["A dog sleeps.", "A cat sleeps."]
+    written = docx.Document(BytesIO(read.render([(Text("Hund."),), (Text("Katze."),)])))
+    assert [each.text for each in written.paragraphs] == ["(c) Hund.", "(d)\tKatze."]
+
+
+def test_elements_of_html_in_markdown_that_are_not_translated_are_kept() -> None:
+    text = 'See <span translate="no">Home *Page*</span> of <b class="x notranslate">it</b>.\n'
+    assert changed(text, "markdown") == (
+        'SEE <span translate="no">Home *Page*</span> OF <b class="x notranslate">it</b>.\n'
+    )
+    assert changed("a <b>c <i translate=no>d</i></b> e\n", "markdown") == (
+        "A <b>C <i translate=no>d</i></b> E\n"
+    )
 
 
 def test_gaps_to_fill_in_are_kept() -> None:

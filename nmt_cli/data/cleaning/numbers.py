@@ -14,6 +14,7 @@ _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
 # 20.10.2021: the month may be a word.
 _DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
 _DECIMALS = re.compile(r"\d+[.,٫]\d\d")
+_ONE_DECIMAL = re.compile(r"\d+[.,٫]\d")
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
@@ -150,6 +151,8 @@ def _is_rarely_written_out(number: str, missing: set[str]) -> bool:
     >>> [_is_rarely_written_out(number, {missing}) for number, missing in (
     ...     ("47", "47"), ("1000", "1000"), ("12.50", "50"), ("15.30", "30"))]
     [True, False, True, False]
+    >>> _is_rarely_written_out("1.2", {"1", "2"}), _is_rarely_written_out("0,5", {"5"})
+    (True, False)
     >>> _is_rarely_written_out("20.10.2021", {"10"}), _is_rarely_written_out("20.10.2021", {"20"})
     (False, True)
     """
@@ -159,6 +162,9 @@ def _is_rarely_written_out(number: str, missing: set[str]) -> bool:
     if _DECIMALS.fullmatch(number):
         # Half past three is 15.30.
         return groups[1] not in ("00", "30")
+    if _ONE_DECIMAL.fullmatch(number):
+        # Half of something may be written out.
+        return number[0] + number[-1] != "05"
     digits = "".join(groups)
     return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
 

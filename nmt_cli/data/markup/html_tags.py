@@ -99,6 +99,16 @@ def _is_untranslated(match: re.Match[str]) -> bool:
     return name in UNTRANSLATED or bool(_NOT_TRANSLATED.search(match["attributes"]))
 
 
+def keeps_its_text(tag: str) -> bool:
+    """Whether the text between such a tag of HTML and its end is not translated.
+
+    >>> keeps_its_text('<span translate="no">'), keeps_its_text("<span>"), keeps_its_text("a")
+    (True, False, False)
+    """
+    match = _TAG.fullmatch(tag)
+    return match is not None and _is_untranslated(match)
+
+
 def unescaped(text: str) -> str:
     """Text with its entities resolved; a space that may not break is a plain one.
 

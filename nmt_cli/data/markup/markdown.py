@@ -16,6 +16,8 @@ _LINK = re.compile(
     r"(?P<begin>!?\[)(?P<text>[^\[\]]{1,1000})"
     r"(?P<end>\]\((?:[^()\s]|\([^()\s]*\)){0,2000}?(?:\s+\"[^\"]*\")?\))"
 )
+# Brackets that are no link, which a link may have in its text.
+_BRACKETS = re.compile(r"(?<!!)\[[^\[\]]{1,1000}\](?![(\[])")
 _OPENED, _CLOSED = r"(?<![\w*_~\\])", r"(?![\w*_~])"
 _EMPHASIS = re.compile(
     rf"{_OPENED}(?P<mark>\*{{1,3}}|~~|_)(?![\s*_~])(?P<text>.{{1,{LONGEST}}}?)(?<![\s*_~\\])"
@@ -33,10 +35,35 @@ def find_code(line: str) -> Iterator[Mark]:
 
 
 def find_links(line: str) -> Iterator[Mark]:
-    """Both ends of links and images."""
+    """Both ends of links and images, also of links around images: `[![alt](a.png)](page)`.
+
+    >>> [mark.piece.raw for mark in find_links("[![a](b) c](d)")]
+    ['![', '](b)', '[', '](d)']
+    >>> [mark.piece.raw for mark in find_links("[the [court] name](x)")]
+    ['[', '](x)']
+    """
+    outside = line
     for match in _LINK.finditer(line):
-        yield Mark(*match.span("begin"), Tag(match["begin"], "open", "link"))
-        yield Mark(*match.span("end"), Tag(match["end"], "close", "link"))
+        yield from _ends_of(match)
+        if match["begin"] == "![":
+            outside = _without_brackets(outside, match)
+    for match in _BRACKETS.finditer(outside):
+        outside = _without_brackets(outside, match)
+    if outside != line:
+        for match in _LINK.finditer(outside):
+            # Within a link, brackets of another one are none of its own.
+            if line[match.start("text") : match.end("text")] != match["text"]:
+                yield from _ends_of(match)
+
+
+def _ends_of(match: re.Match[str]) -> Iterator[Mark]:
+    yield Mark(*match.span("begin"), Tag(match["begin"], "open", "link"))
+    yield Mark(*match.span("end"), Tag(match["end"], "close", "link"))
+
+
+def _without_brackets(line: str, match: re.Match[str]) -> str:
+    """The line with letters in the place of what was found."""
+    return line[: match.start()] + "x" * (match.end() - match.start()) + line[match.end() :]
 
 
 def find_emphasis(line: str) -> Iterator[Mark]:

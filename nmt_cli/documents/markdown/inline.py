@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from html import unescape
 
-from nmt_cli.data.markup.html_tags import VOID
+from nmt_cli.data.markup.html_tags import VOID, keeps_its_text
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
@@ -172,6 +172,10 @@ def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]
                 result[index] = source_text(piece.raw, piece.raw)
     for begin, end in reversed(pairs.items()):
         opening, closing = raw_text((pieces[begin],)), raw_text((pieces[end],))
+        if keeps_its_text(opening):
+            kept = Placeholder(raw_text(pieces[begin : end + 1]))
+            result[begin : end + 1] = [kept, *[_NOTHING] * (end - begin)]
+            continue
         if closing not in ("]", "][]") or opening == FOOTNOTE:
             continue
         label = raw_text(pieces[begin + 1 : end])
