@@ -20,7 +20,7 @@ LEFT_OUT = re.compile(
     r"pairs |validation pairs|found  |same pair|  +tokens|source  \d|target  \d|wrote "
     r"|\d+ steps = |about |training: |finished: |best |published |on \d+ validation|model: "
     r"|Your own|  nmt |  echo |next: "
-    r"|(?:modal|weak_masculine|genitive|address|pronoun|subordinate) "
+    r"|(?:modal|weak_masculine|genitive|address|pronoun|subordinate|imperative) "
 )
 SENTENCE = re.compile(r"  (?:source|output|reference) ")
 
