@@ -87,6 +87,11 @@ def nmt(folder: Path, monkeypatch, capfdbinary):
     return run
 
 
+def test_text_that_does_not_fit_is_warned_of_with_its_place(nmt) -> None:
+    Path("a.md").write_text("# 12\n\n---\n\nthe sm@@ all dog\n")
+    assert "marks of subwords (@@, ▁) (first on line 5)" in nmt("--document", "a.md").err
+
+
 def test_each_segment_is_translated_as_a_line(nmt, model: Path) -> None:
     text = b"<html lang=en><p>The dog.</p><p>A house.</p></html>"
     Path("a.html").write_bytes(text)

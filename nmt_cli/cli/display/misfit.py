@@ -13,13 +13,21 @@ if TYPE_CHECKING:
 _C1 = re.compile("[\x80-\x9f]")
 
 
-def warn_of_misfit(texts: Sequence[str], translator: "Translator", console: "Console") -> None:
-    """Warn before the work if the first texts are of another kind than the training text."""
+def warn_of_misfit(
+    texts: Sequence[str],
+    translator: "Translator",
+    console: "Console",
+    places: Sequence[str] | None = None,
+) -> None:
+    """Warn before the work if the first texts are of another kind than the training text.
+
+    places: where each text stands in a document; None: they are lines.
+    """
     from nmt_cli.translation.quality.input_check import find_misfit
 
     misfit = find_misfit(texts, translator.subwords, translator.quality.text)
     if misfit is not None:
-        console.warning(str(misfit))
+        console.warning(misfit.shown(places))
 
 
 class ControlCharacters:

@@ -26,8 +26,10 @@ class Misfit(NamedTuple):
     line: int
     hint: str
 
-    def __str__(self) -> str:
-        return f"{self.message} (first on line {self.line + 1:,}): {self.hint}"
+    def shown(self, places: Sequence[str] | None = None) -> str:
+        """The warning; places: where each line stands in a document, such as `cue 3`."""
+        place = f"line {self.line + 1:,}" if places is None else places[self.line]
+        return f"{self.message} (first on {place}): {self.hint}"
 
 
 def find_misfit(

@@ -24,7 +24,8 @@ class LetterSubwords:
 
 
 def message(lines: list[str], text: TextStatistics | None = STATISTICS) -> str:
-    return str(find_misfit(lines, byte_subwords(), text) or "")
+    misfit = find_misfit(lines, byte_subwords(), text)
+    return misfit.shown() if misfit else ""
 
 
 def test_text_like_the_training_text_fits() -> None:
@@ -46,6 +47,12 @@ def test_misfit_names_the_kind_the_line_and_the_mend(lines: list[str], part: str
     shown = message(["", *lines])
     assert part in shown
     assert "first on line 2): " in shown
+
+
+def test_misfit_of_a_document_names_the_place() -> None:
+    misfit = find_misfit(["", "▁The ▁dog"], byte_subwords(), STATISTICS)
+    assert misfit is not None
+    assert "(first on cue 8): " in misfit.shown(["cue 7", "cue 8"])
 
 
 def test_unknown_characters_are_reported_without_statistics() -> None:

@@ -243,7 +243,7 @@ def translate_document(
     for note in notes_of(document):
         work.console.note(note)
     with reporting() as report:
-        done = list(_translations(document.segments, work))
+        done = list(_translations(document.segments, document.places, work))
         translations = [translation for _, translation in done]
         for index, translation in enumerate(translations):
             report.add(index, translation, document.places[index])
@@ -265,7 +265,7 @@ def translate_document(
 
 
 def _translations(
-    segments: "Sequence[MarkedText]", work: "Work"
+    segments: "Sequence[MarkedText]", places: Sequence[str], work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
     from nmt_cli.data.markup.inline import with_placeholders
@@ -288,7 +288,7 @@ def _translations(
                     )
                     for segment in window
                 ]
-                warn_of_misfit(texts, work.translator.steps[0], work.console)
+                warn_of_misfit(texts, work.translator.steps[0], work.console, places)
             marked = work.translator.translate_marked(
                 window, search=work.search, constraints=work.constraints, first=begin,
                 on_progress=partial(progress.update_within, begin, len(window)),
