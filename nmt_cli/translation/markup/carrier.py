@@ -152,17 +152,20 @@ class _Builder:
         assert isinstance(opening, Tag)
         assert isinstance(closing, Tag)
         is_block = opening.name in _BLOCKS
-        kept = len(self.parts), self.length, len(self.originals)
+        kept = len(self.parts), self.length, len(self.originals), len(self.stand_ins)
         if is_block:
             self._separate(begin - 1, begin + 1)
         at = self.length
         first = len(self.parts)
         children = tuple(self.nodes(begin + 1, end))
-        if not "".join(self.parts[first:]).strip() or self._is_note(begin, end, first):
+        is_note = self._is_note(begin, end)
+        if not "".join(self.parts[first:]).strip() or is_note:
             del self.parts[kept[0] :]
             self.length = kept[1]
             del self.originals[kept[2] :]
-            return self._atom(tuple(self.pieces[begin : end + 1]), begin, end)
+            del self.stand_ins[kept[3] :]
+            pieces = tuple(self.pieces[begin : end + 1])
+            return self._atom(pieces, begin, end, is_word=False if is_note else None)
         inside = (
             self._space_after(begin) and not self._space_before(begin),
             self._space_before(end) and not self._space_after(end),
@@ -172,18 +175,27 @@ class _Builder:
             self._separate(end - 1, end + 1)
         return node
 
-    def _is_note(self, begin: int, end: int, first: int) -> bool:
+    def _is_note(self, begin: int, end: int) -> bool:
         """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`."""
         opening, after = self.pieces[begin], self.pieces[end + 1 : end + 2]
         is_superscript = isinstance(opening, Tag) and opening.name == "sup"
         ends_word = not after or not isinstance(after[0], Text) or not after[0].text[:1].isalnum()
-        return is_superscript and ends_word and not has_letters("".join(self.parts[first:]))
+        words = [
+            piece.text if isinstance(piece, Text) else piece.raw
+            for piece in self.pieces[begin + 1 : end]
+            if not isinstance(piece, Tag)
+        ]
+        return is_superscript and ends_word and not has_letters("".join(words))
 
-    def _atom(self, pieces: MarkedText, first: int, last: int) -> Atom:
+    def _atom(
+        self, pieces: MarkedText, first: int, last: int, *, is_word: bool | None = None
+    ) -> Atom:
+        """What stands between words; is_word: None: if there is a placeholder in it."""
         before, after = self._space_before(first), self._space_after(last)
         at = self.length
         is_block = any(isinstance(piece, Tag) and piece.name in _BLOCKS for piece in pieces)
-        is_word = any(isinstance(piece, Placeholder) for piece in pieces)
+        if is_word is None:
+            is_word = any(isinstance(piece, Placeholder) for piece in pieces)
         if is_word:
             words = words_apart(pieces)
             ends_with_space = self.parts and self.parts[-1][-1:].isspace()

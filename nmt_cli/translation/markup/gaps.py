@@ -28,8 +28,10 @@ class Element:
 
     @property
     def is_word(self) -> bool:
-        """Whether it must not stand against a word."""
-        return any(isinstance(piece, Placeholder) for piece in self.pieces)
+        """Whether it must not stand against a word, as the mark of a footnote may."""
+        first = self.pieces[0]
+        is_note = isinstance(first, Tag) and first.name == "sup"
+        return not is_note and any(isinstance(piece, Placeholder) for piece in self.pieces)
 
 
 def joined(

@@ -15,6 +15,8 @@ _LINK_TYPE = re.compile(
     r"<(?:g|pc|bpt|ept|x|sc|ec)\b[^>]*?\s(?:ctype|subType|type|id|equivStart)="
     r"[\"'](?:x-a|link|START_LINK\w*)[\"']"
 )
+# What stands for a format in a paragraph of Word.
+_FORMAT = re.compile(r"</?f\d+>")
 # A link by its label, an address in angle brackets, and an element with a link in it.
 _LINKED = re.compile(r"\[|<[\w.+-]+[:@]|(?s:.)*<a[\s>]")
 
@@ -36,7 +38,8 @@ def is_barred(pair: Pair, placeholder: str) -> bool:
 def may_hold(outer: Pair, inner: Pair) -> bool:
     """Whether a pair may get into another one that is beside it in the source.
 
-    No link stands within a link, nor emphasis of Markdown within the same emphasis.
+    No link stands within a link, nor emphasis of Markdown within the same emphasis, nor a format of
+    Word within another one, of which the words would have the inner one alone.
     """
     if outer.opening is not None and outer.opening.raw == "![":
         return False
@@ -44,10 +47,17 @@ def may_hold(outer: Pair, inner: Pair) -> bool:
         if isinstance(node, Pair):
             if clash(mark_of(outer), mark_of(node)) or (is_link(outer) and is_link(node)):
                 return False
+            if _is_format(outer) and _is_format(node):
+                return False
         elif any(isinstance(piece, Placeholder) and is_barred(outer, piece.raw)
                  for piece in node.pieces):  # fmt: skip
             return False
     return True
+
+
+def _is_format(pair: Pair) -> bool:
+    tag = pair.opening or pair.closing
+    return tag is not None and bool(_FORMAT.fullmatch(tag.raw))
 
 
 def _all_nodes(node: Node) -> Iterator[Node]:

@@ -473,3 +473,12 @@ def test_texts_are_cut_into_words_and_marks() -> None:
         "Anna", "'", "s", "dog", ",", "日", "本", "–", "x2", ",", "12.50",
         "!",
     ]  # fmt: skip
+
+
+def test_marks_of_footnotes_stay_at_their_words_where_numbers_are_kept() -> None:
+    source = parse_line("A dog<sup>2</sup> sleeps.", Kept(numbers=True))
+    carrier = carry(source, ["4321"])
+    assert (carrier.text, carrier.stand_ins) == ("A dog sleeps.", ())
+    [result] = aligned_by(LINKS).project([job(source, carrier, ["Ein Hund schläft."])])
+    assert raw_text(result.pieces) == "Ein Hund<sup>2</sup> schläft."
+    assert not result.moved

@@ -186,3 +186,15 @@ def test_emphasis_is_valid_where_its_tags_are_found(text: str, is_valid: bool) -
         if part
     ]
     assert has_valid_emphasis(pieces) == is_valid
+
+
+def test_no_format_of_word_gets_into_another_one() -> None:
+    """Its words would have the inner format alone."""
+    links = [("home", "Startseite"), ("page", "Startseite"), ("opens", "öffnet")]
+    line = "<f1>home</f1> <f2>page</f2> opens"
+    result = project(line, "Startseite öffnet", links)
+    assert raw_text(result.pieces) == "<f1>Startseite</f1> <f2>öffnet</f2>"
+    assert result.moved
+    result = project(line.replace("f2", "b"), "Startseite öffnet", links)
+    assert raw_text(result.pieces) == "<f1><b>Startseite</b></f1> öffnet"
+    assert not result.moved
