@@ -11,6 +11,7 @@ from nmt_cli.data.markup.marked_text import (
     Placeholder,
     Tag,
     Text,
+    plain_text,
     raw_text,
 )
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
@@ -225,12 +226,36 @@ def write_marks(pieces: MarkedText) -> str:
 
 
 def _written_line(pieces: Sequence[MarkedPiece]) -> str:
+    pieces = _with_word_first(pieces)
     written = write_text(list(_kept_apart(pieces)), _escaped)
     if pieces and isinstance(pieces[0], Text) and pieces[0].raw is None:
         words = written.lstrip()
         marked = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", words))
         return written[: len(written) - len(words)] + marked
     return written
+
+
+def _with_word_first(pieces: Sequence[MarkedPiece]) -> Sequence[MarkedPiece]:
+    """The pieces with no comment first, which would make a block of HTML of the line.
+
+    It is put behind the first word.
+    """
+    first = pieces[0] if pieces else Text("")
+    is_comment = isinstance(first, Tag) and first.raw.startswith(("<!", "<?"))
+    texts = [index for index, piece in enumerate(pieces) if _is_words(piece)]
+    if not is_comment or not texts:
+        return pieces
+    index = texts[0]
+    text = plain_text(pieces[index : index + 1])
+    word, _, rest = text.strip().partition(" ")
+    end = text[len(text.rstrip()) :]
+    before = [piece for piece in pieces[1:index] if not isinstance(piece, Text)]
+    behind = [Text(f"{word} "), first, Text(f" {rest}{end}" if rest else end)]
+    return _with_word_first([*before, *behind, *pieces[index + 1 :]])
+
+
+def _is_words(piece: MarkedPiece) -> bool:
+    return isinstance(piece, Text) and bool(piece.text.strip())
 
 
 def _kept_apart(pieces: Sequence[MarkedPiece]) -> Iterator[MarkedPiece]:

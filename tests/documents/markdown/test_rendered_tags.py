@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from projections import SUBWORDS, aligned_by, job
 
-from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text
+from nmt_cli.data.markup.marked_text import MarkedPiece, Placeholder, Tag, Text
 from nmt_cli.documents.markdown.inline import parse_marks, write_marks
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import carry, placeholders_of
@@ -27,6 +27,8 @@ MARKS = (
     ("*", "*"), ("**", "**"), ("_", "_"), ("__", "__"), ("~~", "~~"), ("<b>", "</b>"),
     ("[", "](a.md)"), ("[", "](b.md)"), ("![", "](i.png)"),
 )  # fmt: skip
+COMMENT = Tag("<!-- c -->", "empty", "comment")
+BOLD = (Tag("**", "open", "**"), Text("dog"), Tag("**", "close", "**"))
 LABELS = {"REF": {"href": "u", "title": ""}}
 
 
@@ -121,3 +123,19 @@ def test_marks_side_by_side_are_kept_apart() -> None:
     link = Tag("[", "open", "["), Text("un"), Tag("](a)", "close", "[")
     assert write_marks((Placeholder("[ref]"), *link)) == "[ref] [un](a)"
     assert write_marks((Placeholder("`a`"), Placeholder("`b`"))) == "`a` `b`"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "written"),
+    [
+        ([COMMENT, Text(" A small "), *BOLD], "A <!-- c --> small **dog**"),
+        ([COMMENT, Text(" "), COMMENT, Text("A small dog.")], "A <!-- c --> <!-- c --> small dog."),
+        ([COMMENT, Text(" "), *BOLD], "**dog <!-- c -->**"),
+        ([Text("A "), COMMENT, Text(" dog")], "A <!-- c --> dog"),
+        ([COMMENT], "<!-- c -->"),
+    ],
+)
+def test_comment_at_the_start_makes_no_block_of_html(
+    pieces: list[MarkedPiece], written: str
+) -> None:
+    assert " ".join(write_marks(tuple(pieces)).split()) == written
