@@ -244,10 +244,9 @@ def test_damaged_forms_are_refused(server: RunningServer) -> None:
         assert answer.status in (200, 400, 413), (answer.status, answer.body, bytes(body))
 
 
-def test_files_are_kept_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_kept_for_a_time() -> None:
     clock = [0.0]
-    monkeypatch.setattr(translated_files.time, "monotonic", lambda: clock[0])
-    files = TranslatedFiles()
+    files = TranslatedFiles(lambda: clock[0])
     key = files.add("a.txt", b"abc")
     clock[0] = translated_files.SECONDS - 1
     assert files.get(key) is not None

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
@@ -26,16 +27,17 @@ class TranslatedFiles:
     """Files in memory, by names that nobody can guess.
 
     A file is kept for `SECONDS`. The oldest give way when there are more than `MAX_FILES`, or
-    more than `MAX_BYTES` in all.
+    more than `MAX_BYTES` in all. clock: gives the present time, in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._files: dict[str, TranslatedFile] = {}
 
     def add(self, name: str, data: bytes) -> str:
         """Keep a file; returns the name by which it is found, which has the same suffix."""
         key = secrets.token_hex(16) + PurePosixPath(name).suffix
-        self._files[key] = TranslatedFile(name, data, time.monotonic())
+        self._files[key] = TranslatedFile(name, data, self._clock())
         self._drop()
         return key
 
@@ -46,7 +48,7 @@ class TranslatedFiles:
 
     def _drop(self) -> None:
         size = sum(len(file.data) for file in self._files.values())
-        oldest_allowed = time.monotonic() - SECONDS
+        oldest_allowed = self._clock() - SECONDS
         for key, file in list(self._files.items()):
             is_old = file.made < oldest_allowed
             if not is_old and len(self._files) <= MAX_FILES and size <= MAX_BYTES:
