@@ -8,6 +8,8 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from nmt_cli.data.cleaning.raised_numbers import raised_numbers_differ
+
 _DIGITS = re.compile(r"\d+")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
@@ -21,8 +23,8 @@ MIN_DIGITS = 2
 MIN_DIGITS_ALONE = 4
 HOURS = 12
 YEAR_DIGITS = 4
-# Of a reference such as 12(3), neither number is written out.
-_REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))")
+# Of a reference such as 12(3) or [1], no number is written out.
+_REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
 # Of a reference such as 7(1)(e) or 7(1)e), the letter; it may stand alone: Absatz 1 Buchstabe e.
 _LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z])\)")
 _LETTER = re.compile(r"(?<![^\W\d_])[a-z](?![^\W_])")
@@ -77,12 +79,12 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if only_src and only_tgt:
         sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
         return not _may_be_times(*sides)
-    if _lost_references(src, tgt):
+    if _lost_references(src, tgt) or raised_numbers_differ(src, tgt):
         return True
     missing = only_src or only_tgt
     if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
         return True
-    return _only_number_differs(src, tgt)
+    return _all_numbers_differ(src, tgt)
 
 
 def _lost_references(src: str, tgt: str) -> bool:
@@ -90,6 +92,8 @@ def _lost_references(src: str, tgt: str) -> bool:
 
     >>> [_lost_references("under 12(3)", tgt) for tgt in ("12(1)", "(3) de 12", "douze, (3)")]
     [True, False, True]
+    >>> _lost_references("the fee [1]", "les droits"), _lost_references("fee [1]", "droits (1)")
+    (True, False)
     >>> [_lost_references("7(1)(e)", tgt) for tgt in ("7(1)a)", "7(1)e)", "7 (1) Buchstabe e")]
     [True, False, False]
     """
@@ -100,27 +104,44 @@ def _lost_references(src: str, tgt: str) -> bool:
     )
 
 
-def _only_number_differs(src: str, tgt: str) -> bool:
-    """Whether each side has one number, none of which can be a form of the other.
+def _all_numbers_differ(src: str, tgt: str) -> bool:
+    """Whether each side has as many numbers, none of which can be a form of one of the other.
 
-    >>> [_only_number_differs(src, tgt) for src, tgt in (
+    >>> [_all_numbers_differ(src, tgt) for src, tgt in (
     ...     ("250 euros", "2."), ("350 euros", "3,50 Euro"), ("1,000 men", "100 Männer"),
     ...     ("2.5 million", "2.500.000"), ("the 1990s", "90er"), ("at 3 pm", "um 15 Uhr"))]
     [True, True, True, False, False, False]
-    >>> _only_number_differs("$5,000", "5 000 000 $"), _only_number_differs("5 thousand", "5 000")
+    >>> _all_numbers_differ("$5,000", "5 000 000 $"), _all_numbers_differ("5 thousand", "5 000")
     (True, False)
+    >>> _all_numbers_differ("from $1,300 to $2,500", "von 1 300 000 bis 2 500 000 $")
+    True
     """
-    numbers = [_NUMBER.findall(side) for side in (src, tgt)]
-    if any(len(of_side) != 1 for of_side in numbers):
+    src_numbers, tgt_numbers = (
+        {_value(number): "".join(_DIGITS.findall(number)) for number in _NUMBER.findall(side)}
+        for side in (src, tgt)
+    )
+    if not src_numbers or len(src_numbers) != len(tgt_numbers):
         return False
-    short, long = sorted(("".join(_DIGITS.findall(number)) for [number] in numbers), key=len)
+    return not any(
+        _is_form_of(src_value, tgt_value) or _is_short_form(src_digits, tgt_digits)
+        for src_value, src_digits in src_numbers.items()
+        for tgt_value, tgt_digits in tgt_numbers.items()
+    )
+
+
+def _is_short_form(digits: str, other: str) -> bool:
+    """Whether one is the other in short, as a decade or an hour is."""
+    short, long = sorted((digits, other), key=len)
     is_decade = len(short) == 2 and len(long) == 4 and long.endswith(short)
-    if is_decade or _may_be_times({short}, {long}):
-        return False
-    small, large = sorted(_value(number) for [number] in numbers)
+    return is_decade or _may_be_times({short}, {long})
+
+
+def _is_form_of(value: Fraction, other: Fraction) -> bool:
+    """Whether one is the other, or a word such as million makes it the other."""
+    small, large = sorted((value, other))
     # People write 5 thousand and 1,500 million, but not 5,000 thousand.
     scales = (10**power for power in SCALES)
-    return small != large and not any(small * scale == large and small < scale for scale in scales)
+    return small == large or any(small * scale == large and small < scale for scale in scales)
 
 
 def _value(number: str) -> Fraction:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, raw_text
 
 # How emphasis is written.
-EMPHASIS = frozenset(("*", "**", "***", "_", "__", "___", "~~"))
+EMPHASIS = frozenset(("*", "**", "***", "****", "_", "__", "___", "____", "~~"))
 
 
 def may_stand(mark: str, outside: str, inside: str) -> bool:
@@ -38,11 +38,12 @@ def _category(character: str) -> str:
 def clash(first: str, second: str) -> bool:
     """Whether emphasis with the one mark cannot stand within that with the other.
 
-    >>> clash("*", "*"), clash("*", "**"), clash("**", "***")
-    (True, False, True)
+    >>> clash("*", "*"), clash("*", "**"), clash("**", "***"), clash("*", "****")
+    (True, False, True, True)
     """
     marks = {first, second}
-    return marks <= EMPHASIS and first[0] == second[0] and (len(marks) == 1 or "***" in marks)
+    is_same = marks <= EMPHASIS and first[0] == second[0]
+    return is_same and (len(marks) == 1 or max(len(first), len(second)) > 2)
 
 
 def are_one_run(first: str, second: str) -> bool:

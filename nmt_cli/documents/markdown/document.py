@@ -8,18 +8,22 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
-from nmt_cli.documents.document import ReadOptions
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    raw_text,
+)
+from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.html.document import add_html
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.markdown.blocks import add_blocks
-from nmt_cli.documents.markdown.inline import (
-    normalized,
-    parse_marks,
-    write_marks,
-)
-from nmt_cli.documents.template import Template
+from nmt_cli.documents.markdown.inline import IMAGE, normalized, parse_marks, write_marks
+from nmt_cli.documents.template import Template, Write, trimmed
 from nmt_cli.documents.text import lines_of
 
 if TYPE_CHECKING:
@@ -90,8 +94,30 @@ class MarkdownDocument:
                 add_html(self._template, self._text[block.begin : block.end], line)
             else:
                 write = _write_cell if block.is_cell else write_marks
-                self._template.add_sentences(block.pieces, f"line {line}", write)
+                place = f"line {line}"
+                pieces = self._with_images_apart(block.pieces, place, write)
+                self._template.add_sentences(pieces, place, write)
         self._template.keep(self._text[end:])
+
+    def _with_images_apart(self, pieces: MarkedText, place: str, write: Write) -> MarkedText:
+        """The pieces, where each image is one tag; its alternative text is a segment of its own."""
+        result: list[MarkedPiece] = []
+        end = 0
+        for begin, last in tag_pairs(pieces).items():
+            if begin < end or raw_text(pieces[begin : begin + 1]) != IMAGE:
+                continue
+            result += pieces[end:begin]
+            end = last + 1
+            image = Tag(raw_text(pieces[begin:end]), "empty", "image")
+            before, inner, after = trimmed(pieces[begin + 1 : last])
+            if has_words(inner) and image.raw not in self._template.tags:
+                self._template.tags[image.raw] = [
+                    IMAGE + raw_text(before),
+                    self._template.slot(inner, place, write),
+                    raw_text(after) + raw_text(pieces[last:end]),
+                ]
+            result.append(image)
+        return (*result, *pieces[end:])
 
     def _blocks(self) -> Iterator[_Block]:
         from markdown_it import MarkdownIt

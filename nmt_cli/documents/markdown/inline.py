@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from html import unescape
 
 from nmt_cli.data.markup.html_tags import VOID, keeps_its_text
@@ -11,7 +12,6 @@ from nmt_cli.data.markup.marked_text import (
     Placeholder,
     Tag,
     Text,
-    plain_text,
     raw_text,
 )
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
@@ -28,7 +28,8 @@ _MARK = re.compile(
     r"|(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?s:.)+?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<math>\$\$[^$]+\$\$|\$(?![\s\d])[^$\n]*[^\s$]\$(?!\d))"
     r"|(?P<address><[A-Za-z][\w+.-]*:[^\s<>]*>|<[\w.+-]+@[\w.-]+>)"
-    r"|(?P<comment><!--(?s:.)*?-->)"
+    r"|(?P<comment><!--(?s:.)*?-->|<![A-Za-z][^>]*>)"
+    r"|(?P<code_to_run><\?(?s:.)*?\?>)"
     rf"|(?P<kept><(?P<name>{_KEPT_ELEMENTS})(?:\s[^<>]*)?>(?s:.)*?</(?P=name)\s*>)"
     r"|(?P<html></?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>)"
     r"|(?P<note>\[\^[^\]\s]+\])"
@@ -53,6 +54,7 @@ _ITEM = re.compile(r"\A(\d{1,9})([.)])(?=\s|\Z)")
 _ESCAPE = re.compile(r"(\\[!-/:-@\[-`{-~])")
 # Begins a footnote that stands in its sentence: ^[a note].
 FOOTNOTE = "^["
+IMAGE = "!["
 HARD_BREAK = "hard"
 # Longer paragraphs are no prose, and are not searched for marks.
 LONGEST = 50_000
@@ -98,7 +100,7 @@ def _marks(
 ) -> Iterator[MarkedPiece]:
     """The pieces of a mark; none if it is text. before: the pieces up to it."""
     kind, raw = _kind(match), match[0]
-    if kind in ("code", "math", "address", "kept", "placeholder"):
+    if kind in ("code", "math", "address", "code_to_run", "kept", "placeholder"):
         yield Placeholder(raw)
     elif kind in ("comment", "hard", "note", "attributes"):
         yield Tag(raw, "empty", kind)
@@ -119,8 +121,9 @@ def _marks(
 
 
 def _kind(match: re.Match[str]) -> str:
-    kinds = ("code", "math", "address", "comment", "kept", "html", "note", "attributes", "image",
-             "link", "close", "placeholder", "hard", "emphasis")  # fmt: skip
+    kinds = ("code", "math", "address", "comment", "code_to_run", "kept", "html", "note",
+             "attributes", "image", "link", "close", "placeholder", "hard",
+             "emphasis")  # fmt: skip
     return next(kind for kind in kinds if match[kind] is not None)
 
 
@@ -139,7 +142,7 @@ def _emphasis(raw: str, before: str, after: str, *, is_open: bool) -> Iterator[M
     closes = bool(before) and not before.isspace() and (_is_word(before) or not _is_word(after))
     if raw[0] == "_" and opens and closes and _is_word(before) and _is_word(after):
         return
-    if len(raw) > 3 or not (opens or closes):
+    if len(raw) > 4 or not (opens or closes):
         return
     is_close = closes and (not opens or is_open or _is_word(before))
     parts = ["**", "*"] if raw == "***" else ["__", "_"] if raw == "___" else [raw]
@@ -226,8 +229,10 @@ def write_marks(pieces: MarkedText) -> str:
 
 
 def _written_line(pieces: Sequence[MarkedPiece]) -> str:
-    pieces = _with_word_first(pieces)
     written = write_text(list(_kept_apart(pieces)), _escaped)
+    if _html_block().match(written):
+        # CommonMark reads it as a space that is a part of the text.
+        return "&#32;" + written.lstrip()
     if pieces and isinstance(pieces[0], Text) and pieces[0].raw is None:
         words = written.lstrip()
         marked = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", words))
@@ -235,27 +240,16 @@ def _written_line(pieces: Sequence[MarkedPiece]) -> str:
     return written
 
 
-def _with_word_first(pieces: Sequence[MarkedPiece]) -> Sequence[MarkedPiece]:
-    """The pieces with no comment first, which would make a block of HTML of the line.
+@cache
+def _html_block() -> re.Pattern[str]:
+    """Finds a line that begins a block of HTML, in which no Markdown is read."""
+    from markdown_it.common.html_blocks import block_names
 
-    It is put behind the first word.
-    """
-    first = pieces[0] if pieces else Text("")
-    is_comment = isinstance(first, Tag) and first.raw.startswith(("<!", "<?"))
-    texts = [index for index, piece in enumerate(pieces) if _is_words(piece)]
-    if not is_comment or not texts:
-        return pieces
-    index = texts[0]
-    text = plain_text(pieces[index : index + 1])
-    word, _, rest = text.strip().partition(" ")
-    end = text[len(text.rstrip()) :]
-    before = [piece for piece in pieces[1:index] if not isinstance(piece, Text)]
-    behind = [Text(f"{word} "), first, Text(f" {rest}{end}" if rest else end)]
-    return _with_word_first([*before, *behind, *pieces[index + 1 :]])
-
-
-def _is_words(piece: MarkedPiece) -> bool:
-    return isinstance(piece, Text) and bool(piece.text.strip())
+    return re.compile(
+        r"\s*(?:<[?!]|<(?:script|pre|style|textarea)(?=[\s>]|\Z)"
+        rf"|</?(?:{'|'.join(block_names)})(?=[\s/>]|\Z)|</?[A-Za-z][^<>]*>\s*\Z)",
+        re.IGNORECASE,
+    )
 
 
 def _kept_apart(pieces: Sequence[MarkedPiece]) -> Iterator[MarkedPiece]:

@@ -126,16 +126,26 @@ def test_marks_side_by_side_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "written"),
+    "first",
     [
-        ([COMMENT, Text(" A small "), *BOLD], "A <!-- c --> small **dog**"),
-        ([COMMENT, Text(" "), COMMENT, Text("A small dog.")], "A <!-- c --> <!-- c --> small dog."),
-        ([COMMENT, Text(" "), *BOLD], "**dog <!-- c -->**"),
-        ([Text("A "), COMMENT, Text(" dog")], "A <!-- c --> dog"),
-        ([COMMENT], "<!-- c -->"),
+        [COMMENT], [Text(" "), COMMENT], [Placeholder("<?= $name ?>")], [Tag("<!A>", "empty")],
+        [Placeholder("<script>x()</script>")], [Tag('<link href="x">', "empty")],
+        [Tag("<pre>", "open"), Text("a"), Tag("</pre>", "close")],
+        [Tag("<OPTION selected>", "open"), Text("a"), Tag("</OPTION>", "close")],
+        [Tag("<span>", "open"), Tag("  \n", "empty", "hard"), Tag("</span>", "close")],
+        [Text("a"), Tag("\\\n", "empty", "hard"), Tag("<iframe src=x>", "empty")],
     ],
-)
-def test_comment_at_the_start_makes_no_block_of_html(
-    pieces: list[MarkedPiece], written: str
-) -> None:
-    assert " ".join(write_marks(tuple(pieces)).split()) == written
+)  # fmt: skip
+def test_no_line_becomes_a_block_of_html(first: list[MarkedPiece]) -> None:
+    """Markdown is read in no such block."""
+    written = write_marks((*first, Text(" small "), *BOLD))
+    tokens = markdown_it.MarkdownIt("commonmark").parse(written)
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    found = [token.type for token in tokens[1].children]
+    assert found[-4:-2] == ["strong_open", "text"]
+    assert "html_inline" in found
+
+
+def test_other_tags_at_the_start_have_nothing_before_them() -> None:
+    for tag in (Tag("<span>", "empty"), Tag("<preface>", "empty"), Tag("<b>", "empty")):
+        assert write_marks((tag, Text("a"))) == f"{tag.raw}a"

@@ -1,0 +1,48 @@
+"""Finds superscript and subscript numbers, such as those of m², CO₂ and footnotes."""
+
+import re
+import unicodedata
+
+_RAISED_DIGITS = "²³¹⁰⁴-⁹₀-₉"
+_LETTER = rf"[^\W\d_{_RAISED_DIGITS}]"
+_WORDS = re.compile(rf"{_LETTER}+|\d+")
+# With the word or number before it.
+_RAISED = re.compile(rf"({_LETTER}*|\d*)([{_RAISED_DIGITS}]+)")
+# Symbols of units and formulas are no longer; words may stand for them: square metre, dioxide.
+MAX_SYMBOL_LETTERS = 2
+
+
+def raised_numbers_differ(src: str, tgt: str) -> bool:
+    """Return whether one side lacks a superscript or subscript number of the other.
+
+    A plain number may stand for it, and another word for a unit or formula.
+
+    >>> [raised_numbers_differ("up to 65 m²", tgt) for tgt in ("65 m", "65 m2", "65 Quadratmeter")]
+    [True, False, False]
+    >>> [raised_numbers_differ("Minister²", tgt) for tgt in ("die Ministerin", "der Minister ²")]
+    [True, False]
+    >>> [raised_numbers_differ("CO₂ is", tgt) for tgt in ("CO ist", "CO2 ist", "Kohlendioxid")]
+    [True, False, False]
+    """
+    return _lacks_raised(src, tgt) or _lacks_raised(tgt, src)
+
+
+def _lacks_raised(text: str, other: str) -> bool:
+    """Whether `other` lacks a superscript or subscript number of `text`."""
+    if text.isascii():
+        return False
+    plain = _with_plain_digits(other)
+    numbers = set(re.findall(r"\d+", plain))
+    words = set(_WORDS.findall(other))
+    for base, raised in _RAISED.findall(text):
+        number = _with_plain_digits(raised)
+        if number in numbers or base + number in plain:
+            continue
+        is_symbol = 0 < len(base) <= MAX_SYMBOL_LETTERS or base.isdecimal()
+        if not is_symbol or base in words:
+            return True
+    return False
+
+
+def _with_plain_digits(text: str) -> str:
+    return "".join(str(unicodedata.digit(letter, letter)) for letter in text)
