@@ -1,6 +1,7 @@
 """Catalogues of gettext (.po): entries without a translation get one, marked as fuzzy."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -64,6 +65,12 @@ class CatalogueDocument:
             self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
         ]
         self.notes = encoding_notes(options.name, self._encoding, self._declaration)
+        if self._declaration.name == "CHARSET":
+            self.notes.append(
+                f"`{options.name}` is a template: its header names no encoding (charset=CHARSET), "
+                f"and is kept; to make a catalogue of it that gettext compiles: "
+                f"{_new_catalogue(options)}"
+            )
         self.notes += message_notes(options.name, self._messages)
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
@@ -177,6 +184,13 @@ class CatalogueDocument:
             lines.insert(position, f"#, {FUZZY}{ending}")
         elif FUZZY not in re.findall(r"[\w-]+", lines[entry.flags]):
             lines[entry.flags] = f"#, {FUZZY}, " + lines[entry.flags][2:].lstrip()
+
+
+def _new_catalogue(options: ReadOptions) -> str:
+    """The command that makes a catalogue of a template."""
+    language = options.language or "LANGUAGE"
+    name = shlex.quote(options.name)
+    return f"msginit -i {name} -l {language} -o {language}.po --no-translator"
 
 
 def _codec(match: "re.Match[bytes] | None") -> str:

@@ -21,6 +21,15 @@ BYTE_ORDER_MARKS = (
 BYTE_ORDER_MARK = "\ufeff"
 # Apostrophe, quotation marks and dash as they are printed: models learn them from their text.
 USUAL_MARKS = "’“”–"
+# How the bytes of files begin that are no text, with what they are and what can be done.
+_NO_TEXT = (
+    (b"%PDF-", "a PDF", "translate the document that it was made from"),
+    (b"\xd0\xcf\x11\xe0", "a document of an old version of Microsoft Office", "save it as .docx"),
+    (b"{\\rtf", "a document in Rich Text Format", "save it as .docx"),
+    (b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip`"),
+)
+_ZIP = b"PK\x03\x04"
+_WORD_PART = b"word/document.xml"
 # So much shows that a document is in UTF-16.
 HEAD_BYTES = 1 << 16
 
@@ -114,6 +123,7 @@ def decode(
     names it. Raises DataError if the bytes are not text in this encoding, or would not be the same
     if they were written again.
     """
+    _require_text(data, name)
     encoding = next((code for mark, code in BYTE_ORDER_MARKS if data.startswith(mark)), declared)
     wide = utf16_without_mark(data[:HEAD_BYTES]) if encoding == "utf-8" else ""
     if wide:
@@ -135,6 +145,19 @@ def decode(
             f"convert it: {to_utf8(name, encoding, declaration)}",
         )
     return text, encoding
+
+
+def _require_text(data: bytes, name: str) -> None:
+    """Raise DataError for a file of another format than its name or --kind says."""
+    if data.startswith(_ZIP):
+        is_word = _WORD_PART in data
+        raise DataError(
+            f"`{name}` is {'a Word document' if is_word else 'a ZIP archive'}, and not text",
+            "translate it with --kind docx" if is_word else "translate the files that are in it",
+        )
+    for head, what, hint in _NO_TEXT:
+        if data.startswith(head):
+            raise DataError(f"`{name}` is {what}, and not text", hint)
 
 
 def _not_in(

@@ -1,6 +1,7 @@
 """Plain text: each line is a segment.
 
-Empty lines, indentation, marks of list items and line endings are kept.
+Empty lines, indentation, marks of list items, tabs and line endings are kept. What stands before
+and behind a tab are two segments.
 """
 
 import re
@@ -51,14 +52,20 @@ def add_lines(
         return
     count = len(template.messages)
     for line, ending in lines_of(text):
-        for cell in _TABS.split(_without_item(template, line)):
-            if _TABS.fullmatch(cell):
-                template.keep(cell)
-            else:
-                pieces = parse(cell)
-                template.add_sentences(pieces, place, writer_like(pieces))
+        _add_line(template, line, place, parse)
         template.keep(ending)
     del template.messages[count + 1 :]
+
+
+def _add_line(
+    template: Template, line: str, place: str, parse: Callable[[str], MarkedText] = parse_line
+) -> None:
+    for cell in _TABS.split(_without_item(template, line)):
+        if _TABS.fullmatch(cell):
+            template.keep(cell)
+        else:
+            pieces = parse(cell)
+            template.add_sentences(pieces, place, writer_like(pieces))
 
 
 def _without_item(template: Template, line: str) -> str:
@@ -85,8 +92,7 @@ class TextDocument:
             self._template.keep(BYTE_ORDER_MARK)
             text = text[1:]
         for number, (line, ending) in enumerate(lines_of(text), 1):
-            pieces = parse_line(_without_item(self._template, line))
-            self._template.add_sentences(pieces, f"line {number}", writer_like(pieces))
+            _add_line(self._template, line, f"line {number}")
             self._template.keep(ending)
         self.segments, self.places = self._template.segments, self._template.places
 

@@ -5,6 +5,8 @@ import pytest
 from document_samples import changed, each_text, opened
 
 from nmt_cli.data.markup.marked_text import plain_text
+from nmt_cli.documents.document import ReadOptions, notes_of
+from nmt_cli.documents.kinds import read_document
 from nmt_cli.errors import DataError
 
 HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
@@ -99,3 +101,13 @@ def test_list_items_and_tabs_in_texts_are_kept() -> None:
     [entry] = entries(document.render(each_text(document.segments, str.upper)).decode())
     assert entry.msgstr == "- A DOG\n2) A CAT\tAND\t\tA BIRD\n"
     assert changed('{"a": "* a\\tdog"}', "json") == '{"a": "* A\\tDOG"}'
+
+
+def test_template_without_an_encoding_has_a_note() -> None:
+    header = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=CHARSET\\n"\n\n'
+    data = (header + 'msgid "dog"\nmsgstr ""\n').encode()
+    [note] = notes_of(read_document(data, "po", ReadOptions("my app.pot", "fr")))
+    assert "(charset=CHARSET)" in note
+    assert note.endswith("msginit -i 'my app.pot' -l fr -o fr.po --no-translator")
+    named = data.replace(b"CHARSET", b"UTF-8")
+    assert notes_of(read_document(named, "po", ReadOptions("my app.pot", "fr"))) == []

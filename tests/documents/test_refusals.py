@@ -338,3 +338,22 @@ def test_missing_library_is_named(
     with pytest.raises(UnavailableError) as caught:
         opened(text, kind)
     assert caught.value.hint == install_command("documents")
+
+
+@pytest.mark.parametrize(
+    ("data", "what", "hint"),
+    [
+        (word_document(), "a Word document", "--kind docx"),
+        (b"PK\x03\x04 ...", "a ZIP archive", "the files that are in it"),
+        (b"%PDF-1.7\n", "a PDF", "the document that it was made from"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old version of Microsoft Office", "save it as .docx"),
+        (b"{\\rtf1 abc}", "Rich Text Format", "save it as .docx"),
+        (b"\x1f\x8b\x08", "compressed with gzip", "`gunzip`"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text", "html", "markdown", "po", "table"])
+def test_files_of_other_formats_are_named(kind: str, data: bytes, what: str, hint: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_document(data, kind, ReadOptions("page.html"))
+    assert what in caught.value.message
+    assert hint in (caught.value.hint or "")

@@ -54,6 +54,15 @@ def plain_text(pieces: Sequence[MarkedPiece]) -> str:
     )
 
 
+def shown_text(pieces: Sequence[MarkedPiece]) -> str:
+    """The words of a text, with its tags and placeholders.
+
+    >>> shown_text((Text("Tom & Ann", "Tom &amp; Ann"), Tag("<br/>", "empty", "br")))
+    'Tom & Ann<br/>'
+    """
+    return "".join(piece.text if isinstance(piece, Text) else piece.raw for piece in pieces)
+
+
 def raw_text(pieces: Sequence[MarkedPiece]) -> str:
     """The text as the document writes it.
 

@@ -35,7 +35,9 @@ _META = frozenset(
 _ATTRIBUTE = re.compile(
     r"[\s/]([^\s/>=\"'<]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?"
 )
-_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"(?:\A\s*<\?xml[^>]*\sencoding|<meta[^>]+charset)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
 # Browsers look for the encoding in this many bytes.
 DECLARED_IN = 1_024
 
@@ -106,6 +108,8 @@ def declared_encoding(data: bytes) -> str:
 
     >>> declared_encoding(b"<meta charset='latin-1'>")
     'cp1252'
+    >>> declared_encoding(b'<?xml version="1.0" encoding="koi8-r"?><html>')
+    'koi8-r'
     """
     match = declaration_in(data)
     if match is None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
-from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text
+from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text, shown_text
 from nmt_cli.translation.markup.projection import at_ends, words_of
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Translation
@@ -60,7 +60,7 @@ def _with_texts(
 ) -> Translation:
     """The translation of a result with the texts of its alternatives, which have the marks."""
     translation = result.translation
-    texts = texts or [raw_text(pieces) for pieces in result.pieces]
+    texts = texts or [shown_text(pieces) for pieces in result.pieces]
     flags = {*translation.flags, *(["markup_moved"] if moved else [])}
     hypotheses = tuple(
         replace(hypothesis, text=text)

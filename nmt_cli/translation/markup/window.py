@@ -12,7 +12,7 @@ from nmt_cli.data.markup.inline import (
     parse_line,
 )
 from nmt_cli.data.markup.kept import Kept
-from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text, shown_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
@@ -105,7 +105,7 @@ class MarkupTranslator:
     ) -> list[MarkedTranslation]:
         """The translations of marked texts, which have these indices in the whole text."""
         requests = [
-            Request(raw_text(text), index) for text, index in zip(texts, indices, strict=True)
+            Request(shown_text(text), index) for text, index in zip(texts, indices, strict=True)
         ]
         results = self._translate(requests, texts, search)
         return [

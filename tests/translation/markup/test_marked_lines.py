@@ -12,7 +12,7 @@ from marked_lines import html_sentence, random_string
 
 from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
 from nmt_cli.data.markup.kept import Kept, KeptNames
-from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
+from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text, shown_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.translation.constraints import Constraints
@@ -192,7 +192,7 @@ def test_marked_texts_are_translated_piece_by_piece(translator: Translator) -> N
         wanted = (*text, Placeholder("{x}")) if text and "sleep" in str(text) else text
         assert marks_of(result.pieces) == marks_of(wanted)
         assert all(piece.raw is None for piece in result.pieces if isinstance(piece, Text))
-        assert result.translation.source == raw_text(text)
+        assert result.translation.source == shown_text(text)
         assert result.translation.text == raw_text(result.pieces)
     assert seen
     assert results[2].pieces == texts[2]
@@ -306,7 +306,7 @@ def test_names_in_marked_texts_are_kept(translator: Translator) -> None:
     constraints = Constraints(kept=["NordPad"])
     [found] = translator.translate_marked([text], constraints=constraints)
     assert marks_of(found.pieces) == {"<w>": 1, "</w>": 1, "NordPad": 1}
-    assert found.translation.source == raw_text(text)
+    assert found.translation.source == shown_text(text)
 
 
 def test_what_users_of_programs_type_is_copied(translator: Translator) -> None:
