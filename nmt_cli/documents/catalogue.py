@@ -189,8 +189,8 @@ class CatalogueDocument:
 def _new_catalogue(options: ReadOptions) -> str:
     """The command that makes a catalogue of a template."""
     language = options.language or "LANGUAGE"
-    name = shlex.quote(options.name)
-    return f"msginit -i {name} -l {language} -o {language}.po --no-translator"
+    name, out = shlex.quote(options.name), shlex.quote(f"{language}.po")
+    return f"msginit -i {name} -l {language} -o {out} --no-translator"
 
 
 def _codec(match: "re.Match[bytes] | None") -> str:

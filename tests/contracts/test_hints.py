@@ -19,6 +19,7 @@ OTHER_PROGRAMS = {
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint"},
     "pip": {"--force-reinstall"},
     "docker": {"--shm-size"},
+    "msginit": {"--no-translator"},
 }
 # Properties of style sheets begin with two dashes, too; the keys of synonyms are others' options,
 # and the last file calls Marian.
