@@ -14,9 +14,13 @@ from nmt_cli.data.subwords.segmenters import SentencePieces
 from nmt_cli.errors import DataError
 
 KINDS = ("bpe", "unigram", "chars", "wordpiece", "bytes")
-# Superscripts, a fraction, a zero-width non-joiner, an accent alone, and full-width letters.
-TEXT = "65 m² 3½ kʷa tʰa kwa ①x می\u200cخواهم don´t …ﬁnd ＡＢ cafe\u0301 ﷺ"
-KEPT = "65 m² 3½ kʷa tʰa kwa ①x می\u200cخواهم don´t ...find AB café ﷺ"
+# Superscripts, a fraction, a zero-width non-joiner, an accent alone, and full-width letters;
+# signs and punctuation of Russian, Armenian, Korean and Chinese.
+SIGNS = "№ 5 մարդ և 5℃ ㅋㅋ 你好，吗？"
+TEXT = f"65 m² 3½ kʷa tʰa kwa ①x می\u200cخواهم don´t …ﬁnd ＡＢ cafe\u0301 ﷺ {SIGNS}"
+KEPT = f"65 m² 3½ kʷa tʰa kwa ①x می\u200cخواهم don´t …find AB café ﷺ {SIGNS}"
+# Letters of Thai and Lao, and spaces of Khmer that are not seen.
+ASIAN = "น้ำ ทำ ດຳ ໜ ໝາ ទៅ\u200bខ្ញុំ\u200bខ្មែរ"
 
 
 def learn(kind: str, text: str = TEXT) -> Subwords:
@@ -35,6 +39,10 @@ def test_characters_of_the_training_text_survive(kind: str, tmp_path: Path) -> N
     assert subwords.encode_source(["kʷa"]) != subwords.encode_source(["kwa"])
     subwords.save(tmp_path)
     assert round_trip(Subwords.load(tmp_path), TEXT) == KEPT
+    asian = learn(kind, ASIAN)
+    assert round_trip(asian, ASIAN) == ASIAN
+    asian.save(tmp_path)
+    assert round_trip(Subwords.load(tmp_path), ASIAN) == ASIAN
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,6 +51,7 @@ def test_characters_that_the_training_text_lacks_are_read_as_plain_ones(
 ) -> None:
     subwords = learn(kind, "65 m2 kwa 1⁄2 tha the find ... AB")
     assert round_trip(subwords, "m² kʷa ½ tʰ …ﬁnd ＡＢ") == "m2 kwa 1⁄2 th ...find AB"
+    assert round_trip(subwords, "m\u200bkwa") == "m kwa"
     subwords.save(tmp_path)
     assert round_trip(Subwords.load(tmp_path), "m²") == "m2"
 
@@ -54,7 +63,7 @@ def test_the_same_text_gives_the_same_files(kind: str) -> None:
 
 def test_nothing_but_the_kept_characters_differs_from_nfkc() -> None:
     """The model that is learnt, and what stands in for it where there is no such model."""
-    kept = "²´ªʷ\u200c"
+    kept = "²´ªʷ\u200b\u200cำ№，…"
     model = learning_options(kept)["normalizer"]
     ours, plain = Normalizer(kept, marks_words=True), Normalizer(marks_words=True)
     for code in range(1, 0x11_0000):
@@ -71,7 +80,7 @@ def test_nothing_but_the_kept_characters_differs_from_nfkc() -> None:
 
 def test_a_model_without_kept_characters_is_that_of_the_plain_rule() -> None:
     assert learning_options("") == {"normalization_rule_name": "nmt_nfkc"}
-    assert kept_characters(["café ﬁnd … １２ № Å \u00a0 \u200b ～ straße"]) == ""
+    assert kept_characters(["café ﬁnd １２ Å \u00a0 \u2009 \u200b ～ straße ĳ ǆ ⼀ ﻿ﻼ ｱ"]) == ""
 
 
 def test_learning_writes_nothing_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,12 @@ from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
+from nmt_cli.data.cleaning.mojibake import (
+    MOJIBAKE_SIGN,
+    WINDOWS_SIGN,
+    undo_latin1,
+    undo_mojibake,
+)
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import remove_invisible
 
@@ -135,64 +141,6 @@ def strip_tags(text: str) -> str:
     return " ".join(new.split()) if new != text else text
 
 
-# -- UTF-8 decoded as Latin-1 or Windows-1252, and Windows-1252 decoded as Latin-1 -----------------
-
-# The characters of Windows-1252 by the control characters that Latin-1 has in their place.
-_WINDOWS = {
-    byte: bytes([byte]).decode("cp1252")
-    for byte in range(0x80, 0xA0)
-    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
-}
-_WINDOWS_SIGN = re.compile("[" + "".join(map(chr, _WINDOWS)) + "]")
-_BYTE_OF = {
-    **{chr(byte): byte for byte in range(0x80, 0x100)},
-    **{character: byte for byte, character in _WINDOWS.items()},
-}
-_FOLLOWS = (
-    "[" + re.escape("".join(letter for letter, byte in _BYTE_OF.items() if byte < 0xC0)) + "]"
-)
-_C1 = "[" + re.escape("".join(letter for letter, byte in _BYTE_OF.items() if byte < 0xA0)) + "]"
-_MOJIBAKE_SIGN = re.compile(f"[Â-ô]{_FOLLOWS}")
-_MOJIBAKE = re.compile(
-    # A single Latin letter or symbol is enough, unless it may end a word in capitals (IRMÃ»).
-    rf"(?:(?<![A-ZÀ-Þ])[ÂÃ]{_FOLLOWS}|[ÂÃ]{_FOLLOWS}(?=[A-Za-z]))+"
-    # So are punctuation, a byte order mark and emoji.
-    rf"|â{_C1}{_FOLLOWS}|ï»¿|ð[\u0178\x9f]{_FOLLOWS}{{2}}"
-    # Other letters must come in a row, because a single one may be French (qualité »).
-    rf"|(?:[Â-ß]{_FOLLOWS}){{2,}}|(?:[à-ï]{_FOLLOWS}{{2}}){{2,}}"
-)
-
-
-def undo_mojibake(text: str) -> str:
-    """Repair UTF-8 that was decoded as Latin-1 or Windows-1252.
-
-    >>> undo_mojibake("fÃ¼r 10 â‚¬"), undo_mojibake("« À Noël », IRMÃ»")
-    ('für 10 €', '« À Noël », IRMÃ»')
-    """
-    for _ in range(2):
-        new = _MOJIBAKE.sub(_decode_match, text)
-        if new == text:
-            break
-        text = new
-    return text
-
-
-def _decode_match(match: re.Match[str]) -> str:
-    try:
-        return bytes(_BYTE_OF[character] for character in match.group()).decode("utf-8")
-    except UnicodeDecodeError:
-        return match.group()
-
-
-def undo_latin1(text: str) -> str:
-    """Repair Windows-1252 that was decoded as Latin-1: the characters that Latin-1 lacks.
-
-    >>> undo_latin1("\\x84Ja\\x93, 5 \\x80")
-    '„Ja“, 5 €'
-    """
-    return text.translate(_WINDOWS)
-
-
 def _join_subwords(text: str) -> str:
     return _SUBWORD_MARK.sub(lambda match: "-" if "-" in match.group() else "", text)
 
@@ -203,9 +151,9 @@ def _remove_byte_order_marks(text: str) -> str:
 
 # Kind of noise, the sign of a line that may need the repair, and the repair.
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
-    (kinds.MOJIBAKE, _MOJIBAKE_SIGN, undo_mojibake),
+    (kinds.MOJIBAKE, MOJIBAKE_SIGN, undo_mojibake),
     # After it, because UTF-8 that was read as Latin-1 has the same control characters.
-    (kinds.WINDOWS, _WINDOWS_SIGN, undo_latin1),
+    (kinds.WINDOWS, WINDOWS_SIGN, undo_latin1),
     (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _remove_byte_order_marks),
     (kinds.ENTITY, re.compile("&"), unescape),
     (kinds.INVISIBLE, _INVISIBLE_SIGN, remove_invisible),

@@ -47,7 +47,8 @@ _TYPED = re.compile(
 )
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
-_NUMBER = re.compile(r"(?<![\w.,])[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
+# Not that of an entity: &#39;.
+_NUMBER = re.compile(r"(?<![\w.,])(?<!&#)[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
 
 
 def find_addresses(line: str) -> Iterator[Mark]:

@@ -2,10 +2,12 @@
 
 NFKC makes one character of a letter and its accent, and plain characters of ligatures, full-width
 letters and unusual spaces, so that a model reads them although its training text lacked them. It
-also makes m2 of m², kw of kʷ, and two words of one with a zero-width non-joiner. So these
-characters are kept where the training text has them.
+also makes m2 of m², kw of kʷ, No of №, two letters of a Thai or Lao one, other punctuation of that
+of Chinese, and two words of one with a zero-width non-joiner. So these characters are kept where
+the training text has them.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, cached_property
@@ -16,7 +18,18 @@ import sentencepiece
 # The normalisation of sentencepiece where no character is kept.
 NORMALIZER = "nmt_nfkc"
 ZERO_WIDTH_NON_JOINER = "\u200c"
+# It separates words in text of these scripts: Thai, Lao, Myanmar and Khmer.
+ZERO_WIDTH_SPACE = "\u200b"
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _KEPT_FORMS = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
+# Characters that only look other than plain letters: digraphs of Latin (ĳ, ǆ), radicals of Chinese,
+# ligatures, and the forms of Arabic letters.
+_FORMS_ONLY = (
+    range(0x132, 0x14A),
+    range(0x1C4, 0x1F4),
+    range(0x2E80, 0x2FE0),
+    range(0xFB00, 0xFF00),
+)
 # Characters of these categories whose NFKC form has a space, such as ´ and ﷺ, are kept.
 _KEPT_CATEGORIES = ("Sk", "Lm", "Lo", "Po")
 # The first of the private characters that stand for the kept ones while the others are normalised.
@@ -59,11 +72,18 @@ class Normalizer:
 def kept_characters(texts: Iterable[str]) -> str:
     """The characters of texts that are kept, in their order in Unicode.
 
-    >>> kept_characters(["kʷa ½", "m² … ﬁ １"])
-    '²½ʷ'
+    >>> kept_characters(["kʷa ½", "m² № ﬁ １"])
+    '²½ʷ№'
     """
-    characters = sorted(set().union(*texts))
-    return "".join(character for character in characters if _is_kept(character))
+    characters = set().union(*texts)
+    if not _WITHOUT_SPACES.search("".join(characters)):
+        characters -= {ZERO_WIDTH_SPACE}
+    return "".join(filter(_is_kept, sorted(characters)))
+
+
+def are_kept_characters(text: str) -> bool:
+    """Whether this is a result of `kept_characters`."""
+    return text == "".join(filter(_is_kept, sorted(set(text))))
 
 
 @cache
@@ -73,10 +93,17 @@ def _is_kept(character: str) -> bool:
     plain = str(_single().normalize(character))
     if plain == character:
         return False
+    form, category = unicodedata.decomposition(character), unicodedata.category(character)
     return (
-        character == ZERO_WIDTH_NON_JOINER
-        or unicodedata.decomposition(character).startswith(_KEPT_FORMS)
-        or (" " in plain and unicodedata.category(character) in _KEPT_CATEGORIES)
+        character in (ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_SPACE)
+        or form.startswith(_KEPT_FORMS)
+        or (
+            form.startswith("<compat>")
+            and category != "Zs"
+            and not any(ord(character) in forms for forms in _FORMS_ONLY)
+        )
+        or (form.startswith("<wide>") and category[0] in "PS")
+        or (" " in plain and category in _KEPT_CATEGORIES)
     )
 
 

@@ -10,7 +10,12 @@ from typing import Literal, Protocol
 
 import sentencepiece
 
-from nmt_cli.data.subwords.normalization import Normalizer, kept_characters, learning_options
+from nmt_cli.data.subwords.normalization import (
+    Normalizer,
+    are_kept_characters,
+    kept_characters,
+    learning_options,
+)
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
@@ -176,7 +181,7 @@ class Bytes:
             kept = data.decode("utf-8")
         except UnicodeDecodeError:
             kept = ""
-        if kept.encode() != data or kept != kept_characters([kept]):
+        if kept.encode() != data or not are_kept_characters(kept):
             raise DataError("the list of characters is damaged", "copy it again")
         return cls(kept)
 

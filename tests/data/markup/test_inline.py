@@ -130,6 +130,7 @@ def test_numbers_are_kept_where_asked() -> None:
     assert shown(line) == line
     expected = "I have |P:3| dogs, |P:1,200.50| in A4 at |P:12:30|."
     assert shown(line, numbers=True) == expected
+    assert shown("He&#39;s #40", numbers=True) == "He's #|P:40"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""Repairs UTF-8 that was read as Latin-1 or Windows-1252, and Windows-1252 read as Latin-1."""
+
+import re
+
+# The characters of Windows-1252 by the control characters that Latin-1 has in their place.
+_WINDOWS = {
+    byte: bytes([byte]).decode("cp1252")
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
+WINDOWS_SIGN = re.compile("[" + "".join(map(chr, _WINDOWS)) + "]")
+_BYTE_OF = {
+    **{chr(byte): byte for byte in range(0x100)},
+    **{character: byte for byte, character in _WINDOWS.items()},
+}
+_FOLLOWING = {letter for letter, byte in _BYTE_OF.items() if 0x80 <= byte < 0xC0}
+_FOLLOWS = "[" + re.escape("".join(sorted(_FOLLOWING))) + "]"
+_C1 = "[" + re.escape("".join(sorted(x for x in _FOLLOWING if _BYTE_OF[x] < 0xA0))) + "]"
+# These may follow a letter at the end of a word: `Spaß…`, `CAFÉ”`, `qualité »`, `CRÈME™`.
+_RAISED = "°©®™¹²³ª"
+_CLOSING = "\xa0»”“’‘›…–—•" + _RAISED
+MOJIBAKE_SIGN = re.compile(f"[Â-ô]{_FOLLOWS}")
+# A character of UTF-8: its bytes as characters.
+_SEQUENCE = re.compile(f"[Â-ß]{_FOLLOWS}|[à-ï]{_FOLLOWS}{{2}}|[ð-ô]{_FOLLOWS}{{3}}")
+_CLEAR = re.compile(
+    # A single Latin letter or symbol is enough, unless it may end a word in capitals (IRMÃ»).
+    rf"(?:(?<![A-ZÀ-Þ])[ÂÃ]{_FOLLOWS}|[ÂÃ]{_FOLLOWS}(?=[A-Za-z]))+"
+    # So are punctuation, a byte order mark and emoji.
+    rf"|â{_C1}{_FOLLOWS}|ï»¿|ð[\u0178\x9f]{_FOLLOWS}{{2}}"
+    # Other letters must come in a row, because a single one may be French (qualité »).
+    rf"|(?:[Â-ß]{_FOLLOWS}){{2,}}|(?:[à-ï]{_FOLLOWS}{{2}}){{2,}}"
+)
+# What Windows-1252 and Latin-1 can write, and a word of it.
+_RUN = re.compile("[" + re.escape("".join(sorted(_BYTE_OF))) + "]+")
+_WORD = re.compile("[^ \t]+")
+
+
+def undo_mojibake(text: str) -> str:
+    """Repair UTF-8 that was read as Latin-1 or Windows-1252.
+
+    Where all of a text is such UTF-8, all of it is repaired; otherwise single words are.
+
+    >>> undo_mojibake("fÃ¼r 10 â‚¬"), undo_mojibake("« À Noël », IRMÃ»")
+    ('für 10 €', '« À Noël », IRMÃ»')
+    >>> undo_mojibake("ÄŒeÅ¡tina je krÃ¡snÃ½"), undo_mojibake("Tiáº¿ng Viá»‡t, Spaß ɛ")
+    ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
+    """
+    for _ in range(2):
+        new = _RUN.sub(lambda run: _decoded(run[0]), text)
+        if new == text:
+            break
+        text = new
+    return text
+
+
+def _decoded(run: str) -> str:
+    """The repaired text of a run of characters that may be bytes."""
+    if not MOJIBAKE_SIGN.search(run):
+        return run
+    is_clear, rare = bool(_CLEAR.search(run)), _count_rare_sequences(run)
+    whole = _as_utf8(run)
+    if whole is not None and (is_clear or rare):
+        return whole
+    if not is_clear and rare < 2:
+        return run
+    return _WORD.sub(lambda word: _decoded_word(word[0]), run)
+
+
+def _decoded_word(word: str) -> str:
+    """The repaired word of a line that has mojibake, and other text, too."""
+    whole = _as_utf8(word)
+    if whole is not None and _count_rare_sequences(word):
+        return whole
+    return _CLEAR.sub(lambda match: _as_utf8(match[0]) or match[0], word)
+
+
+def _count_rare_sequences(text: str) -> int:
+    """How often a letter is followed by signs that follow none at the end of a word.
+
+    >>> [_count_rare_sequences(text) for text in ("OÃ¹ est", "So ein Spaß…", "la qualité\xa0»")]
+    [1, 0, 0]
+    """
+    return sum(
+        not set(sequence[1:]) <= set(_CLOSING) or (sequence[0] == "Ã" and sequence[1] in _RAISED)
+        for sequence in _SEQUENCE.findall(text)
+    )
+
+
+def _as_utf8(text: str) -> str | None:
+    """The text whose bytes in UTF-8 are these characters; None if they are none."""
+    try:
+        return bytes(map(_BYTE_OF.__getitem__, text)).decode("utf-8")
+    except (KeyError, UnicodeDecodeError):
+        return None
+
+
+def undo_latin1(text: str) -> str:
+    """Repair Windows-1252 that was decoded as Latin-1: the characters that Latin-1 lacks.
+
+    >>> undo_latin1("\\x84Ja\\x93, 5 \\x80")
+    '„Ja“, 5 €'
+    """
+    return text.translate(_WINDOWS)

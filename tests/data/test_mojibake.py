@@ -1,0 +1,51 @@
+"""UTF-8 that was read in another encoding is repaired as a whole; other text is left alone."""
+
+import pytest
+
+from nmt_cli.data.cleaning.mojibake import undo_mojibake
+
+SENTENCES = (
+    "Čeština je krásný jazyk.", "Ɛkúm Ɛ.", "Tiếng Việt rất đẹp và phong phú.",
+    "Zażółć gęślą jaźń", "Où est-il ?", "ọjọ́ ìbí ẹ̀gbọ́n", "«Да», сказал он…", "አማርኛ", "ខ្មែរ", "ᏣᎳᎩ",
+    "« Déjà vu », “so” – 10 €", "ʼŋɔ́n kʷa", "😀 oké",
+)  # fmt: skip
+
+
+def as_latin1(text: str) -> str:
+    return text.encode().decode("latin-1")
+
+
+def as_windows(text: str) -> str:
+    """As browsers and editors read it: bytes that Windows-1252 lacks are control characters."""
+    return "".join(
+        bytes([byte]).decode("cp1252") if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else chr(byte)
+        for byte in text.encode()
+    )
+
+
+@pytest.mark.parametrize("misread", [as_latin1, as_windows])
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_all_of_a_line_is_repaired(sentence: str, misread) -> None:
+    assert undo_mojibake(misread(sentence)) == sentence
+    assert undo_mojibake(misread(misread(sentence))) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("für krÃ¡snÃ½ ÄŒech", "für krásný Čech"),
+        ("ɛ: Tiáº¿ng Viá»‡t", "ɛ: Tiếng Việt"),
+        ("Ã  la krÃ¡snÃ½ jazyk", "Ã  la krásný jazyk"),
+    ],
+)
+def test_words_of_other_lines_are_repaired(text: str, expected: str) -> None:
+    assert undo_mojibake(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["So ein Spaß…", "Viel Spaß“, sagt er. Spaß™", "CAFÉ” or CITTÀ’", "la qualité\xa0»", "IRMÃ»",
+     "né…” là\xa0»", "Ä… I do not know", "ÄÖÜ äöü ß", "PREÇO: 5°", "“É…” – disse"],
+)  # fmt: skip
+def test_correct_text_is_left_alone(text: str) -> None:
+    assert undo_mojibake(text) == text
