@@ -6,6 +6,7 @@ small or round number may be written out on one side. Digits of all scripts are 
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from fractions import Fraction
 
 from nmt_cli.data.cleaning.raised_numbers import raised_numbers_differ
@@ -17,12 +18,31 @@ _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
 _DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
 _DECIMALS = re.compile(r"\d+[.,٫]\d\d")
 _ONE_DECIMAL = re.compile(r"\d+[.,٫]\d")
+# 1,375.20, with groups of three digits.
+_GROUPED_DECIMALS = re.compile(r"(\d{1,3}(?:[.,'’٬ \u00a0\u202f\u2009]\d{3})+)[.,٫](\d\d)")
+# An amount of money, and what its currency is called.
+_MONEY = re.compile(
+    r"[$€£]\s?(\d+(?:[.,'’ \u00a0\u202f]\d+)*)|(\d+(?:[.,'’ \u00a0\u202f]\d+)*)\s?[$€£]"
+)
+_CURRENCY = re.compile(
+    "d[oó]l|дол|ドル|元|달러|डॉलर|دولار|דולר|δολ|euro|євро|евро|ユーロ|유로|यूरो|يورو|אירו|ευρώ|"
+    "pound|pfund|livre|libra|sterlin|фунт|ポンド|镑|파운드",
+    re.IGNORECASE,
+)
+# The parts of a number such as 10-200-3000.
+_PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
+# Groups of digits that may be one number in another text.
+_DIVIDED = re.compile(r"\d+(?:[^\w\n]{1,2}\d+)+")
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
 MIN_DIGITS_ALONE = 4
 HOURS = 12
 YEAR_DIGITS = 4
+# Longer groups of digits are dates, telephone numbers and the like.
+LONGEST_PLAIN = 5
+# A number is divided into so many groups at most.
+MAX_DIVIDED = 5
 # Of a reference such as 12(3) or [1], no number is written out.
 _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
 # Of a reference such as 7(1)(e) or 7(1)e), the letter; it may stand alone: Absatz 1 Buchstabe e.
@@ -82,7 +102,12 @@ def numbers_changed(src: str, tgt: str) -> bool:
     if _lost_references(src, tgt) or raised_numbers_differ(src, tgt):
         return True
     missing = only_src or only_tgt
-    if any(_is_rarely_written_out(number, groups) for number, groups in missing.items()):
+    side, other = (src, tgt) if only_src else (tgt, src)
+    in_digits = _always_in_digits(side, other)
+    if any(
+        _is_rarely_written_out(number, groups) or number in in_digits
+        for number, groups in missing.items()
+    ):
         return True
     return _all_numbers_differ(src, tgt)
 
@@ -176,10 +201,14 @@ def _is_rarely_written_out(number: str, missing: set[str]) -> bool:
     (True, False)
     >>> _is_rarely_written_out("20.10.2021", {"10"}), _is_rarely_written_out("20.10.2021", {"20"})
     (False, True)
+    >>> [_is_rarely_written_out(number, {"1"}) for number in ("1,375.20", "1,250.00", "1,500.00")]
+    [True, True, False]
     """
     groups = _DIGITS.findall(number)
     if _DATE.fullmatch(number):
         return any(int(group) > HOURS for group in missing)
+    if grouped := _GROUPED_DECIMALS.fullmatch(number):
+        return grouped[2] != "00" or _is_never_written_out(grouped[1])
     if _DECIMALS.fullmatch(number):
         # Half past three is 15.30.
         return groups[1] not in ("00", "30")
@@ -203,12 +232,23 @@ def _missing(
     joined = "".join(others)
     whole = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(other)}
     whole.update(group.strip("0") for group in others)
+    # Numbers may be divided in another way, such as 12345 and 12-345, and 20200123 may be a date.
+    runs = {run.strip("0") for run in _runs(other)}
+    runs.update(group for group in others if len(group) > LONGEST_PLAIN)
+    divided = {group for run, groups in _runs(text).items()
+               if run in others for group in groups}  # fmt: skip
     # The last two digits of a year may be enough: 1990-91, the 60s.
     whole.update(group[2:].strip("0") for group in others if len(group) == YEAR_DIGITS)
 
     def is_held(digits: str) -> bool:
         digits = digits.strip("0")
-        return digits in whole or ((partly or len(digits) > MIN_DIGITS) and digits in joined)
+        if digits in whole:
+            return True
+        if partly:
+            return digits in joined
+        return len(digits) > MIN_DIGITS and any(
+            digits == run or (len(run) > LONGEST_PLAIN and digits in run) for run in runs
+        )
 
     missing = {}
     for number in _NUMBER.findall(text):
@@ -218,11 +258,41 @@ def _missing(
         lacking = {
             group
             for group in candidates.intersection(groups)
-            if not is_held(group) and not (len(group) == YEAR_DIGITS and group[2:] in others)
+            if not is_held(group)
+            and group not in divided
+            and not (len(group) == YEAR_DIGITS and group[2:] in others)
         }
         if lacking:
             missing[number] = lacking
     return missing
+
+
+def _runs(text: str) -> dict[str, Sequence[str]]:
+    """The digits of several groups in a row, with these groups.
+
+    >>> list(_runs("12-345 6 and 7"))
+    ['12345', '123456', '3456']
+    """
+    return {
+        "".join(groups[first:last]): groups[first:last]
+        for groups in map(_DIGITS.findall, _DIVIDED.findall(text))
+        for first in range(len(groups))
+        for last in range(first + 2, min(first + MAX_DIVIDED, len(groups)) + 1)
+    }
+
+
+def _always_in_digits(text: str, other: str) -> set[str]:
+    """The numbers of `text` that `other` would not have in words.
+
+    >>> _always_in_digits("$4,500 for no. 10-200-30", "4 500 $") >= {"4,500", "200", "30"}
+    True
+    >>> _always_in_digits("$4,500", "viertausendfünfhundert Dollar")
+    set()
+    """
+    found = set(_PART.findall(text))
+    if not _CURRENCY.search(other):
+        found.update(number for match in _MONEY.findall(text) for number in match)
+    return {number for number in found if number and _value(number) > HOURS}
 
 
 def _is_never_written_out(number: str) -> bool:

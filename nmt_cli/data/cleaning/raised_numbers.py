@@ -8,6 +8,8 @@ _LETTER = rf"[^\W\d_{_RAISED_DIGITS}]"
 _WORDS = re.compile(rf"{_LETTER}+|\d+")
 # With the word or number before it.
 _RAISED = re.compile(rf"({_LETTER}*|\d*)([{_RAISED_DIGITS}]+)")
+# Digits of a word, too: m2.
+_PLAIN = re.compile(r"\d+")
 # Symbols of units and formulas are no longer; words may stand for them: square metre, dioxide.
 MAX_SYMBOL_LETTERS = 2
 
@@ -15,12 +17,14 @@ MAX_SYMBOL_LETTERS = 2
 def raised_numbers_differ(src: str, tgt: str) -> bool:
     """Return whether one side lacks a superscript or subscript number of the other.
 
-    A plain number may stand for it, and another word for a unit or formula.
+    A plain number that the side has besides may stand for it, another word for a unit or formula.
 
     >>> [raised_numbers_differ("up to 65 m²", tgt) for tgt in ("65 m", "65 m2", "65 Quadratmeter")]
     [True, False, False]
     >>> [raised_numbers_differ("Minister²", tgt) for tgt in ("die Ministerin", "der Minister ²")]
     [True, False]
+    >>> raised_numbers_differ("Minister² in section 2", "der Minister, Artikel 2")
+    True
     >>> [raised_numbers_differ("CO₂ is", tgt) for tgt in ("CO ist", "CO2 ist", "Kohlendioxid")]
     [True, False, False]
     """
@@ -31,17 +35,21 @@ def _lacks_raised(text: str, other: str) -> bool:
     """Whether `other` lacks a superscript or subscript number of `text`."""
     if text.isascii():
         return False
-    plain = _with_plain_digits(other)
-    numbers = set(re.findall(r"\d+", plain))
     words = set(_WORDS.findall(other))
-    for base, raised in _RAISED.findall(text):
-        number = _with_plain_digits(raised)
-        if number in numbers or base + number in plain:
+    raised_in_other = {number for _, number in _raised(other)}
+    for base, number in _raised(text):
+        has_more = _PLAIN.findall(other).count(number) > _PLAIN.findall(text).count(number)
+        if number in raised_in_other or has_more:
             continue
         is_symbol = 0 < len(base) <= MAX_SYMBOL_LETTERS or base.isdecimal()
         if not is_symbol or base in words:
             return True
     return False
+
+
+def _raised(text: str) -> list[tuple[str, str]]:
+    """Each superscript or subscript number in plain digits, behind the word before it."""
+    return [(base, _with_plain_digits(number)) for base, number in _RAISED.findall(text)]
 
 
 def _with_plain_digits(text: str) -> str:

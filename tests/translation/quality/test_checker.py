@@ -84,6 +84,21 @@ def test_good_translation_has_no_flags() -> None:
         ("Use 10⁶ of them.", "Nimm 10 davon.", True),
         ("Use 10⁶ of them.", "Nimm 10⁶ davon.", False),
         ("Up to 1000² times.", "Bis zu millionenmal.", False),
+        # The same digits elsewhere do not stand for it.
+        ("Rules 12(3)¹ and 13(4)².", "Regeln 12(3) und 13(4).", True),
+        ("The licence² in section 2.", "Die Lizenz in Abschnitt 2.", True),
+        ("The licence² in section 2.", "Die Lizenz2 in Abschnitt 2.", False),
+        # Amounts of money, parts of numbers, and numbers that became one.
+        ("Replace it by $1,375.20 of it.", "Ersetze es.", True),
+        ("Replace it by $12,480.00 of it.", "Ersetze es.", True),
+        ("Replace it by $4,500 of it.", "Ersetze es.", True),
+        ("Replace it by 50 € of it.", "Ersetze es.", True),
+        ("Replace it by $4,500.", "Ersetze es durch viertausendfünfhundert Dollar.", False),
+        ("Replace it by 4,500 of it.", "Ersetze es durch viertausendfünfhundert.", False),
+        ("Give 10 € of it.", "Gib zehn davon.", False),
+        ("The policy 10-200-3000.", "Die Police 10-200.", True),
+        ("The amount of 125 in section 5.", "Der Betrag 1255.", True),
+        ("Since 2020-01-23.", "Seit 20200123.", False),
         # Several numbers, all of which differ.
         ("$1,300 and $1,300.", "1 000 000 000 $.", True),
         ("$1,250.50 or $1'250.50.", "250 000 000 $.", True),
