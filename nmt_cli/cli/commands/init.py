@@ -97,9 +97,9 @@ def command(
         raise UsageError(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
-    warnings = project_files.check_text_files(texts, src, tgt)
+    warnings, choice = _checked(texts, src, tgt, given.preset)
+    preset, reason, unsuitable, pairs, tight = choice
     again = project_files.options_of(texts, src, tgt, given.preset)
-    preset, reason, unsuitable, pairs, tight = _choose_preset(given.preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -201,6 +201,17 @@ class _Choice(NamedTuple):
     note: str
     pairs: int
     tight: str
+
+
+def _checked(
+    texts: "ProjectTexts", src: str, tgt: str, preset: str | None
+) -> tuple[list[str], _Choice]:
+    """Warnings of the texts, and what is chosen for them; raises DataError if they are wrong."""
+    from nmt_cli.data.text.formats import hints_for
+    from nmt_cli.extras.project_files import check_text_files
+
+    with hints_for(src, tgt):
+        return check_text_files(texts, src, tgt), _choose_preset(preset, texts)
 
 
 def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:

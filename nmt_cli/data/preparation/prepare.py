@@ -33,6 +33,7 @@ from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
 from nmt_cli.data.preparation.split import changed_test_notes
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.formats import hints_for
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import (
     CannotCreateError,
@@ -99,7 +100,8 @@ def prepare(
         run = PreparationRun(
             config, out, directory, pool, progress or _no_progress, dropped, repaired
         )
-        prepared = run.run()
+        with hints_for(config.languages.src, config.languages.tgt):
+            prepared = run.run()
         prepared = replace(prepared, notes=(*notes, *prepared.notes))
         write_text(directory / CONFIG, settings.dump(config))
         document = {

@@ -4,12 +4,14 @@ Names the command that converts them to TSV, which needs nothing but Python's st
 """
 
 import csv
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from nmt_cli.data.text.json_lines import json_lines_hint
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
 from nmt_cli.data.text.tables import sentence_columns, shown_column, text_columns
+from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError
 
 SEPARATORS = {";": "semicolons", ",": "commas"}
@@ -25,38 +27,68 @@ _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
 # A field as spreadsheets quote it: quotation marks within it are doubled.
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _SUBTITLE_TIME = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3} +--> +(?:\d+:)?\d\d:\d\d[.,]\d{3}")
-_LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
-_TMX_TO_TSV = (
-    "import sys, xml.etree.ElementTree as E; "
-    # The codes of a format, such as <bpt>, are left out; only <hi> has text of the sentence.
-    't = lambda s: " ".join("".join([s.text or "", *("".join(e.itertext()) * (e.tag == "hi") + '
-    '(e.tail or "") for e in s)]).split()); '
-    'f = lambda u, c: next((t(s) for v in u.iter("tuv") for k, l in v.items() '
-    'if k.endswith("lang") and l.lower().startswith(c) for s in v.iter("seg")), ""); '
-    '[(print(*(f(u, c) for c in sys.argv[1:]), sep="\\t"), u.clear()) '
-    'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]'
-)
 
 
-def not_tsv(name: str, kind: str, hint: str) -> DataError:
-    """The error for a file of another `kind`; the hint says how to convert it."""
-    return DataError(
+class NotTsvError(DataError):
+    """A file of pairs is of another format; the hint says how to convert it.
+
+    The codes of source and target, which only the caller knows, may change the hint.
+    """
+
+    hint_for: Callable[[Sequence[str]], str] | None = None
+
+    def name_languages(self, src: str, tgt: str) -> None:
+        """Let the hint take these languages, in this order, where the file names them."""
+        if self.hint_for is not None:
+            self.hint = self.hint_for((src, tgt))
+
+
+@contextmanager
+def hints_for(src: str, tgt: str) -> Iterator[None]:
+    """Let the errors for files of other formats name the command for these two languages."""
+    try:
+        yield
+    except NotTsvError as error:
+        error.name_languages(src, tgt)
+        raise
+
+
+def _not_tsv(name: str, kind: str, hint_for: Callable[[Sequence[str]], str]) -> NotTsvError:
+    """The error for a file of another `kind`; hint_for: says how to convert it."""
+    error = NotTsvError(
         f"`{name}` looks like {kind}; nmt reads tab-separated values: one pair per line, as "
         "source, tab, target",
-        hint,
+        hint_for(()),
     )
+    error.hint_for = hint_for
+    return error
 
 
-def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
-    """Return what a file looks like whose `rows` contain no tab, and a hint that converts it.
+def other_format_error(rows: Sequence[str], name: str) -> NotTsvError | None:
+    """Return the error for a file whose `rows` contain no tab.
 
     None if it is neither JSON lines nor a table with another separator, nor alternating lines.
     """
-    fields = json_fields(rows)
-    if fields:
-        src, tgt = fields
-        command = json_to_tsv(name, fields)
-        return "JSON lines", f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
+    found = _other_format(rows, name)
+    if found is None:
+        return None
+
+    def hint_for(languages: Sequence[str]) -> str:
+        again = _other_format(rows, name, languages)
+        return again[1] if again else ""
+
+    return _not_tsv(name, found[0], hint_for)
+
+
+def _other_format(
+    rows: Sequence[str], name: str, languages: Sequence[str] = ()
+) -> tuple[str, str] | None:
+    """What a file looks like, and a hint that converts it; None if it is of no known format.
+
+    languages: the codes of source and target, if they are known.
+    """
+    if hint := json_lines_hint(rows, name, languages):
+        return "JSON lines", hint
     if layout := _layout_of_pairs(rows, name):
         return layout
     separator = separator_of(rows, name)
@@ -67,7 +99,7 @@ def other_format(rows: Sequence[str], name: str) -> tuple[str, str] | None:
 
 
 def _layout_of_pairs(rows: Sequence[str], name: str) -> tuple[str, str] | None:
-    """A layout of pairs without columns, and a hint as of `other_format`; None if it is none."""
+    """A layout of pairs without columns, and a hint that converts it; None if it is none."""
     if len(rows) < MIN_ROWS:
         return None
     for mark, pattern in MARKS.items():
@@ -141,47 +173,6 @@ def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 
     return tsv_command(["python3", "-c", program], name)
 
 
-def json_fields(rows: Sequence[str]) -> tuple[str, str] | None:
-    """Return the two fields with most letters if `rows` are JSON lines, else None.
-
-    Where others are in two languages, as sentences are, these are returned.
-
-    >>> json_fields(['{"id": "a1", "by": "Ann", "en": "A small dog.", "de": "Ein Hund."}'])
-    ('en', 'de')
-    >>> json_fields(['{"en": "A dog."}']), json_fields(["A dog."]), json_fields([])
-    (None, None, None)
-    """
-    objects = []
-    for row in rows:
-        try:
-            objects.append(json.loads(row))
-        except (ValueError, RecursionError):
-            return None
-    if not objects or not all(isinstance(fields, dict) for fields in objects):
-        return None
-    names = [name for name, value in objects[0].items() if isinstance(value, str)]
-    if len(names) < 2:
-        return None
-    texts = [[str(fields.get(name, "")) for name in names] for fields in objects]
-    if found := sentence_columns(texts):
-        first, second = (column - 1 for column in found[0])
-    else:
-        letters = [sum(map(str.isalpha, "".join(column))) for column in zip(*texts, strict=True)]
-        most = sorted(range(len(names)), key=lambda index: -letters[index])[:2]
-        first, second = sorted(most)
-    return names[first], names[second]
-
-
-def json_to_tsv(name: str, fields: tuple[str, str]) -> str:
-    """Return the command that converts two fields of a file of JSON lines to TSV."""
-    program = (
-        'import json, sys; sys.stdin.reconfigure(encoding="utf-8-sig"); '
-        '[print(*(" ".join(row[key].split()) for key in sys.argv[1:]), '
-        'sep="\\t") for row in map(json.loads, sys.stdin)]'
-    )
-    return tsv_command(["python3", "-c", program, *fields], name)
-
-
 def is_xml(line: str) -> bool:
     """Return whether a file that begins with `line` is XML.
 
@@ -210,24 +201,11 @@ def subtitles_error(names: Sequence[str]) -> DataError:
     )
 
 
-def xml_error(start: str, name: str) -> DataError:
+def xml_error(start: str, name: str) -> NotTsvError:
     """Return the error for XML in place of a table, which begins with `start`."""
-    if "<tmx" not in start.lower():
-        return not_tsv(name, "XML", "convert it to lines of this form")
-    codes = dict.fromkeys(code.lower() for code in _LANGUAGE.findall(start))
-    primary = dict.fromkeys(code.partition("-")[0] for code in codes)
-    named = list(primary if len(primary) > 1 else codes)[:2]
-    if len(named) < 2:
-        convert = "convert it, with the codes of your languages for en and de"
-        named = ["en", "de"]
-    else:
-        convert = f"convert it, with `{named[0]}` as source and `{named[1]}` as target"
-    return not_tsv(name, "TMX", f"{convert}: {tmx_to_tsv(name, named)}")
-
-
-def tmx_to_tsv(name: str, codes: Sequence[str]) -> str:
-    """Return the command that converts the segments in two languages of a TMX file to TSV."""
-    return tsv_command(["python3", "-c", _TMX_TO_TSV, *codes], name)
+    if "<tmx" in start.lower():
+        return _not_tsv(name, "TMX", lambda languages: tmx_hint(start, name, languages))
+    return _not_tsv(name, "XML", lambda _: "convert it to lines of this form")
 
 
 def is_quoted(field: str) -> bool:

@@ -25,8 +25,7 @@ from nmt_cli.data.text.formats import (
     is_quoted,
     is_subtitle_time,
     is_xml,
-    not_tsv,
-    other_format,
+    other_format_error,
     quoted_error,
     subtitles_error,
     xml_error,
@@ -340,9 +339,10 @@ class LinePairs(Iterator[tuple[str, str]]):
         line, columns = self._first_bad
         without_tab = [row for row in self._sampled_rows if "	" not in row]
         is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
-        found = other_format(without_tab, self.src.name) if is_without_tabs else None
-        if columns == 1 and found:
-            return not_tsv(self.src.name, *found)
+        if columns == 1 and is_without_tabs:
+            found = other_format_error(without_tab, self.src.name)
+            if found is not None:
+                return found
         return row_error(self.src.name, line, columns, self._sampled_rows, self.src, more)
 
     def _misaligned(self) -> DataError:

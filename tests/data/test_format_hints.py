@@ -1,0 +1,178 @@
+"""The commands in the hints for JSON lines and TMX take the right texts from messy files."""
+
+import json
+import shlex
+import subprocess
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.errors import DataError
+
+Rows = list[dict[str, Any]]
+PAIRS = [(f"You’re “prisoner” {n}, and so it is.", f"Ɣib ka {n}, mi to.") for n in range(300)]
+LANGUAGES = ["--src-lang", "en", "--tgt-lang", "xnd"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def hint(name: str) -> str:
+    with pytest.raises(DataError) as caught:
+        deque(read_pairs((name,), keep_bad_rows=True), maxlen=0)
+    assert "commas" not in str(caught.value)
+    return caught.value.hint
+
+
+def run(command: str) -> tuple[str, str]:
+    """What the command at the end of a hint writes into its file, and to stderr."""
+    command = command[command.index(": ") + 2 :]
+    # The encoding of the terminal does not matter.
+    shell = ["env", "PYTHONUTF8=0", "PYTHONIOENCODING=latin-1", "sh", "-c", command]
+    ended = subprocess.run(shell, check=True, timeout=30, capture_output=True, text=True)
+    return Path(shlex.split(command)[-1]).read_text("utf-8"), ended.stderr
+
+
+def in_tsv(pairs: list[tuple[str, str]]) -> str:
+    return "".join(f"{src}\t{tgt}\n" for src, tgt in pairs)
+
+
+def nested() -> Rows:
+    return [{"id": str(n), "translation": {"en": src, "xnd": tgt}}
+            for n, (src, tgt) in enumerate(PAIRS)]  # fmt: skip
+
+
+def write_json(name: str, rows: Rows, *more: str) -> None:
+    lines = [json.dumps(row) for row in rows]
+    Path(name).write_text("".join(f"{line}\n" for line in [*lines, *more]))
+
+
+# -- JSON lines ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_texts_of_objects_within_json_lines_are_converted(copies: int) -> None:
+    r"""In tables of Hugging Face; \u escapes become letters."""
+    write_json("a.jsonl", nested() * copies)
+    found = hint("a.jsonl")
+    assert found.startswith(
+        "convert it, with `translation.en` as source and `translation.xnd` as target: python3 -c "
+    )
+    assert "\n" not in found
+    assert run(found) == (in_tsv(PAIRS * copies), "")
+
+
+def test_keys_with_any_signs_are_converted() -> None:
+    keys = 'the "en"', 'it\'s\\n """'
+    write_json("a.jsonl", [{"é": {keys[0]: src}, keys[1]: tgt} for src, tgt in PAIRS])
+    assert run(hint("a.jsonl")) == (in_tsv(PAIRS), "")
+
+
+def test_fields_that_many_rows_lack_are_found() -> None:
+    rows: Rows = [{"id": "x"}, *({"id": "x", "en": src, "xnd": tgt} for src, tgt in PAIRS)]
+    write_json("a.jsonl", [*rows, {"en": "Yes."}])
+    text, said = run(hint("a.jsonl"))
+    assert text == in_tsv(PAIRS)
+    assert said == ("skipped lines that are not JSON or lack a text: 2 in all, the first: 1 302\n")
+
+
+def test_lines_without_both_texts_are_skipped_and_named() -> None:
+    """The command read them as text, and ended with a traceback and a part of the file."""
+    rows = [{"en": src, "xnd": tgt} for src, tgt in PAIRS]
+    broken: Rows = [{"en": "Yes.", "xnd": None}, {"en": 5, "xnd": "Ka."}, {"en": "", "xnd": "Ka."}]
+    write_json("a.jsonl", [*rows, *broken], "", '{"en": "Yes', "[1]", json.dumps(rows[0]), "")
+    text, said = run(hint("a.jsonl"))
+    assert text == in_tsv([*PAIRS, PAIRS[0]])
+    assert said.endswith(" lack a text: 7 in all, the first: 301 302 303 304 305 306 308\n")
+
+
+def test_one_empty_line_is_no_reason_against_json_lines() -> None:
+    write_json("a.jsonl", [{"en": src, "xnd": tgt} for src, tgt in PAIRS[:40]], "")
+    assert run(hint("a.jsonl"))[0] == in_tsv(PAIRS[:40])
+
+
+def test_half_a_surrogate_is_a_line_that_is_skipped() -> None:
+    write_json("a.jsonl", [{"en": src, "xnd": tgt} for src, tgt in PAIRS])
+    with Path("a.jsonl").open("ab") as file:
+        file.write(b'{"en": "\\ud83d", "xnd": "Ka."}\n{"en": "Gr\xf6\xdfe", "xnd": "Ka."}\n')
+    command = hint("a.jsonl").partition(": ")[2]
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    assert Path("a.tsv").read_bytes() == in_tsv(PAIRS).encode() + b"Gr\xf6\xdfe\tKa.\n"
+
+
+def test_json_lines_without_two_texts_are_named() -> None:
+    write_json("a.jsonl", [{"text": src, "n": {"m": {"en": tgt}}} for src, tgt in PAIRS])
+    assert hint("a.jsonl").startswith("no two texts are found in its objects, or in objects within")
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_the_given_languages_are_the_order_of_the_fields(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_json("a.jsonl", [{"xnd": tgt, "note": 3 * src, "English": src} for src, tgt in PAIRS])
+    assert main([command, "--train-tsv", "a.jsonl", *LANGUAGES]) == 65
+    assert "with `English` as source and `xnd` as target" in capsys.readouterr().err
+
+
+# -- TMX -------------------------------------------------------------------------------------------
+
+
+def write_tmx(name: str, *codes: str, encoding: str = "UTF-8") -> None:
+    """Segments that name their language; the codes are in this order in each unit."""
+    unit = "".join(f'<tuv xml:lang="{c}"><seg>in {c.lower()}</seg></tuv>' for c in codes)
+    units = "".join(f"<tu>{unit}</tu>\n" for _ in range(3))
+    text = f'<?xml version="1.0" encoding="{encoding}"?>\n<tmx><body>{units}</body></tmx>\n'
+    Path(name).write_text(text, encoding)
+
+
+@pytest.mark.parametrize(
+    ("codes", "taken"),
+    [
+        (("quz", "qu", "en"), ("quz", "qu")), (("swh", "SW", "en"), ("swh", "sw")),
+        (("en-US", "de_DE"), ("en-us", "de_de")), (("en-US", "en", "de"), ("en", "de")),
+        (("pt-BR", "pt-PT"), ("pt-br", "pt-pt")),
+    ],
+)  # fmt: skip
+def test_codes_in_tmx_are_whole_codes(codes: tuple[str, ...], taken: tuple[str, ...]) -> None:
+    write_tmx("a.tmx", *codes)
+    assert run(hint("a.tmx"))[0] == 3 * f"in {taken[0]}\tin {taken[1]}\n"
+
+
+def test_codes_that_are_changed_as_documented_are_whole_codes() -> None:
+    write_tmx("a.tmx", "en", "swh", "sw")
+    found = hint("a.tmx")
+    assert " en swh < a.tmx" in found
+    for code, text in (("sw", "in sw"), ("sv", "")):
+        command = found.replace(" en swh < a.tmx > a.tsv", f" EN {code} < a.tmx > {code}.tsv")
+        assert run(command)[0] == 3 * f"in en\t{text}\n"
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16"])
+@pytest.mark.parametrize(
+    ("codes", "given", "shown"),
+    [
+        ("quz qu en", "en qu", "en qu"), ("quz qu en-US", "en quz", "en quz"),
+        ("fr de en-US en-GB", "en_GB de", "en-gb de"), ("fra eng deu", "en de", "eng deu"),
+        # What the file lacks is replaced by its first other language.
+        ("de en fr", "en xnd", "en de"), ("en de fr", "xnd en", "de en"), ("a b", "en de", "a b"),
+    ],
+)  # fmt: skip
+def test_the_given_languages_are_taken_from_tmx(
+    command: str, encoding: str, codes: str, given: str, shown: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    write_tmx("a.tmx", *codes.split(), encoding=encoding)
+    src, tgt = given.split()
+    assert main([command, "--train-tsv", "a.tmx", "--src-lang", src, "--tgt-lang", tgt]) == 65
+    err = capsys.readouterr().err
+    first, second = shown.split()
+    assert f"with `{first}` as source and `{second}` as target: python3" in err
+    assert f" {shown} < a.tmx > a.tsv" in err
