@@ -1,4 +1,4 @@
-"""The commands in the hints for JSON lines and TMX take the right texts from messy files."""
+"""The commands in the hints for JSON lines, TMX and tables find the right texts."""
 
 import json
 import shlex
@@ -121,6 +121,20 @@ def test_the_given_languages_are_the_order_of_the_fields(
     assert "with `English` as source and `xnd` as target" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.tmx", "a.csv"])
+def test_the_given_languages_count_for_a_table_in_place_of_the_directory(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_json("a.jsonl", [{"xnd": tgt, "en": src} for src, tgt in PAIRS])
+    write_tmx("a.tmx", "xnd", "en")
+    Path("a.csv").write_text("id,xnd,en\n" + "1,Ka mi,A dog\n" * 9)
+    assert main(["init", name, *LANGUAGES]) == 2
+    err = capsys.readouterr().err
+    (last,) = (line for line in err.splitlines() if line.startswith("hint: "))
+    written = run(last.removeprefix("hint: "))[0].splitlines()
+    assert written[-1].split("\t") in ([*PAIRS[-1]], ["in en", "in xnd"], ["A dog", "Ka mi"])
+
+
 # -- TMX -------------------------------------------------------------------------------------------
 
 
@@ -176,3 +190,69 @@ def test_the_given_languages_are_taken_from_tmx(
     first, second = shown.split()
     assert f"with `{first}` as source and `{second}` as target: python3" in err
     assert f" {shown} < a.tmx > a.tsv" in err
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+DOGS = [(f"The dog {n} is not in the house.", f"Der Hund {n} ist nicht im Haus.") for n in range(9)]
+
+
+def converted(
+    table: str, src: str, tgt: str, capsys: pytest.CaptureFixture[str], command: str = "prepare"
+) -> tuple[str, str]:
+    """What the hint for a table says before the command, and the last row that it writes."""
+    capsys.readouterr()
+    assert main([command, "--train-tsv", table, "--src-lang", src, "--tgt-lang", tgt]) == 65
+    err = capsys.readouterr().err
+    last = err.rpartition("hint: ")[2].rstrip("\n").removeprefix("each line must be: source, tab, ")
+    return last.partition(": ")[0], run(last)[0].splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+@pytest.mark.parametrize("mark", [";", ",", "\t"])
+def test_columns_are_taken_in_the_order_of_the_given_languages(
+    mark: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the name or the code of a language in the header, or by the languages of the text."""
+    quoted = [(f'"{src}"', f'"{tgt}"') for src, tgt in PAIRS] if mark == "," else PAIRS
+    rows = ["id;Ndara;English", *(f"{n};{tgt};{src}" for n, (src, tgt) in enumerate(quoted))]
+    Path("a.txt").write_text("".join(row.replace(";", mark) + "\n" for row in rows))
+    said, last = converted("a.txt", "en", "xnd", capsys, command)
+    if mark == "\t":
+        assert said.endswith("the columns 3 (English) and 2 (Ndara), or others in their place")
+    else:
+        assert said.startswith("convert it, with column 3 (English, row[2:3]) as source and column")
+    assert last == "\t".join(PAIRS[-1])
+    assert converted("a.txt", "xnd", "en", capsys, command)[1] == "\t".join(PAIRS[-1][::-1])
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_recognised_columns_are_taken_in_the_order_of_the_given_languages(
+    mark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(mark.join(["x1", src, tgt]) + "\n" for src, tgt in DOGS * 20)
+    Path("a.txt").write_text(rows)
+    said, last = converted("a.txt", "de", "en", capsys)
+    assert said.endswith("columns 3 and 2, which look like de and en")
+    assert last == "\t".join(DOGS[-1][::-1])
+    assert converted("a.txt", "xx", "en", capsys)[0].endswith("3 and 2, which look like de and en")
+    assert converted("a.txt", "en", "de", capsys)[0].endswith("2 and 3, which look like en and de")
+    # A header that names both goes before the text.
+    Path("a.txt").write_text(mark.join(["de", "note", "en"]) + "\n" + rows)
+    assert converted("a.txt", "de", "en", capsys)[1] == f"x1\t{DOGS[-1][1]}"
+
+
+def test_two_columns_are_changed_over_for_the_given_languages(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("a.csv").write_text("Ndara;English\n" + "".join(f"{tgt};{src}\n" for src, tgt in PAIRS))
+    assert converted("a.csv", "en", "xnd", capsys)[1] == "\t".join(PAIRS[-1])
+    assert converted("a.csv", "xnd", "en", capsys) == ("convert it", "\t".join(PAIRS[-1][::-1]))
+
+
+@pytest.mark.parametrize("first", ["sep=;", '\ufeff"SEP=;"'])
+def test_the_separator_that_excel_reads_is_no_row(first: str) -> None:
+    for name, row in (("two.csv", "{src};{tgt}"), ("more.csv", "x1;{src};{tgt};")):
+        rows = [row.format(src=src, tgt=tgt) for src, tgt in DOGS * 20]
+        Path(name).write_text("\r\n".join([first, *rows]), "utf-8")
+        assert run(hint(name))[0] == in_tsv(DOGS * 20)

@@ -85,7 +85,7 @@ def command(
 
     console = make_console(quiet=quiet)
     given = _given_settings(flags)
-    _require_folder(folder, is_table=bool(train_tsv))
+    _require_folder(folder, given, is_table=bool(train_tsv))
     tables = {"valid": valid_tsv, "test": test_tsv}
     texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.splits)
     texts.require()
@@ -123,15 +123,18 @@ def command(
     )
 
 
-def _require_folder(folder: Path, *, is_table: bool) -> None:
+def _require_folder(folder: Path, given: "_GivenSettings", *, is_table: bool) -> None:
     """Raise UsageError if a further text file was taken for the directory of the project."""
     if not folder.is_file():
         return
+    from nmt_cli.data.text.language_hints import OtherFormatError
     from nmt_cli.data.text.lines import why_no_table
     from nmt_cli.data.text.shell_commands import is_table_name
 
     name = shlex.quote(str(folder))
     problem = why_no_table(str(folder)) if is_table_name(str(folder)) else None
+    if isinstance(problem, OtherFormatError) and given.src and given.tgt:
+        problem.name_languages(given.src, given.tgt)
     if problem is not None:
         raise UsageError(f"DIR: `{folder}` is a file; {problem.message}", problem.hint)
     if is_table or is_table_name(str(folder)):
@@ -207,7 +210,7 @@ def _checked(
     texts: "ProjectTexts", src: str, tgt: str, preset: str | None
 ) -> tuple[list[str], _Choice]:
     """Warnings of the texts, and what is chosen for them; raises DataError if they are wrong."""
-    from nmt_cli.data.text.formats import hints_for
+    from nmt_cli.data.text.language_hints import hints_for
     from nmt_cli.extras.project_files import check_text_files
 
     with hints_for(src, tgt):

@@ -33,7 +33,7 @@ from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
 from nmt_cli.data.preparation.split import changed_test_notes
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.formats import hints_for
+from nmt_cli.data.text.language_hints import hints_for
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import (
     CannotCreateError,

@@ -5,12 +5,12 @@ Names the command that converts them to TSV, which needs nothing but Python's st
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from nmt_cli.data.text.json_lines import json_lines_hint
+from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
-from nmt_cli.data.text.tables import sentence_columns, shown_column, text_columns
+from nmt_cli.data.text.tables import chosen_columns, shown_column
 from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError
 
@@ -26,45 +26,21 @@ MOST_QUOTED = 0.9
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
 # A field as spreadsheets quote it: quotation marks within it are doubled.
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+# What Excel reads, and some programs write, before a table.
+_SEPARATOR_LINE = re.compile(r'"?sep=[,;]"?', re.IGNORECASE)
 _SUBTITLE_TIME = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3} +--> +(?:\d+:)?\d\d:\d\d[.,]\d{3}")
 
 
-class NotTsvError(DataError):
-    """A file of pairs is of another format; the hint says how to convert it.
-
-    The codes of source and target, which only the caller knows, may change the hint.
-    """
-
-    hint_for: Callable[[Sequence[str]], str] | None = None
-
-    def name_languages(self, src: str, tgt: str) -> None:
-        """Let the hint take these languages, in this order, where the file names them."""
-        if self.hint_for is not None:
-            self.hint = self.hint_for((src, tgt))
-
-
-@contextmanager
-def hints_for(src: str, tgt: str) -> Iterator[None]:
-    """Let the errors for files of other formats name the command for these two languages."""
-    try:
-        yield
-    except NotTsvError as error:
-        error.name_languages(src, tgt)
-        raise
-
-
-def _not_tsv(name: str, kind: str, hint_for: Callable[[Sequence[str]], str]) -> NotTsvError:
+def _not_tsv(name: str, kind: str, hint_for: HintFor) -> OtherFormatError:
     """The error for a file of another `kind`; hint_for: says how to convert it."""
-    error = NotTsvError(
+    return other_format_error(
         f"`{name}` looks like {kind}; nmt reads tab-separated values: one pair per line, as "
         "source, tab, target",
-        hint_for(()),
+        hint_for,
     )
-    error.hint_for = hint_for
-    return error
 
 
-def other_format_error(rows: Sequence[str], name: str) -> NotTsvError | None:
+def not_tsv_error(rows: Sequence[str], name: str) -> OtherFormatError | None:
     """Return the error for a file whose `rows` contain no tab.
 
     None if it is neither JSON lines nor a table with another separator, nor alternating lines.
@@ -94,7 +70,7 @@ def _other_format(
     separator = separator_of(rows, name)
     if separator:
         kind = f"values separated by {SEPARATORS[separator]}"
-        return kind, _conversion_hint(rows, name, separator)
+        return kind, _conversion_hint(rows, name, separator, languages)
     return None
 
 
@@ -115,28 +91,33 @@ def _layout_of_pairs(rows: Sequence[str], name: str) -> tuple[str, str] | None:
     return None
 
 
-def _conversion_hint(rows: Sequence[str], name: str, separator: str) -> str:
+def _conversion_hint(
+    rows: Sequence[str], name: str, separator: str, languages: Sequence[str]
+) -> str:
     """How to convert a table with another separator; of more than two columns, which ones."""
+    skipped = int(_SEPARATOR_LINE.fullmatch(rows[0]) is not None)
     try:
-        table = list(csv.reader(rows, delimiter=separator))
+        table = list(csv.reader(rows[skipped:], delimiter=separator))
     except csv.Error:
         table = []
-    if max(map(len, table), default=0) <= 2:
-        return f"convert it: {conversion_to_tsv(name, separator)}"
-    if found := sentence_columns(table):
-        (first, second), languages = found
-        which = f"its columns {first} and {second}, which look like {' and '.join(languages)}"
-        return f"convert {which}: {conversion_to_tsv(name, separator, found[0])}"
-    columns = text_columns(table)
-    if columns is None:
+    is_wide = max(map(len, table), default=0) > 2
+    found = chosen_columns(table, languages)
+    if not is_wide and (found is None or found[0] == (1, 2)):
+        return f"convert it: {conversion_to_tsv(name, separator, skipped=skipped)}"
+    if found is None:
         return (
             "fewer than two of its columns have text: write a file with the source sentences, a "
             "tab and their translations"
         )
+    columns, recognised = found
+    command = conversion_to_tsv(name, separator, columns, skipped=skipped)
+    if recognised:
+        which = " and ".join(map(str, columns))
+        return f"convert its columns {which}, which look like {' and '.join(recognised)}: {command}"
     src, tgt = (shown_column(table, column, f"row[{column - 1}:{column}]") for column in columns)
     return (
         f"convert it, with column {src} as source and column {tgt} as target, or others in their "
-        f"place: {conversion_to_tsv(name, separator, columns)}"
+        f"place: {command}"
     )
 
 
@@ -153,8 +134,12 @@ def separator_of(rows: Sequence[str], name: str) -> str:
     return likeliest if share >= LEAST_SHARE else ""
 
 
-def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 2)) -> str:
+def conversion_to_tsv(
+    name: str, separator: str, columns: tuple[int, int] = (1, 2), *, skipped: int = 0
+) -> str:
     """Return the command that converts two columns of a file, which count from 1, to TSV.
+
+    skipped: how many lines before the table are left out.
 
     >>> conversion_to_tsv("a.csv.gz", ";").partition("| python3")[0]
     'gzip -dc a.csv.gz '
@@ -167,6 +152,7 @@ def conversion_to_tsv(name: str, separator: str, columns: tuple[int, int] = (1, 
     program = (
         f"import csv, sys; {KEEP_BYTES}; "
         'sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape"); '
+        f"{'next(sys.stdin); ' * skipped}"
         f'[print(*(" ".join(cell.split()) for cell in {cells}), sep="\\t") '
         f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
     )
@@ -201,7 +187,7 @@ def subtitles_error(names: Sequence[str]) -> DataError:
     )
 
 
-def xml_error(start: str, name: str) -> NotTsvError:
+def xml_error(start: str, name: str) -> OtherFormatError:
     """Return the error for XML in place of a table, which begins with `start`."""
     if "<tmx" in start.lower():
         return _not_tsv(name, "TMX", lambda languages: tmx_hint(start, name, languages))

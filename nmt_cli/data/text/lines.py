@@ -25,7 +25,7 @@ from nmt_cli.data.text.formats import (
     is_quoted,
     is_subtitle_time,
     is_xml,
-    other_format_error,
+    not_tsv_error,
     quoted_error,
     subtitles_error,
     xml_error,
@@ -340,7 +340,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         without_tab = [row for row in self._sampled_rows if "	" not in row]
         is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
         if columns == 1 and is_without_tabs:
-            found = other_format_error(without_tab, self.src.name)
+            found = not_tsv_error(without_tab, self.src.name)
             if found is not None:
                 return found
         return row_error(self.src.name, line, columns, self._sampled_rows, self.src, more)

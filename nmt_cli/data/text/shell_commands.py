@@ -88,15 +88,21 @@ def unquoting(name: str) -> str:
 
 
 def two_columns_command(name: str, columns: tuple[str, str], *, quoted: bool) -> str:
-    """Return the command that takes two columns of a TSV file, which count from 1.
+    r"""Return the command that takes two columns of a TSV file, which count from 1.
 
     quoted: whether it has cells that a spreadsheet has quoted, which are unquoted before.
 
     >>> two_columns_command("a.tsv", ("2", "3"), quoted=False)
     'cut -f2,3 a.tsv > a.two-columns.tsv'
+    >>> two_columns_command("a.tsv", ("3", "2"), quoted=False).partition("{")[2]
+    'print $3 "\\t" $2}\' a.tsv > a.two-columns.tsv'
     >>> two_columns_command("a.tsv", ("2", "3"), quoted=True).partition("' ")[2]
     '2 3 < a.tsv > a.two-columns.tsv'
     """
+    if not quoted and columns[0].isdecimal() and int(columns[0]) > int(columns[1]):
+        # `cut` keeps the order of the file.
+        program = f'{{print ${columns[0]} "\\t" ${columns[1]}}}'
+        return copy_command(shlex.join(["awk", "-F", r"\t", program]), name, "two-columns")
     if not quoted:
         return copy_command(f"cut -f{','.join(columns)}", name, "two-columns")
     command = shlex.join(["python3", "-c", _UNQUOTE_COLUMNS, *columns])

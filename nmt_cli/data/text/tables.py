@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 
+from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
 from nmt_cli.data.languages.words import base_code, differing_languages
+from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
 from nmt_cli.errors import DataError, NmtError
@@ -25,32 +27,60 @@ _HEADINGS = {
 }  # fmt: skip
 
 
-def columns_hint(rows: Sequence[str], name: str, rest: Iterable[str] = ()) -> str:
+def columns_hint(
+    rows: Sequence[str], name: str, languages: Sequence[str] = (), *, quoted: bool = False
+) -> str:
     """Return how to take the two columns with the sentences from a table of more columns.
 
-    rows: some of its lines; rest: others, which tell whether it has quoted cells. The columns are
-    those in two languages, or else those with most letters.
+    rows: some of its lines; languages: the codes of source and target, if they are known; quoted:
+    whether it has quoted cells. The columns are those of `chosen_columns`.
 
     >>> columns_hint(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").partition(" > ")[0]
     'to take the columns 2 (English) and 3 (Xyz), or others in their place: cut -f2,3 p.en-de.tsv'
     >>> columns_hint(["1\\t2\\tb"], "p.tsv").partition(" > ")[0]
     'to take two of the columns, with their numbers for A and B: cut -fA,B p.tsv'
     """
-    quoted = False
-    with contextlib.suppress(NmtError):
-        quoted = any(map(has_quoted_cell, chain(rows, rest)))
     table = [row.split("\t") for row in rows]
     columns = "A", "B"
     which = "two of the columns, with their numbers for A and B"
-    if found := sentence_columns(table):
-        (first, second), languages = found
+    if found := chosen_columns(table, languages):
+        (first, second), recognised = found
         columns = str(first), str(second)
-        which = f"the columns {first} and {second}, which look like {' and '.join(languages)}"
-    elif likely := text_columns(table):
-        columns = str(likely[0]), str(likely[1])
-        names = [shown_column(table, column) for column in likely]
-        which = f"the columns {' and '.join(names)}, or others in their place"
+        if recognised:
+            which = f"the columns {first} and {second}, which look like {' and '.join(recognised)}"
+        else:
+            names = [shown_column(table, column) for column in found[0]]
+            which = f"the columns {' and '.join(names)}, or others in their place"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
+
+
+def chosen_columns(
+    rows: Sequence[Sequence[str]], languages: Sequence[str] = ()
+) -> tuple[tuple[int, int], tuple[str, str] | None] | None:
+    """The numbers of the columns of source and target; None if fewer than two have text.
+
+    Also the languages of their text if these are recognised. The columns are those in two
+    languages, or else those with most letters. Where the header names the given languages, or the
+    languages are recognised, their order is that of the given ones.
+
+    >>> rows = [["No", "Ndara", "English"], ["1", "Ka mi to lo", "The dog so"]]
+    >>> chosen_columns(rows), chosen_columns(rows, ("en", "xnd"))
+    (((2, 3), None), ((3, 2), None))
+    """
+    found = sentence_columns(rows)
+    columns, recognised = found or (text_columns(rows), None)
+    if columns is None:
+        return None
+    if recognised and in_given_order(recognised, (0, 1), languages) == (1, 0):
+        columns, recognised = columns[::-1], recognised[::-1]
+    header = rows[0]
+    if any(len(cell) > LONGEST_NAME for cell in header):
+        return columns, recognised
+    src, tgt = in_given_order(header, (columns[0] - 1, columns[1] - 1), languages)
+    ordered = src + 1, tgt + 1
+    if recognised and ordered != columns:
+        recognised = recognised[::-1] if ordered == columns[::-1] else None
+    return ordered, recognised
 
 
 def usual_columns(rows: Sequence[str]) -> int:
@@ -67,18 +97,22 @@ def row_error(
 ) -> DataError:
     """The error for a line of a table that does not have two columns.
 
-    rows: lines of the table, this one among them; rest: others, as of `columns_hint`; more: what
-    else is known.
+    rows: lines of the table, this one among them; rest: others, which tell whether it has quoted
+    cells; more: what else is known.
     """
-    hint = "each line must be: source, tab, target"
     usual = usual_columns(rows)
-    if usual > 2:
-        wider = [row for row in rows if row.count("\t") > 1]
-        hint += f"; {columns_hint(wider, name, rest)}"
     # The first of them may be a comment, or empty.
     others = f", most lines have {usual}" if columns != usual > 2 else ""
-    return DataError(
-        f"`{name}`, line {line}: {counted(columns, 'column')}, 2 are needed{others}{more}", hint
+    message = f"`{name}`, line {line}: {counted(columns, 'column')}, 2 are needed{others}{more}"
+    form = "each line must be: source, tab, target"
+    if usual <= 2:
+        return DataError(message, form)
+    wider = [row for row in rows if row.count("\t") > 1]
+    quoted = False
+    with contextlib.suppress(NmtError):
+        quoted = any(map(has_quoted_cell, chain(wider, rest)))
+    return other_format_error(
+        message, lambda languages: f"{form}; {columns_hint(wider, name, languages, quoted=quoted)}"
     )
 
 
