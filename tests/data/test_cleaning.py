@@ -103,6 +103,14 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("1:4 Ka to", "5 Tra", "1:4 Ka to"),
         ("1:4 Ka to", "1:4 Tra", "1:4 Ka to"),
         ("2 Ka to", "Tra", "2 Ka to"),
+        ('1:4 "Ka to"', "Tra", '"Ka to"'),
+        ("1:4 ¿Ka to?", "Tra", "¿Ka to?"),
+        ("MRK 1:4 Ka to", "Tra", "Ka to"),
+        ("(1CO 10:30) „Ka to", "„Tra", "„Ka to"),
+        ("MRK 1:4 Ka to", "MRK 1:4 Tra", "MRK 1:4 Ka to"),
+        ("MRK 1:4 Ka to", "Tra 9", "MRK 1:4 Ka to"),
+        ("USA 3:1 Ka to", "Tra", "USA 3:1 Ka to"),
+        ("MRK Ka to", "Tra", "MRK Ka to"),
     ],
 )
 def test_line_numbers_are_removed_where_the_other_side_has_none(
@@ -115,10 +123,21 @@ def test_line_numbers_are_removed_where_the_other_side_has_none(
         assert counts.get("line numbers on one side only", 0) == (line != repaired)
 
 
-@pytest.mark.parametrize("alone", ["4 Tra ble", "(4) Tra ble", "4. Tra ble"])
-def test_chapter_and_verse_and_the_verse_alone_are_both_removed(folder: Path, alone: str) -> None:
-    result = prepared(folder, [*CLEAN, ("1:4 Ka to", alone), (alone, "1:4 Ka to")])
-    assert texts(folder)[300:] == [("Ka to", "Tra ble"), ("Tra ble", "Ka to")]
+@pytest.mark.parametrize(
+    ("verse", "alone"),
+    [
+        ("1:4 ", "4 "), ("1:4 ", "(4) "), ("1:4 ", "4. "),
+        # A mark of direct speech after it; the book before it.
+        ('1:4 "', "4 „"), ("MRK 1:4 ", "4 "), ("[MRK 1:4] ", "1:4 "),
+    ],
+)  # fmt: skip
+def test_chapter_and_verse_and_the_verse_alone_are_both_removed(
+    folder: Path, verse: str, alone: str
+) -> None:
+    lines = f"{verse}Ka to", f"{alone}Tra ble"
+    result = prepared(folder, [*CLEAN, lines, lines[::-1]])
+    first, second = verse[-1].strip() + "Ka to", alone[-1].strip() + "Tra ble"
+    assert texts(folder)[300:] == [(first, second), (second, first)]
     counts = {finding.kind: finding.pairs for finding in result.findings}
     assert counts["line numbers on one side only"] == 2
 
@@ -140,6 +159,7 @@ RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
         ([f"{count} kami" for count in range(1, 9)], {}, []),
         (["10:29 Ka", "10:30 Lo", "Mi", "10:32 Ka", "11:33 Mi"], {}, [0, 1]),
         (["10:29 Ka", *["Mi"] * 4, "10:30 Lo"], {}, []),
+        ([*RISING[:2], '3 "Ka to mi', *RISING[3:5]], {}, range(5)),
     ],
 )  # fmt: skip
 def test_verse_numbers_are_removed_in_runs(

@@ -10,13 +10,26 @@ from itertools import pairwise
 
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
-_BEGINS_WITH_NUMBER = re.compile(r"^[ \t]*[(\[]?\d", re.MULTILINE)
+# The codes of books in the files of Bible translations (USFM).
+_BOOKS = (
+    "GEN|EXO|LEV|NUM|DEU|JOS|JDG|RUT|[12]SA|[12]KI|[12]CH|EZR|NEH|EST|JOB|PSA|PRO|ECC|SNG|ISA|JER|"
+    "LAM|EZK|DAN|HOS|JOL|AMO|OBA|JON|MIC|NAM|HAB|ZEP|HAG|ZEC|MAL|MAT|MRK|LUK|JHN|ACT|ROM|[12]CO|"
+    "GAL|EPH|PHP|COL|[12]TH|[12]TI|TIT|PHM|HEB|JAS|[12]PE|[123]JN|JUD|REV|TOB|JDT|ESG|WIS|SIR|BAR|"
+    "LJE|[1-4]MA"
+)
+_BEGINS_WITH_NUMBER = re.compile(rf"^[ \t]*[(\[]?(?:\d|(?:{_BOOKS})[ \t])", re.MULTILINE)
+# A word follows, which may begin direct speech or a question.
+_WORD_FOLLOWS = r"[ \t]+(?=[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\d_])"
 # `12.`, `12)`, `(3)`, `[4]`, before a word.
 _MARKED = re.compile(r"[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])")
-# Chapter and verse, `1:4` or `(1:4)`; the verse alone, which may have a mark; a number without one.
-_VERSE = re.compile(r"[ \t]*[(\[]?(?P<chapter>\d{1,3}):(?P<verse>\d{1,3})[.)\]]?[ \t]+(?=[^\W\d_])")
-_VERSE_ALONE = re.compile(r"[ \t]*[(\[]?(?P<verse>\d{1,3})[.)\]:]?[ \t]+(?=[^\W\d_])")
-_BARE = re.compile(r"[ \t]*(\d{1,3})[ \t]+(?=[^\W\d_])")
+# Chapter and verse, `1:4`, `(1:4)` or `MRK 1:4`; the verse alone, which may have a mark; a number
+# without one.
+_VERSE = re.compile(
+    rf"[ \t]*[(\[]?(?:(?P<book>{_BOOKS})[ \t]+)?(?P<chapter>\d{{1,3}}):(?P<verse>\d{{1,3}})"
+    rf"[.)\]]?{_WORD_FOLLOWS}"
+)
+_VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_WORD_FOLLOWS}")
+_BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
 # What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
 _OTHER_NUMBER = re.compile(
     r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
@@ -80,22 +93,30 @@ def without_line_number(line: str, other: str) -> str:
 
 
 def _same_verse(line: str, other: str) -> re.Match[str] | None:
-    """The number of a line if one side begins with chapter and verse, the other with the verse.
+    """The number of a line if both sides begin with the same verse, and one says more of it.
+
+    One has chapter and verse, the other the verse; or one has the book, and the other has not.
 
     >>> [_same_verse(*pair) is not None for pair in (("1:4 So", "4 Also"), ("4 Also", "1:4 So"))]
     [True, True]
+    >>> _same_verse("MRK 1:4 So", "1:4 Also") is None, _same_verse("1:4 So", "1:4 Also") is None
+    (False, True)
     """
     for own, others in ((_VERSE, _VERSE_ALONE), (_VERSE_ALONE, _VERSE)):
         match, there = own.match(line), others.match(other)
         if match and there and match["verse"] == there["verse"]:
             return match
+    match, there = _VERSE.match(line), _VERSE.match(other)
+    if match and there and match.group("chapter", "verse") == there.group("chapter", "verse"):
+        return match if (match["book"] is None) != (there["book"] is None) else None
     return None
 
 
 def _is_time(numbers: re.Match[str]) -> bool:
     """Whether a chapter and a verse may as well be a time of day, such as 10:30."""
     chapter, verse = numbers["chapter"], numbers["verse"]
-    return len(verse) == 2 and int(chapter) < HOURS and int(verse) < MINUTES
+    is_possible = len(verse) == 2 and int(chapter) < HOURS and int(verse) < MINUTES
+    return is_possible and numbers["book"] is None
 
 
 def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
