@@ -158,10 +158,17 @@ def overridden_preset_warning(resolved: ResolvedConfig) -> str:
     )
 
 
-def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bool) -> None:
+def check_corpus(
+    resolved: ResolvedConfig,
+    console: "Console",
+    *,
+    is_new_run: bool,
+    config_file: Path | None = None,
+) -> None:
     """Warn if the project names other text or settings now than its corpus was prepared with.
 
-    Not of a corpus that the command line or a variable names: it may well be of other text. Raises
+    Not of a corpus that the command line or a variable names: it may well be of other text.
+    config_file: the project file that was named, which the commands of the hints name too. Raises
     ConfigError if a new run would learn from other files than the project names, or from a corpus
     with other settings than the command line names.
     """
@@ -183,14 +190,15 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
         return
     described = "; ".join(change.description for change in changes)
     options = options_for(typed)
+    project = config_option(config_file)
     if any(change.key in typed for change in changes):
         message = f"`{corpus}` was prepared with other settings than the command line has"
         other = f"{corpus}-2"
-        prepare = " ".join(["nmt prepare", *options, "--out", shlex.quote(other)])
+        prepare = " ".join([f"nmt prepare{project}", *options, "--out", shlex.quote(other)])
         if not is_new_run:
             console.warning(
                 f"{message}, and the run goes on with those of the corpus: {described}; to train "
-                f"a new run with them: `{prepare}`, and then `nmt train` with "
+                f"a new run with them: `{prepare}`, and then `nmt train{project}` with "
                 f"`--corpus {shlex.quote(other)}` and another --out"
             )
             return
@@ -199,32 +207,49 @@ def check_corpus(resolved: ResolvedConfig, console: "Console", *, is_new_run: bo
             f"`{prepare}` prepares another corpus; to train with it, "
             f"`--corpus {shlex.quote(other)}` in place of these settings",
         )
-    prepare = " ".join(["nmt prepare --force", *options])
+    prepare = " ".join([f"nmt prepare{project} --force", *options])
     message = f"`{corpus}` was prepared before this changed: {described}"
     if is_new_run and any(change.key == "data.train" for change in changes):
-        old = f"`nmt train --corpus {shlex.quote(corpus)}`"
+        old = f"`nmt train{project} --corpus {shlex.quote(corpus)}`"
         hint = f"`{prepare}` prepares the new text; to train with the old one: {old}"
         raise ConfigError(message, hint)
     console.warning(
-        f"{message}; to train with it, `{prepare}` and then `nmt train` with another --out"
+        f"{message}; to train with it, `{prepare}` and then `nmt train{project}` with another --out"
     )
 
 
-def command_for(config: Config, model: str) -> str:
-    """The command that uses a model: `nmt translate`, or `nmt parse` for a parser."""
+def command_for(config: Config, model: str, config_file: Path | None = None) -> str:
+    """The command that uses a model: `nmt translate`, or `nmt parse` for a parser.
+
+    config_file: the project file that was named, as of `model_option`.
+    """
     from nmt_cli.extras.parsing.training_text import BRACKETS
 
     # The name that docs/parsing.md gives to the language of lines of brackets.
     command = "nmt parse" if config.languages.tgt == BRACKETS else "nmt translate"
-    return command + model_option(model)
+    return command + model_option(model, config_file)
 
 
-def model_option(model: str) -> str:
-    """` --model MODEL` for the next command, or "" if that model is its default."""
+def model_option(model: str, config_file: Path | None = None) -> str:
+    """` --model MODEL` for the next command, or "" if that model is its default.
+
+    config_file: the project file that was named with --config, which is named for the next command,
+    too.
+    """
+    named = config_option(config_file)
     with contextlib.suppress(NmtError):
-        if Path(model) == Path(resolve_settings({}, None, None).config.paths.model):
-            return ""
-    return f" --model {shlex.quote(model)}"
+        if Path(model) == Path(resolve_settings({}, None, config_file).config.paths.model):
+            return named
+    return f"{named} --model {shlex.quote(model)}"
+
+
+def config_option(config_file: Path | None) -> str:
+    """` --config FILE` for the next command, or "" if none was given.
+
+    >>> config_option(None), config_option(Path("my own.toml"))
+    ('', " --config 'my own.toml'")
+    """
+    return "" if config_file is None else f" --config {shlex.quote(str(config_file))}"
 
 
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:

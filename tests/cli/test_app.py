@@ -529,6 +529,10 @@ def test_next_command_names_a_model_other_than_the_default(tmp_path: Path, monke
     (tmp_path / "nmt.toml").write_text('[paths]\nmodel = "runs/a"\n')
     assert model_option("runs/a") == ""
     assert model_option("model") == " --model model"
+    (tmp_path / "my own.toml").write_text('[paths]\nmodel = "runs/b"\n')
+    assert model_option("runs/b", Path("my own.toml")) == " --config 'my own.toml'"
+    named = " --config 'my own.toml' --model runs/a"
+    assert model_option("runs/a", Path("my own.toml")) == named
 
 
 @pytest.mark.parametrize(

@@ -509,6 +509,14 @@ def test_the_next_command_has_what_was_typed_and_what_two_vocabularies_need(fold
     assert following("--separate", "--subwords", "bytes") == "nmt train\n"
 
 
+def test_the_next_command_names_the_project_file_that_was_named(folder, capsys):
+    (folder / "my own.toml").write_text('[train]\npreset = "tiny"\n', "utf-8")
+    options = [*TRAIN, *SMALL, "--config", "my own.toml", "--out", "other"]
+    assert main(["prepare", *options]) == 0
+    following = "next: nmt train --config 'my own.toml' --corpus other\n"
+    assert capsys.readouterr().err.endswith(following)
+
+
 def test_text_for_fine_tuning_leads_to_the_command_that_trains(folder, capsys):
     assert main(["prepare", *TRAIN, *SMALL, "--quiet"]) == 0
     options = ["--set", "model.d_model=16", "--set", "model.d_ff=16", "--set", "model.layers=1"]

@@ -1,5 +1,6 @@
 """`nmt train`, `nmt average` and the road between them, in this process."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -239,6 +240,38 @@ def test_the_next_command_of_a_parser_is_nmt_parse(inside, tmp_path, monkeypatch
     checkpoint = tmp_path / "m" / "checkpoints" / "step-000000001"
     assert main(["average", str(checkpoint), "--out", str(mean)]) == 0
     assert f"| nmt parse --model {mean}" in capsys.readouterr().err
+
+
+def test_the_next_command_names_the_project_file_that_was_named(inside, tmp_path, capsys):
+    named = tmp_path / "my own.toml"
+    named.write_text((inside / "nmt.toml").read_text())
+    quoted = shlex.quote(str(named))
+    corpus = ["--corpus", str(inside / "corpus")]
+    steps = ["--max-steps", "1", "--set", "train.checkpoint_every=1"]
+    options = ["--config", str(named), *corpus, *steps]
+    assert main(["train", *options]) == 0
+    # The model is where that file has it.
+    assert capsys.readouterr().err.endswith(f"| nmt translate --config {quoted}\n")
+    mean = tmp_path / "mean"
+    assert main(["average", "--config", str(named), "--out", str(mean)]) == 0
+    following = f"| nmt translate --config {quoted} --model {mean}\n"
+    assert capsys.readouterr().err.endswith(following)
+    assert main(["shortlist", "--config", str(named), *corpus]) == 0
+    following = f"next: nmt translate --shortlist 50 --config {quoted}\n"
+    assert capsys.readouterr().err.endswith(following)
+
+
+def test_the_command_that_sets_pairs_apart_names_the_project_file(
+    inside, tmp_path, monkeypatch, capsys
+):
+    opened = Corpus.open
+    monkeypatch.setattr(
+        Corpus, "open", lambda *paths, **_: dataclasses.replace(opened(*paths), valid=None)
+    )
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *_: ())
+    assert main(["train", "--config", "nmt.toml", "--out", str(tmp_path / "m")]) == 0
+    command = "nmt prepare --config nmt.toml --force --valid-split "
+    assert f"to set training pairs apart: {command}" in " ".join(capsys.readouterr().err.split())
 
 
 def test_dry_run_shows_the_size_and_the_time_of_the_run(inside, tmp_path, capsys):

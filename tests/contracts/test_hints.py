@@ -112,6 +112,8 @@ PATH_OPTION = re.compile(
 )
 # What is put into calls of ours and has no character that a shell reads: other than a path.
 PLAIN = {"there[0]", "there[1]", "part", "option", "OUTPUT", "error.name"}
+# What quotes a text for a shell.
+QUOTING = ("shlex.", "model_option(", "config_option(")
 
 
 def unquoted(source: str) -> list[str]:
@@ -120,7 +122,7 @@ def unquoted(source: str) -> list[str]:
     quoted = {
         ast.unparse(name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and "shlex." in ast.unparse(node.value)
+        if isinstance(node, ast.Assign) and any(word in ast.unparse(node.value) for word in QUOTING)
         for target in node.targets
         for name in ast.walk(target)
     }
@@ -140,7 +142,7 @@ def unquoted(source: str) -> list[str]:
             if match[1].split()[0] in COMMANDS and match[2][:1] in (" ", "\0")
         ]
         for place, value in values.items():
-            is_safe = "shlex." in value or "model_option(" in value or value in quoted | PLAIN
+            is_safe = any(word in value for word in QUOTING) or value in quoted | PLAIN
             if any(begin <= place < end for begin, end in spans) and not is_safe:
                 wrong.append(value)
     return wrong

@@ -142,6 +142,11 @@ def test_a_new_run_on_other_files_than_the_project_names_is_refused(
     assert "`nmt prepare --force` prepares the new text" in said
     assert "to train with the old one: `nmt train --corpus corpus`" in said
     assert main(["train", "--out", "m", "--corpus", "corpus"]) == 1
+    shutil.copy("nmt.toml", "my own.toml")
+    assert main(["train", "--out", "m", "--config", "my own.toml"]) == 78
+    said = " ".join(capsys.readouterr().err.split())
+    assert "`nmt prepare --config 'my own.toml' --force` prepares the new text" in said
+    assert "`nmt train --config 'my own.toml' --corpus corpus`" in said
     Path("m/checkpoints/step-000000010").mkdir(parents=True)
     assert main(["train", "--out", "m"]) == 1
     assert "warning: `corpus` was prepared before" in capsys.readouterr().err

@@ -77,4 +77,5 @@ def command(
     for note in average_notes(option, models, used, last, best, out):
         console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
-    console.next(f'echo "..." | {command_for(load(out / CONFIG), str(out))}')
+    command = command_for(load(out / CONFIG), str(out), config_file)
+    console.next(f'echo "..." | {command}')

@@ -146,7 +146,7 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     if has_torch():
-        console.next(_train_command(resolved, flags["paths.corpus"], model))
+        console.next(_train_command(resolved, config_file, flags["paths.corpus"], model))
     else:
         console.note(
             f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
@@ -172,7 +172,9 @@ def _prepared(
         )  # fmt: skip
 
 
-def _train_command(resolved: "ResolvedConfig", corpus: object, model: Path | None) -> str:
+def _train_command(
+    resolved: "ResolvedConfig", config_file: Path | None, corpus: object, model: Path | None
+) -> str:
     """The command that trains on the corpus; corpus, model: None for those of the settings."""
     from nmt_cli.config.fine_tuning import overriding_preset
     from nmt_cli.data.corpus.users import free_name, is_trained_on
@@ -192,8 +194,8 @@ def _train_command(resolved: "ResolvedConfig", corpus: object, model: Path | Non
         "model.tie_embeddings=target" if has_two and config.model.tie_embeddings == "all" else None
     )
     options = [
-        ("--init-from", start), ("--preset", preset), ("--corpus", corpus), ("--out", model),
-        ("--set", ties),
+        ("--config", config_file), ("--init-from", start), ("--preset", preset),
+        ("--corpus", corpus), ("--out", model), ("--set", ties),
     ]  # fmt: skip
     given = [str(word) for option in options if option[1] is not None for word in option]
     return shlex.join(["nmt", "train", *given])

@@ -67,7 +67,7 @@ def command(
     console.note(f"learnt from {pairs} of `{corpus}`")
     if note := _fine_tuned_note(Path(paths.model), corpus):
         console.note(note)
-    console.next(f"nmt translate --shortlist 50{model_option(paths.model)}")
+    console.next(f"nmt translate --shortlist 50{model_option(paths.model, config_file)}")
 
 
 def _fine_tuned_note(model: Path, corpus: Path) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from nmt_cli.training.parallel.ranks import Ranks
     from nmt_cli.training.reporting.report import Report
 
+PREPARED_WITH = "the command that prepared this corpus with"
+
 EXAMPLES = """
 nmt train    with the settings of nmt.toml, on all GPUs
 nmt train --dry-run    how long it takes and what memory it needs, without training
@@ -130,12 +132,12 @@ def command(
         console = make_console(quiet=quiet)
         note_defaults(resolved, config_file, console)
         is_new_run = not any((Path(config.paths.model) / CHECKPOINTS).glob("step-*"))
-        check_corpus(resolved, console, is_new_run=is_new_run)
+        check_corpus(resolved, console, is_new_run=is_new_run, config_file=config_file)
         if note := optimizer_note(resolved):
             console.warning(note)
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
-        be_rank(config, stop, trackers, dry_run=dry_run, as_json=as_json, quiet=quiet)
+        be_rank(config, stop, trackers, config_file, dry_run=dry_run, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
 
 
@@ -172,6 +174,7 @@ def be_rank(
     config: "Config",
     stop: StopSignals,
     trackers: Mapping[str, str],
+    config_file: Path | None,
     *,
     dry_run: bool,
     as_json: bool,
@@ -200,7 +203,7 @@ def be_rank(
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
-            prepare = "nmt prepare" if named else "the command that prepared this corpus with"
+            prepare = _prepare_command(config_file) if named else PREPARED_WITH
             console.warning(no_validation(len(opened.train), f"{prepare} --force"))
         if ranks.is_first:
             announce_training_kernels(ranks.device, console)
@@ -208,7 +211,7 @@ def be_rank(
             _measure(config, opened, ranks, console)
             return
         steps = max_steps(config.train)
-        command = command_for(config, config.paths.model)
+        command = command_for(config, config.paths.model, config_file)
         with (
             console.progress("training", steps, estimate_after=None) as progress,
             _tracking(config, trackers if ranks.is_first else {}, console) as send,
@@ -225,6 +228,12 @@ def be_rank(
                 send(report)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | {command}')
+
+
+def _prepare_command(config_file: Path | None) -> str:
+    from nmt_cli.cli.settings import config_option
+
+    return f"nmt prepare{config_option(config_file)}"
 
 
 def _measure(config: "Config", corpus: "Corpus", ranks: "Ranks", console: "Console") -> None:
