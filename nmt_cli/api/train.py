@@ -164,6 +164,7 @@ def _train(
 ) -> TrainingResult:
     from nmt_cli.data.cleaning.held_out import no_validation_note
     from nmt_cli.data.corpus.corpus import Corpus
+    from nmt_cli.scoring import unspaced_validation_note
     from nmt_cli.training.loop import train as training_loop
     from nmt_cli.training.reporting.events import StepDone
 
@@ -177,6 +178,8 @@ def _train(
     if opened.valid is None:
         way = "`prepare` with force=True, valid_split="
         notes.append(no_validation_note(len(opened.train), "`valid` of `prepare`", way))
+    elif opened.valid_text and (note := unspaced_validation_note(opened.valid_text[1])):
+        notes.append(note)
 
     def send(event: Event) -> None:
         if on_step is not None and isinstance(event, StepDone):

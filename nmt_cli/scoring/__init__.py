@@ -6,6 +6,7 @@ from nmt_cli.scoring.grouping import GroupScore
 from nmt_cli.scoring.metrics import METRICS, check_metrics, looks_tokenized
 from nmt_cli.scoring.paper import paper_text, split_compounds
 from nmt_cli.scoring.scores import Comparison, Score, check_aligned, score
+from nmt_cli.scoring.unspaced import unspaced_tokenizer, unspaced_validation_note
 
 __all__ = [
     "METRICS",
@@ -22,5 +23,7 @@ __all__ = [
     "paper_text",
     "score",
     "split_compounds",
+    "unspaced_tokenizer",
+    "unspaced_validation_note",
     "verdict",
 ]

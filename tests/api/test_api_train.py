@@ -147,6 +147,17 @@ def test_missing_validation_is_a_note(project, out):
     assert (result.bleu, result.perplexity, result.best_step) == (None, None, 2)
 
 
+def test_validation_text_without_spaces_between_words_is_a_note(project, out):
+    for name, line in (("lo.src", "a b c"), ("lo.tgt", "ມື້ນີ້ອາກາດດີຫຼາຍ")):
+        Path(name).write_text(f"{line}\n" * 3, "utf-8")
+    prepare(
+        [("train.src", "train.tgt")], valid=("lo.src", "lo.tgt"), out=out.parent / "corpus",
+        settings=TINY, workers=1,
+    )  # fmt: skip
+    result = train(out.parent / "corpus", out, max_steps=2, **CPU)
+    assert "the target side of the validation text has next to no spaces" in result.notes[0]
+
+
 def test_a_run_keeps_its_preset(project, out):
     train("corpus", out, preset="tiny", max_steps=2, **CPU)
     # Values that TINY leaves to the preset differ between `tiny` and the default.

@@ -308,6 +308,42 @@ def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
     assert "tokenised (" not in nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err
 
 
+LAO = ["ມື້ນີ້ອາກາດດີຫຼາຍແລະທ້ອງຟ້າແຈ່ມໃສ", "ຂ້ອຍຢາກໄປຕະຫຼາດກັບແມ່ຂອງຂ້ອຍ"]
+# Spaces between phrases, and a name in Latin letters.
+THAI = ["วันนี้อากาศดีมาก และท้องฟ้าก็แจ่มใส", "ฉันอยากไปตลาดกับ Anna และแม่ของฉัน"]
+JAPANESE = ["今日はとても天気がいいです。", "私は母と市場に行きたい。"]
+CHINESE = ["今天天气很好。", "我想去市场。"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "tokenizer"),
+    [(LAO, "char"), (THAI, "char"), (JAPANESE, "char"), (CHINESE, "zh")],
+    ids=["Lao", "Thai", "Japanese", "Chinese"],
+)
+def test_words_without_spaces_lead_to_a_tokeniser(
+    nmt: Nmt, monkeypatch, lines: list[str], tokenizer: str
+) -> None:
+    monkeypatch.setattr("nmt_cli.scoring.unspaced.find_spec", lambda _: None)
+    write("ref.lo", lines)
+    result = nmt("ref.lo", "ref.lo", "--metric", "bleu,chrf")
+    assert "BLEU 0.00" in result.out
+    said = " ".join(result.err.split())
+    assert "warning: the reference `ref.lo` has next to no spaces between words, and" in said
+    assert f"use `--tokenize {tokenizer}`, or `--metric chrf`" in said
+    better = nmt("ref.lo", "ref.lo", "--tokenize", tokenizer)
+    assert "BLEU 100.00" in better.out
+    for options in (["--metric", "chrf"], ["--tokenize", "char"], ["--tgt-lang", "zh"]):
+        assert "next to no spaces" not in nmt("ref.lo", "ref.lo", *options).err
+
+
+def test_words_with_spaces_lead_to_no_tokeniser(nmt: Nmt) -> None:
+    """Segmented text, Korean, and text with a few names in another script."""
+    segmented = ["今天 天气 很 好 。", "ມື້ນີ້ ອາກາດ ດີ ຫຼາຍ ແລະ ທ້ອງຟ້າ ແຈ່ມໃສ"]
+    for line in (*segmented, "오늘은 날씨가 매우 좋습니다.", "Wir fahren nach 北京 und 上海."):
+        write("ref.txt", [line])
+        assert "next to no spaces" not in nmt("ref.txt", "ref.txt").err
+
+
 def test_a_tokenised_reference_is_named(nmt: Nmt) -> None:
     write("tokenised.txt", ["Ein Satz ."] * 100)
     write("plain.txt", ["Ein Satz."] * 100)

@@ -274,6 +274,28 @@ def test_the_command_that_sets_pairs_apart_names_the_project_file(
     assert f"to set training pairs apart: {command}" in " ".join(capsys.readouterr().err.split())
 
 
+def test_validation_bleu_of_words_without_spaces_is_warned_of(
+    inside, tmp_path, monkeypatch, capsys
+):
+    opened = Corpus.open
+    sides = {"valid_text": (["A good day"] * 3, ["ມື້ນີ້ອາກາດດີຫຼາຍ", "ທ້ອງຟ້າແຈ່ມໃສ", "ຂ້ອຍຢາກໄປຕະຫຼາດ"])}
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *_: ())
+    warned = []
+    for changes in ({}, sides):
+        monkeypatch.setattr(
+            Corpus,
+            "open",
+            lambda *paths, changes=changes, **_: dataclasses.replace(opened(*paths), **changes),
+        )
+        assert main(["train", "--out", str(tmp_path / "m")]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        warned.append(
+            "the target side of the validation text has next to no spaces" in said
+            and "`nmt score --tokenize char`, or `nmt score --metric chrf`" in said
+        )
+    assert warned == [False, True]
+
+
 def test_dry_run_shows_the_size_and_the_time_of_the_run(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "50", "--dry-run"]) == 0
     err = capsys.readouterr().err

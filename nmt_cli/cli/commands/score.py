@@ -13,6 +13,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     only_model,
     warn_of_fractions,
     warn_of_unicode_forms,
+    warn_of_unspaced_words,
 )
 from nmt_cli.cli.commands.scoring.details import (
     given_files,
@@ -240,9 +241,8 @@ def _scores(
     from nmt_cli.scoring.given import score_given
 
     _warn_of_tokens(texts, how["tokenize"], console)
-    warn_of_unicode_forms(
-        texts.hypotheses, list(zip(texts.names[1:], texts.references, strict=False)), console
-    )
+    references = list(zip(texts.names[1:], texts.references, strict=False))
+    warn_of_unicode_forms(texts.hypotheses, references, console)
     results: dict[str, Score] = {}
     if metrics:
         computed = score(
@@ -250,6 +250,8 @@ def _scores(
             baselines=texts.baselines, labelings=texts.labelings,
         )  # fmt: skip
         results.update(zip(metrics, computed, strict=True))
+        if "bleu" in results and not how["tokenize"]:
+            warn_of_unspaced_words(results["bleu"], references, console)
     for given in texts.given:
         results[given.name] = score_given(
             given, confidence=how["confidence"], labelings=texts.labelings

@@ -199,13 +199,11 @@ def be_rank(
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
         stop.announces = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
-        named = config.data.train
+        prepare = _prepare_command(config_file) if config.data.train else PREPARED_WITH
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
-        if opened.valid is None and ranks.is_first:
-            prepare = _prepare_command(config_file) if named else PREPARED_WITH
-            console.warning(no_validation(len(opened.train), f"{prepare} --force"))
         if ranks.is_first:
+            _warn_of_validation(opened, prepare, console)
             announce_training_kernels(ranks.device, console)
         if dry_run:
             _measure(config, opened, ranks, console)
@@ -234,6 +232,19 @@ def _prepare_command(config_file: Path | None) -> str:
     from nmt_cli.cli.settings import config_option
 
     return f"nmt prepare{config_option(config_file)}"
+
+
+def _warn_of_validation(corpus: "Corpus", prepare: str, console: "Console") -> None:
+    """Warn of validation text that is missing, or whose BLEU says little.
+
+    prepare: the command that prepared the corpus.
+    """
+    from nmt_cli.scoring import unspaced_validation_note
+
+    if corpus.valid is None:
+        console.warning(no_validation(len(corpus.train), f"{prepare} --force"))
+    elif corpus.valid_text and (note := unspaced_validation_note(corpus.valid_text[1])):
+        console.warning(note)
 
 
 def _measure(config: "Config", corpus: "Corpus", ranks: "Ranks", console: "Console") -> None:

@@ -13,7 +13,7 @@ from nmt_cli.errors import DataError, UsageError
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
-    from nmt_cli.scoring import Gate
+    from nmt_cli.scoring import Gate, Score
     from nmt_cli.terminal.console import Console
 
 NamedLines = tuple[str, Sequence[str]]
@@ -158,6 +158,24 @@ def warn_of_unicode_forms(
                 "Unicode forms, in which the same letters count as others; translations of nmt "
                 "have the form NFC, which this command gives to a file: "
                 f"{copy_command(compose, name, 'nfc', takes_name=False)}"
+            )
+            return
+
+
+def warn_of_unspaced_words(
+    bleu: "Score", references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """Warn of BLEU with the usual tokeniser of a reference without spaces between words."""
+    from nmt_cli.scoring import unspaced_tokenizer
+
+    if "|tok:13a|" not in bleu.signature:
+        return
+    for name, lines in references:
+        if tokenizer := unspaced_tokenizer(lines):
+            console.warning(
+                f"the reference `{name}` has next to no spaces between words, and BLEU (tok:13a) "
+                "takes what is between spaces for words: it is low also of good translations; "
+                f"use `--tokenize {tokenizer}`, or `--metric chrf`"
             )
             return
 
