@@ -459,6 +459,22 @@ def test_loss_of_most_pairs_is_warned_of(folder, capsys):
         "warning: only 200 of 470 pairs were kept (42.6%); dropped were 270 same pair before: are "
         "these the right files? `--dropped FILE` lists the dropped pairs"
     ) in " ".join(capsys.readouterr().err.split())
+    assert main(["prepare", *TRAIN, *SMALL, "--force", "--valid-split", "20"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    # As many as the table has.
+    assert "were kept (42.6%), 180 to train on and 20 set apart; dropped were 270" in said
+
+
+def test_languages_in_the_names_of_files_are_named(folder, capsys):
+    for name, options in (
+        ("pairs.tsv", "--src-lang SRC --tgt-lang TGT"),
+        ("pairs.en-cs.tsv", "--src-lang en --tgt-lang cs"),
+    ):
+        shutil.copy("pairs.tsv", "other.tsv")
+        Path("other.tsv").rename(name)
+        assert main(["prepare", "--train-tsv", name, *SMALL, "--force"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"so they are called src and tgt; to name them: {options}" in said
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])

@@ -78,7 +78,7 @@ def test_warnings_of_a_run_are_shown_with_quiet() -> None:
     assert stream.getvalue() == "warning: step 8 was skipped: NaN\n"
 
 
-@pytest.mark.parametrize(("steps", "is_warned"), [(3_999, True), (4_000, False)])
+@pytest.mark.parametrize(("steps", "is_warned"), [(3_999, True), (4_001, False)])
 def test_run_that_ends_within_its_warm_up_is_warned_of(steps: int, is_warned: bool) -> None:
     warned = [line for line in shown(outline=replace(OUTLINE, steps=steps)) if "warning" in line]
     expected = (
@@ -87,6 +87,17 @@ def test_run_that_ends_within_its_warm_up_is_warned_of(steps: int, is_warned: bo
         "3,999 steps"
     )
     assert warned == ([expected] if is_warned else [])
+
+
+def test_resumed_run_that_ends_with_its_warm_up_leads_to_more_steps() -> None:
+    """It cannot have another warm-up."""
+    begun = replace(OUTLINE, steps=100, warmup=100, step=60)
+    (warned,) = [line for line in shown(outline=begun) if "warning" in line]
+    assert warned.endswith(
+        "and this run has 100: it ends with the rate at its peak; `--max-steps 400` suits this "
+        "warm-up"
+    )
+    assert not [line for line in shown(outline=replace(begun, warmup=0)) if "warning" in line]
 
 
 def test_shorter_warm_up_keeps_the_peak_that_equation_3_would_raise() -> None:

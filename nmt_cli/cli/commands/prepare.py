@@ -214,9 +214,12 @@ def note_languages(config: "Config", console: Console) -> None:
         console.note(note)
     languages = config.languages
     if languages == type(languages)():
+        from nmt_cli.extras.project_files import ProjectTexts
+
+        guessed = ProjectTexts(config.data.train, None, None).languages() or ("SRC", "TGT")
         console.note(
-            f"no languages were given, so they are called {languages.src} and "
-            f"{languages.tgt}; set them with --src-lang and --tgt-lang"
+            f"no languages were given, so they are called {languages.src} and {languages.tgt}; to "
+            f"name them: {shlex.join(['--src-lang', guessed[0], '--tgt-lang', guessed[1]])}"
         )
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nmt_cli.config.automatic import shorter_warmup
+from nmt_cli.config.automatic import FEWEST_STEPS_PER_WARMUP, shorter_warmup
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.progress import duration
 
@@ -39,13 +39,13 @@ def header(outline: "Outline") -> list[str]:
 
 
 def long_warmup(outline: "Outline") -> str:
-    """A warning if the run ends before the learning rate has reached its peak, else ""."""
-    if outline.steps >= outline.warmup:
+    """A warning if the run ends before or where the learning rate reaches its peak, else ""."""
+    if outline.steps > outline.warmup:
         return ""
+    when = "before the rate has reached" if outline.steps < outline.warmup else "with the rate at"
     return (
         f"the learning rate rises for {counted(outline.warmup, 'step')} (train.warmup_steps), and "
-        f"this run has {outline.steps:,}: it ends before the rate has reached its peak"
-        f"{_advised_warmup(outline)}"
+        f"this run has {outline.steps:,}: it ends {when} its peak{_advised_warmup(outline)}"
     )
 
 
@@ -64,7 +64,12 @@ def many_epochs(outline: "Outline") -> str:
 
 
 def _advised_warmup(outline: "Outline") -> str:
-    """The options that set a warm-up for these steps, if there is a shorter one, else ""."""
+    """The options that set a warm-up for these steps, if there is a shorter one, else "".
+
+    A run that is resumed cannot have another warm-up, but more steps.
+    """
+    if outline.step:
+        return f"; `--max-steps {FEWEST_STEPS_PER_WARMUP * outline.warmup}` suits this warm-up"
     options = warmup_options(outline.steps, outline)
     return f"; `{options}` suits {counted(outline.steps, 'step')}" if options else ""
 

@@ -44,15 +44,20 @@ def format_reasons(dropped: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
 
 
-def few_kept(kept: int, read: int, dropped: dict[str, int]) -> list[str]:
-    """Return a warning if most pairs were dropped, which names the commonest reasons."""
+def few_kept(trained: int, set_apart: int, read: int, dropped: dict[str, int]) -> list[str]:
+    """Return a warning if most pairs were dropped, which names the commonest reasons.
+
+    trained: the pairs to train on; set_apart: those for validation and testing, which are kept too.
+    """
+    kept = trained + set_apart
     if kept >= LEAST_KEPT * read:
         return []
     commonest = sorted(dropped, key=lambda reason: -dropped[reason])[:MOST_REASONS]
     reasons = format_reasons({reason: dropped[reason] for reason in commonest})
+    parts = f", {trained:,} to train on and {set_apart:,} set apart" if set_apart else ""
     return [
         f"only {kept:,} of {counted(read, 'pair')} {agreeing(kept, 'was', 'were')} kept "
-        f"({kept / read:.1%}); dropped were {reasons}: are these the right files? "
+        f"({kept / read:.1%}){parts}; dropped were {reasons}: are these the right files? "
         "`--dropped FILE` lists the dropped pairs"
     ]
 

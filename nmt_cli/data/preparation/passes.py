@@ -166,7 +166,7 @@ class PreparationRun:
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
             valid=len(valid),
             notes=(
-                *few_kept(train.pairs + int(ledger.set_apart.sum()), text.read, dropped),
+                *few_kept(train.pairs, int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
                 *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
                 *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
