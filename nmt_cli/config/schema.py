@@ -124,8 +124,8 @@ class DataConfig:
     )
     drop_held_out: bool = setting(
         False,
-        "drop pairs whose source is a validation or test sentence, even if data.clean is not "
-        "strict",
+        "drop pairs whose source, or target of at least five words, is in the validation or test "
+        "text, even if data.clean is not strict",
     )
     sample_lines: int = setting(5_000_000, "maximum lines to learn subwords from", 1, 2**40)
     seed: int = setting(

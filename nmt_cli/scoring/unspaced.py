@@ -8,17 +8,10 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
 
+from nmt_cli.data.languages.unspaced import HAN, KANA, UNSPACED
+
 # Enough to be sure, in some milliseconds.
 LINES_LOOKED_AT = 300
-_KANA = "\u3040-\u30ff\uff66-\uff9f"
-_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-# Thai, Lao, Tibetan, Burmese, Khmer, and the scripts of other languages of South-East Asia.
-_OTHERS = (
-    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9df"
-    "\uaa60-\uaa7f"
-)
-_PARTS = {name: re.compile(f"[{part}]") for name, part in (("kana", _KANA), ("han", _HAN))}
-_UNSPACED = re.compile(f"[{_KANA}{_HAN}{_OTHERS}]")
 _LETTER = re.compile(r"[^\W\d_]")
 # Text counts as unspaced if at least this share of its letters are of these scripts.
 _LEAST_SHARE = 0.5
@@ -37,11 +30,11 @@ def unspaced_tokenizer(lines: Iterable[str]) -> str:
     ('', '')
     """
     text = " ".join(islice(lines, LINES_LOOKED_AT))
-    letters = len(_UNSPACED.findall(text))
-    words = sum(_UNSPACED.search(word) is not None for word in text.split())
+    letters = len(UNSPACED.findall(text))
+    words = sum(UNSPACED.search(word) is not None for word in text.split())
     if not letters or letters < _LEAST_SHARE * len(_LETTER.findall(text)):
         return ""
-    kana, han = (len(pattern.findall(text)) for pattern in _PARTS.values())
+    kana, han = (len(script.findall(text)) for script in (KANA, HAN))
     is_cjk = 2 * (kana + han) > letters
     if letters < words * (_LONGEST_CJK if is_cjk else _LONGEST_OTHER):
         return ""

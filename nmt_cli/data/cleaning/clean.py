@@ -157,7 +157,7 @@ def clean_training_text(
             digests += chunk.digests
             doubts += chunk.doubts
             for sentences in held_out:
-                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST)["src"])
+                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST))
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
     text.kinds = np.frombuffer(doubts, np.uint8)

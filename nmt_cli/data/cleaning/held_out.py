@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.data.languages.unspaced import rough_word_count
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
@@ -14,6 +15,10 @@ SENTENCE_DIGEST = np.dtype("<u8")
 PAIR_DIGEST = np.dtype([("src", SENTENCE_DIGEST), ("tgt", SENTENCE_DIGEST)])
 # A larger share would be missed in training.
 LARGEST_SPLIT = 0.2
+# Shorter target sentences translate many sources in any text; they are not looked for.
+LEAST_WORDS = 5
+# A smaller share of target sentences beside other sources may be formulas of the kind of text.
+LEAST_SHARE = 0.01
 
 
 def digest(sentence: str) -> bytes:
@@ -54,28 +59,59 @@ def digests_of(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
 
 
 class HeldOut:
-    """The source sentences of a validation or test set, to be found in the training text."""
+    """The sentences of a validation or test set, to be found in the training text."""
 
-    def __init__(self, name: str, sentences: Sequence[str]) -> None:
-        """Take the cleaned `sentences`; empty ones are ignored."""
+    def __init__(self, name: str, src: Sequence[str], tgt: Sequence[str]) -> None:
+        """Take the cleaned lines of both sides; pairs with an empty source are ignored."""
         self.name = name
-        digests = [digest(sentence) for sentence in sentences if sentence]
-        self.digests = np.frombuffer(b"".join(digests), SENTENCE_DIGEST)
-        self._found = np.zeros(len(digests), bool)
+        pairs = [pair for pair in zip(src, tgt, strict=True) if pair[0]]
+        self._digests = digests_of([source for source, _ in pairs], [target for _, target in pairs])
+        self._is_long = np.array([rough_word_count(tgt) >= LEAST_WORDS for _, tgt in pairs], bool)
+        self._found_src = np.zeros(len(pairs), bool)
+        self._found_tgt = np.zeros(len(pairs), bool)
 
-    def mark_found(self, sources: np.ndarray) -> None:
-        """Mark the sentences that are among the digests of some training sentences."""
-        self._found |= np.isin(self.digests, sources)
+    def mark_found(self, pairs: np.ndarray) -> None:
+        """Mark the sentences that some training pairs have; pairs: their digests, PAIR_DIGEST."""
+        self._found_src |= np.isin(self._digests["src"], pairs["src"])
+        self._found_tgt |= np.isin(self._digests["tgt"], pairs["tgt"]) & self._is_long
+
+    @property
+    def sources(self) -> np.ndarray:
+        """The digests of the source sentences."""
+        sources: np.ndarray = self._digests["src"]
+        return sources
+
+    @property
+    def long_targets(self) -> np.ndarray:
+        """The digests of the target sentences that are not short."""
+        targets: np.ndarray = self._digests["tgt"][self._is_long]
+        return targets
 
     @property
     def count(self) -> int:
-        """The number of sentences that are not empty."""
-        return len(self._found)
+        """The number of sources that are not empty."""
+        return len(self._digests)
 
     @property
     def found(self) -> int:
-        """The number of sentences found so far."""
-        return int(self._found.sum())
+        """The number of source sentences found so far."""
+        return int(self._found_src.sum())
+
+    @property
+    def found_targets(self) -> int:
+        """The number of long target sentences found so far without their source."""
+        return int((self._found_tgt & ~self._found_src).sum())
+
+
+def repeats_held_out(held_out: Sequence[HeldOut], pairs: np.ndarray) -> np.ndarray:
+    """Return whether each training pair has a held-out source or long target: (pairs,) bool.
+
+    pairs: the digests of both sentences, (pairs,) PAIR_DIGEST.
+    """
+    sources = np.concatenate([sentences.sources for sentences in held_out])
+    targets = np.concatenate([sentences.long_targets for sentences in held_out])
+    repeated: np.ndarray = np.isin(pairs["src"], sources) | np.isin(pairs["tgt"], targets)
+    return repeated
 
 
 def find_duplicates(digests: bytes | np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.held_out import HeldOut
+from nmt_cli.data.cleaning.held_out import LEAST_SHARE, HeldOut
 from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
@@ -100,13 +100,22 @@ def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
 
     dropped: whether these training pairs were dropped.
     """
-    return [
-        f"{sentences.found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also "
-        f"occur in the training text; "
-        + ("these training pairs were dropped" if dropped else DROP_HELD_OUT)
-        for sentences in held_out
-        if sentences.found
-    ]
+    what = "these training pairs were dropped" if dropped else DROP_HELD_OUT
+    notes = []
+    for sentences in held_out:
+        found, targets = sentences.found, sentences.found_targets
+        if found:
+            notes.append(
+                f"{found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also occur "
+                f"in the training text; {what}"
+            )
+        if targets and targets >= LEAST_SHARE * sentences.count:
+            notes.append(
+                f"{targets:,} of {counted(sentences.count, f'{sentences.name} target')} also occur "
+                "in the training text beside other sources, as text for back-translation may have "
+                f"them, and scores on them are higher than on new text; {what}"
+            )
+    return notes
 
 
 def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:

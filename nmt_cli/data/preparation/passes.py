@@ -18,7 +18,7 @@ from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
-from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences
+from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences, repeats_held_out
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
@@ -199,7 +199,11 @@ class PreparationRun:
     def _held_out(self, valid: Pairs, test: Pairs) -> list[HeldOut]:
         cleaning = Cleaning.of(self.config)
         return [
-            HeldOut(name, cleaning.clean("src", [src for src, _ in pairs]))
+            HeldOut(
+                name,
+                cleaning.clean("src", [src for src, _ in pairs]),
+                cleaning.clean("tgt", [tgt for _, tgt in pairs]),
+            )
             for name, pairs in (("validation", valid), ("test", test))
         ]
 
@@ -213,8 +217,7 @@ class PreparationRun:
         if data.clean != "off":
             self._check_meaning(text, ledger)
         if kinds.drops(data, kinds.HELD_OUT):
-            known = np.concatenate([sentences.digests for sentences in held_out])
-            ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
+            ledger.mark(kinds.HELD_OUT, repeats_held_out(held_out, text.digests))
 
     def _check_meaning(self, text: CleanText, ledger: Ledger) -> None:
         """Mark the pairs that do not translate each other, and sources with too many targets."""

@@ -234,6 +234,38 @@ def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, count: 
         assert done.kept == 200 - 2 * count
 
 
+def test_references_beside_other_sources_are_counted(tmp_path: Path) -> None:
+    """As text for back-translation may have them; not short ones, nor one in more than 100."""
+    targets = [f"das ist der lange Satz Nummer {n}." for n in range(100)]
+    train_pairs = [(f"sentence number {n}.", targets[n % 100]) for n in range(200)]
+    other = [(f"another one, {n}.", f"ein ganz anderer und neuer Satz, {n}.") for n in range(40)]
+    short = [(f"a short one, {n}.", "Ja, gut.") for n in range(10)]
+    train_pairs += [(f"yes {n}", "Ja, gut.") for n in range(10)]
+    seen = [(f"human source {n}", targets[n]) for n in range(30)]
+    test = write_pairs(tmp_path, "test", [*other, *short, *seen])
+    # One pair in 105; and whole pairs, which count as sentences already.
+    valid_pairs = [(f"new, {n}", f"auch dieser Satz ist wirklich neu, {n}.") for n in range(100)]
+    valid = write_pairs(tmp_path, "valid", [*valid_pairs, *train_pairs[:4], ("x", targets[5])])
+    settings: dict[str, object] = {"subwords": "bytes", "test": test, "valid": valid}
+    for name, drops, clean in (("a", False, "safe"), ("b", True, "safe"), ("c", False, "strict")):
+        (tmp_path / name).mkdir()
+        done = prepared(
+            tmp_path / name, train_pairs, **settings, clean=clean, drop_held_out=drops,
+            drop_duplicates=False,
+        )  # fmt: skip
+        notes = [note for note in done.notes if "also occur" in note]
+        assert notes[0].startswith("4 of 105 validation sentences also occur")
+        assert [note.partition(", as")[0] for note in notes[1:]] == [
+            "30 of 80 test targets also occur in the training text beside other sources"
+        ]
+        is_dropped = drops or clean == "strict"
+        assert notes[1].endswith("these training pairs were dropped") is is_dropped
+        assert notes[1].endswith("--set data.drop_held_out=true") is not is_dropped
+        dropped = done.dropped.get("also in validation or test text", 0)
+        # Each target twice, also that of the validation text.
+        assert dropped == (60 if is_dropped else 0)
+
+
 # -- corpora that are not whole --------------------------------------------------------------------
 
 
