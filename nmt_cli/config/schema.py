@@ -170,7 +170,9 @@ class ModelConfig:
     position_offset: int = setting(
         0, "position of the first token in the sinusoids; 2 in models of fairseq", 0, 1_024
     )
-    max_positions: int = setting(1_024, "maximum number of learned positions", 1, 1_048_576)
+    max_positions: int = setting(
+        1_024, "number of learned positions: the longest sentence, in subwords", 1, 1_048_576
+    )
     kernel_width: int = setting(3, "kernel width of convolutions, in tokens (conv)", 1, 1_023)
     norm_order: Literal["post", "pre"] = setting(
         "post", "normalise after each residual connection (post) or before each sublayer (pre)"

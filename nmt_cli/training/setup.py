@@ -27,6 +27,7 @@ from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
+from nmt_cli.training.learned_positions import require_positions
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.starting_model import require_same_subwords
 from nmt_cli.training.state import TrainState
@@ -69,7 +70,7 @@ RUN_PREFIXES = ("model.", "data.", "languages.", "train.")
 def complete(config: Config, corpus: Corpus) -> Config:
     """`config` with what the corpus determines: vocabulary sizes, and the steps if `auto`.
 
-    Raises ConfigError where vocabulary sizes or subwords do not fit the corpus.
+    Raises ConfigError where vocabulary sizes, subwords or learned positions do not fit the corpus.
     """
     sizes = {
         "model.src_vocab_size": corpus.subwords.src_size,
@@ -90,6 +91,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
             f"kind {corpus.subwords.kind}",
             "leave it at 0, or prepare the corpus again with `--subwords bpe`",
         )
+    require_positions(config, corpus)
     # The corpus determines how its text was prepared.
     data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}
     languages = {

@@ -393,6 +393,26 @@ def test_average_of_last_checkpoints(inside, tmp_path, options, steps):
     assert_weights(tmp_path / "mean", [member.weights() for member in members])
 
 
+def test_average_takes_the_number_of_checkpoints_from_settings(
+    inside, tmp_path, capsys, monkeypatch
+):
+    project = tmp_path / "two.toml"
+    project.write_text("[train]\nkeep_last = 2\n")
+    given = ["average", "model", "--quiet", "--out"]
+    for options, name in ((["--set", "train.keep_last=2"], "set"), (["--config", project], "file")):
+        assert main([*given, str(tmp_path / name), *map(str, options)]) == 0
+    monkeypatch.setenv("NMT_TRAIN_KEEP_LAST", "2")
+    assert main([*given, str(tmp_path / "variable")]) == 0
+    assert main([*given, str(tmp_path / "last"), "--last", "3"]) == 0
+    members = Checkpoints(inside / "model/checkpoints", 5, 1).members()
+    for name, count in (("set", 2), ("file", 2), ("variable", 2), ("last", 3)):
+        assert_weights(tmp_path / name, [member.weights() for member in members[-count:]])
+    # Wrong settings are no longer ignored because a model is named.
+    for wrong in (["--set", "train.bogus=1"], ["--config", "missing.toml"]):
+        assert main([*given, str(tmp_path / "wrong"), *wrong]) != 0
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_average_of_named_and_of_best_checkpoints(inside, tmp_path, capsys):
     first, second = "model/checkpoints/step-000000005", "model/checkpoints/step-000000010"
     assert main(["average", first, second, "--out", str(tmp_path / "two")]) == 0

@@ -269,3 +269,20 @@ def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     assert "did you mean `schedule`? `nmt runs" in capsys.readouterr().err
     assert main(["plot", "loss"]) == 2
     assert "smoothing; `nmt runs" in capsys.readouterr().err
+
+
+def test_a_model_and_other_settings_are_not_drawn_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.toml").write_text(dump(Config()))
+    (tmp_path / "other.toml").write_text("")
+    for what, options, said in (
+        ("schedule", ["--preset", "big"], "--preset beside --model"),
+        ("smoothing", ["--config", "other.toml"], "--config beside --model"),
+        ("positions", ["--set", "model.positions=rotary"], "has its own positions"),
+    ):
+        assert main(["plot", what, "--model", "model", *options]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.glob("*.svg"))

@@ -56,6 +56,18 @@ def test_complete_refuses_vocabularies_that_differ_from_the_corpus(setting, tmp_
         complete(with_values(config, {"model.tie_embeddings": "all"}), corpus)
 
 
+def test_complete_refuses_fewer_positions_than_the_longest_sentence(setting):
+    config, corpus = setting
+    longest = max(int(corpus.train.src_lengths.max()), int(corpus.train.tgt_lengths.max()))
+    learned = {"model.positions": "learned", "model.max_positions": longest}
+    assert complete(with_values(config, learned), corpus).model.max_positions == longest
+    learned["model.max_positions"] = longest - 1
+    with pytest.raises(ConfigError, match=f"longest sentence of the corpus, which has {longest}"):
+        complete(with_values(config, learned), corpus)
+    # Other positions have no table that could be too short.
+    complete(with_values(config, {"model.max_positions": 1}), corpus)
+
+
 def test_settings_that_do_not_affect_the_weights_may_change(setting, tmp_path):
     config, corpus = setting
     config = complete(config, corpus)

@@ -27,7 +27,8 @@ Last = Annotated[
         "--last",
         min=1,
         metavar="N",
-        help="Average the last N checkpoints [default: the setting train.keep_last]",
+        help="Average the last N checkpoints [default: train.keep_last of the model, or as it is "
+        "given with --set, --config or NMT_TRAIN_KEEP_LAST]",
     ),
 ]
 Best = Annotated[
@@ -62,10 +63,22 @@ def command(
     from nmt_cli.api.average import average_notes, require_one_choice
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import command_for, resolve_settings
+    from nmt_cli.config.held_out_text import is_of_project
 
     require_one_choice(last, best)
-    if not models:
-        models = [Path(resolve_settings({}, sets, config_file).config.paths.model)]
+    resolved = resolve_settings({}, sets, config_file)
+    origin = resolved.origins["train.keep_last"]
+    if (
+        best is None
+        and last is None
+        and (
+            origin == "--set"
+            or origin.startswith("NMT_")
+            or (config_file and is_of_project(origin))
+        )
+    ):
+        last = resolved.config.train.keep_last
+    models = models or [Path(resolved.config.paths.model)]
 
     from nmt_cli.config.schema import load
     from nmt_cli.storage.model_check import CONFIG

@@ -78,6 +78,8 @@ def command(
         require_models([model])
     output = Path(f"{what}.svg") if out is None else out
     resolved = resolve_settings(flags, sets, config_file)
+    if model is not None:
+        _refuse_other_settings(flags, sets or [], config_file, what)
     if not as_json:
         check_picture(output)
         check_outputs(
@@ -96,3 +98,21 @@ def command(
         return
     write_picture(output, drawn.picture)
     make_console(quiet=quiet).note(written_note(output))
+
+
+def _refuse_other_settings(
+    flags: Mapping[str, object], sets: list[str], config_file: Path | None, what: str
+) -> None:
+    """Raise UsageError for settings beside --model, which has its own."""
+    given = {"--preset": flags.get("train.preset"), "--config": config_file}
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"{option} beside --model: a trained model has its own settings",
+                "leave out one of them; --set changes a single setting",
+            )
+    for text in sets:
+        if what == "positions" and text.strip().startswith("model."):
+            raise UsageError(
+                f"--set {text}: a trained model has its own positions", "leave out --model"
+            )
