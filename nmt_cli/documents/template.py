@@ -79,6 +79,29 @@ class Template:
         self.places.append(place)
         return Slot(len(self.segments) - 1, write, raw_text(pieces))
 
+    def add_tag(
+        self,
+        raw: str,
+        opening: str,
+        content: MarkedText,
+        closing: str,
+        place: str,
+        write: Write,
+    ) -> None:
+        """Let a tag have a slot for its content, which stands between `opening` and `closing`.
+
+        A tag without words is kept as it is.
+        """
+        before, inner, after = trimmed(content)
+        if has_words(inner):
+            self.tags[raw] = [
+                opening,
+                *self._kept(before),
+                self.slot(inner, place, write),
+                *self._kept(after),
+                closing,
+            ]
+
     def fill(self, translated: Sequence[MarkedText]) -> str:
         """The text of the document with these translations, one for each segment."""
         if len(translated) != len(self.segments):
@@ -86,8 +109,11 @@ class Template:
         return self._joined(self.parts, translated)
 
     def _keep_pieces(self, pieces: Sequence[MarkedPiece]) -> None:
+        self.parts += self._kept(pieces)
+
+    def _kept(self, pieces: Sequence[MarkedPiece]) -> Iterator[str | Slot]:
         for piece in pieces:
-            self.parts += self.tags.get(raw_text((piece,)), (raw_text((piece,)),))
+            yield from self.tags.get(raw_text((piece,)), (raw_text((piece,)),))
 
     def _joined(self, parts: Sequence[str | Slot], translated: Sequence[MarkedText]) -> str:
         return "".join(

@@ -6,6 +6,7 @@ so every byte is known.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.data.markup.marked_text import (
@@ -17,13 +18,19 @@ from nmt_cli.data.markup.marked_text import (
     raw_text,
 )
 from nmt_cli.data.markup.pairs import tag_pairs
-from nmt_cli.documents.document import ReadOptions, has_words
+from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.html.document import add_html
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.markdown.blocks import add_blocks
-from nmt_cli.documents.markdown.inline import IMAGE, normalized, parse_marks, write_marks
-from nmt_cli.documents.template import Template, Write, trimmed
+from nmt_cli.documents.markdown.inline import (
+    FOOTNOTE,
+    IMAGE,
+    normalized,
+    parse_marks,
+    write_marks,
+)
+from nmt_cli.documents.template import Template, Write
 from nmt_cli.documents.text import lines_of
 
 if TYPE_CHECKING:
@@ -95,28 +102,32 @@ class MarkdownDocument:
             else:
                 write = _write_cell if block.is_cell else write_marks
                 place = f"line {line}"
-                pieces = self._with_images_apart(block.pieces, place, write)
+                pieces = self._with_parts_apart(block.pieces, place, write)
                 self._template.add_sentences(pieces, place, write)
         self._template.keep(self._text[end:])
 
-    def _with_images_apart(self, pieces: MarkedText, place: str, write: Write) -> MarkedText:
-        """The pieces, where each image is one tag; its alternative text is a segment of its own."""
+    def _with_parts_apart(self, pieces: MarkedText, place: str, write: Write) -> MarkedText:
+        """The pieces, where each image and each footnote within its sentence is one tag.
+
+        The alternative text of an image and the text of a footnote are segments of their own.
+        """
         result: list[MarkedPiece] = []
         end = 0
         for begin, last in tag_pairs(pieces).items():
-            if begin < end or raw_text(pieces[begin : begin + 1]) != IMAGE:
+            opening = raw_text(pieces[begin : begin + 1])
+            if begin < end or opening not in (IMAGE, FOOTNOTE):
                 continue
             result += pieces[end:begin]
             end = last + 1
-            image = Tag(raw_text(pieces[begin:end]), "empty", "image")
-            before, inner, after = trimmed(pieces[begin + 1 : last])
-            if has_words(inner) and image.raw not in self._template.tags:
-                self._template.tags[image.raw] = [
-                    IMAGE + raw_text(before),
-                    self._template.slot(inner, place, write),
-                    raw_text(after) + raw_text(pieces[last:end]),
-                ]
-            result.append(image)
+            part = Tag(raw_text(pieces[begin:end]), "empty", "image")
+            content = pieces[begin + 1 : last]
+            if opening == FOOTNOTE:
+                part = replace(part, name="note")
+                content = self._with_parts_apart(content, place, write)
+            if part.raw not in self._template.tags:
+                closing = raw_text(pieces[last:end])
+                self._template.add_tag(part.raw, opening, content, closing, place, write)
+            result.append(part)
         return (*result, *pieces[end:])
 
     def _blocks(self) -> Iterator[_Block]:
@@ -182,7 +193,7 @@ class MarkdownDocument:
             gaps.append(self._text[start + len(kept) : begin])
             # Two spaces or a backslash before the end break the line.
             content += ("  \n" if line.endswith("  ") else "\n") + row
-        pieces = _with_gaps(parse_marks(content, self._labels), gaps)
+        pieces = _with_gaps(parse_marks(content, self._labels, is_heading=is_heading), gaps)
         if "".join(_raws(pieces)) == self._text[begins[0] : end]:
             yield _Block(begins[0], end, pieces, first)
 

@@ -1,7 +1,8 @@
 """Marks within a paragraph of Markdown: emphasis, links, code, HTML; and how words are escaped."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from html import unescape
 
@@ -22,6 +23,8 @@ from nmt_cli.documents.template import source_text, write_text
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
 _TARGET = r"\((?:[^()\\\n]|\\.|\((?:[^()\\\n]|\\.)*\))*\)"
 _KEPT_ELEMENTS = "|".join(sorted(INLINE_KEPT | {"script", "style"}))
+# `width=50%`, `title="The licence"`, `#id` and `.class`.
+_SETTING = r"(?:[#.][\w-][\w.:-]*|[A-Za-z][\w:.-]*=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"'=]+))"
 # What is found first at a place counts.
 _MARK = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
@@ -35,12 +38,16 @@ _MARK = re.compile(
     r"|(?P<note>\[\^[^\]\s]+\])"
     # The attributes of a heading or an image, in Pandoc and kramdown.
     r"|(?P<attributes>\{:?[ \t]*[#.][\w-][^{}\n]*\})"
+    # Such ones without a name are text, unless they stand behind what they belong to.
+    rf"|(?P<settings>\{{(?:=[\w-]+|:?[ \t]*{_SETTING}(?:[ \t]+{_SETTING})*[ \t]*)\}})"
     r"|(?P<image>!\[)|(?P<link>\^?\[)"
     rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]\n]*\])?)"
     rf"|(?P<placeholder>{NAMED.pattern}|\{{%[^%\n]*%\}}|{_ADDRESS})"
     r"|(?P<hard>(?: {2,}|\\)\n)"
     r"|(?P<emphasis>\*+|_+|~~)"
 )
+# The names of tags that are attributes.
+_ATTRIBUTES = ("attributes", "settings")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 # Stands for a piece that has become a part of another one.
 _NOTHING = Text("")
@@ -60,10 +67,13 @@ HARD_BREAK = "hard"
 LONGEST = 50_000
 
 
-def parse_marks(content: str, labels: Collection[str] = ()) -> MarkedText:
+def parse_marks(
+    content: str, labels: Collection[str] = (), *, is_heading: bool = False
+) -> MarkedText:
     """The pieces of a paragraph whose lines have no prefixes; breaks of lines are spaces.
 
-    labels: those of the document's link definitions.
+    labels: those of the document's link definitions. is_heading: the paragraph may end with
+    attributes.
 
     >>> parse_marks("a *b*")[1:]
     (Tag(raw='*', kind='open', name='*'), Text(text='b', raw=None), \
@@ -81,6 +91,11 @@ Tag(raw='*', kind='close', name='*'))
         if match.lastgroup == "escape":
             words += match[0]
             continue
+        if match["settings"]:
+            is_at_end = is_heading and end == len(content)
+            if not is_at_end and (words or not (pieces and _may_have_attributes(pieces[-1]))):
+                words += match[0]
+                continue
         found = list(_marks(match, content, pieces))
         if not found:
             words += match[0]
@@ -102,7 +117,7 @@ def _marks(
     kind, raw = _kind(match), match[0]
     if kind in ("code", "math", "address", "code_to_run", "kept", "placeholder"):
         yield Placeholder(raw)
-    elif kind in ("comment", "hard", "note", "attributes"):
+    elif kind in ("comment", "hard", "note", *_ATTRIBUTES):
         yield Tag(raw, "empty", kind)
     elif kind in ("image", "link"):
         yield Tag(raw, "open", "[")
@@ -120,9 +135,16 @@ def _marks(
         yield from _emphasis(raw, *around, is_open=_is_open(raw, before))
 
 
+def _may_have_attributes(piece: MarkedPiece) -> bool:
+    """Whether a piece is the end of an image or a link, or code."""
+    if isinstance(piece, Placeholder):
+        return piece.raw.startswith("`")
+    return isinstance(piece, Tag) and (piece.name, piece.kind) == ("[", "close")
+
+
 def _kind(match: re.Match[str]) -> str:
     kinds = ("code", "math", "address", "comment", "code_to_run", "kept", "html", "note",
-             "attributes", "image", "link", "close", "placeholder", "hard",
+             *_ATTRIBUTES, "image", "link", "close", "placeholder", "hard",
              "emphasis")  # fmt: skip
     return next(kind for kind in kinds if match[kind] is not None)
 
@@ -186,11 +208,30 @@ def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]
         if normalized(label) in labels:
             written = raw_text(pieces[begin : end + 1])
             result[begin : end + 1] = [Placeholder(written), *[_NOTHING] * (end - begin)]
-        else:
+        elif not _are_attributes(pieces[end + 1 : end + 2]):
             for index in (begin, end):
                 raw = raw_text((pieces[index],))
                 result[index] = source_text(raw, raw)
-    return tuple(_joined([piece for piece in result if piece is not _NOTHING]))
+    joined = _joined([piece for piece in result if piece is not _NOTHING])
+    return tuple(_with_own_attributes(joined))
+
+
+def _are_attributes(pieces: Sequence[MarkedPiece]) -> bool:
+    return any(isinstance(piece, Tag) and piece.name in _ATTRIBUTES for piece in pieces)
+
+
+def _with_own_attributes(pieces: Iterable[MarkedPiece]) -> Iterator[MarkedPiece]:
+    """The pieces, where attributes are a part of the image, link or code that they follow."""
+    last: MarkedPiece | None = None
+    for piece in pieces:
+        if last is not None and _are_attributes([piece]) and _may_have_attributes(last):
+            last = replace(last, raw=raw_text((last, piece)))
+            continue
+        if last is not None:
+            yield last
+        last = piece
+    if last is not None:
+        yield last
 
 
 def normalized(label: str) -> str:
