@@ -1,21 +1,16 @@
 """What every kind of document offers: its segments, and itself with translated segments."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from nmt_cli.data.markup.marked_text import MarkedText, Text
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.documents.list_marks import ITEM_ALONE
 from nmt_cli.plurals import agreeing, counted
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
-# Marks of list items: `1.`, `2)`, `(3)`, `a)`, `(iv)`, `(1)(a)`, `-`, `*`, a bullet.
-_ROMAN = r"(?=[ivxIVX])(?:x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
-_MARK = rf"(?:(?:\(?(?:\d{{1,3}}|[A-Za-z]|{_ROMAN})\))+|\d{{1,3}}\.|[-*+–—•‣◦▪●·])"
-ITEM = re.compile(rf"\s*{_MARK}\s+")
-ITEM_ALONE = re.compile(rf"\s*{_MARK}\s*")
 
 
 class Document(Protocol):

@@ -12,8 +12,9 @@ from nmt_cli.data.markup.marked_text import (
     raw_text,
 )
 from nmt_cli.data.markup.messages import is_choice
-from nmt_cli.documents.document import ITEM, ITEM_ALONE, has_words
+from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
+from nmt_cli.documents.list_marks import split_marks
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
@@ -160,7 +161,7 @@ def trimmed(
 ) -> tuple[MarkedText, MarkedText, MarkedText]:
     """What stands before the words, the words, and what stands after them.
 
-    White space, tags that stand alone, pairs of tags around all words, and the mark of a list item
+    White space, tags that stand alone, pairs of tags around all words, and the marks of list items
     before them are not among the words.
 
     >>> before, inner, after = trimmed((Tag("<b>", "open", "b"), Text(" A dog. "),
@@ -179,27 +180,8 @@ def trimmed(
         if _is_surrounded(inner):
             before.append(inner.pop(0))
             after.append(inner.pop())
-    _strip_item(inner, before)
-    return tuple(before), tuple(inner), tuple(reversed(after))
-
-
-def _strip_item(inner: list[MarkedPiece], before: list[MarkedPiece]) -> None:
-    """Move the mark of a list item at the beginning of `inner` to `before`, also one in bold."""
-    if len(inner) > 3 and isinstance(inner[1], Text) and ITEM_ALONE.fullmatch(inner[1].text):
-        kinds = [each.kind for each in (inner[0], inner[2]) if isinstance(each, Tag)]
-        if kinds == ["open", "close"]:
-            before += inner[:3]
-            del inner[:3]
-            _strip(inner, before, 0, str.lstrip)
-            return
-    first = inner[0] if inner else None
-    if not isinstance(first, Text) or not (item := ITEM.match(first.text)):
-        return
-    raw, text = first.text if first.raw is None else first.raw, first.text[item.end() :]
-    # A mark that is written in another way, with entities, is left to the model.
-    if raw.startswith(item[0]) and (text or len(inner) > 1):
-        before.append(Text(item[0]))
-        inner[:1] = [source_text(text, raw[item.end() :])] if text else []
+    marks, words = split_marks(inner)
+    return (*before, *marks), words, tuple(reversed(after))
 
 
 def _strip(

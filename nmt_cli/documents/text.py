@@ -11,8 +11,9 @@ from functools import partial
 from nmt_cli.data.markup.inline import parse_line, written_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.markup.messages import find_messages
-from nmt_cli.documents.document import ITEM, ReadOptions
+from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
+from nmt_cli.documents.list_marks import ITEM
 from nmt_cli.documents.template import Template
 
 _TABS = re.compile("(\t+)")

@@ -53,24 +53,6 @@ def test_marks_of_list_items_in_text_are_kept() -> None:
     assert [plain_text(segment) for segment in document.segments] == lines[:-1]
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "expected"),
-    [
-        ("html", "<p>(c) A dog.</p><li>2. <b>A</b> cat.", "<p>(c) A DOG.</p><li>2. <b>A</b> CAT."),
-        ("html", "<p><b>(iv)</b> A dog.</p><p>(a)</p>", "<p><b>(iv)</b> A DOG.</p><p>(a)</p>"),
-        ("html", '<img alt="- A dog">', '<img alt="- A DOG">'),
-        ("markdown", "(a) a *dog*\n\n- (ii) a cat\n", "(a) A *DOG*\n\n- (ii) A CAT\n"),
-        ("json", '{"a": "b) A dog.", "c": "b)"}', '{"a": "b) A DOG.", "c": "b)"}'),
-        ("subtitles", SRT_TIME + "1) A dog.\n", SRT_TIME + "1) A DOG.\n"),
-        # These are words, or are written with an entity.
-        ("html", "<p>(see) it</p><p>A. b</p>", "<p>(SEE) IT</p><p>A. B</p>"),
-        ("html", "<p>&#40;c) a</p>", "<p>(C) A</p>"),
-    ],
-)
-def test_marks_of_list_items_are_kept_in_every_kind(kind: str, text: str, expected: str) -> None:
-    assert changed(text, kind) == expected
-
-
 def test_marks_of_list_items_in_word_documents_are_kept() -> None:
     document = docx.Document()
     document.add_paragraph("(c) A dog sleeps.")

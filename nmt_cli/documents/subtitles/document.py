@@ -140,21 +140,17 @@ class SubtitleDocument:
             return
         raw = self._text[group[0].begin : group[0].end]
         if self._has_speakers(group[0]) or _SPEAKER_LINE.match(raw):
-            self._add_lines(group[0], place)
+            for part in _DASHES.split(raw):
+                self._add(part, place)
         else:
-            self._template.add(
-                with_pairs_only(self._pieces(group[0])),
-                place,
-                lambda pieces: self._format.write(pieces, raw),
-            )
+            self._add(raw, place)
 
-    def _add_lines(self, cue: Cue, place: str) -> None:
-        """Add what each person says by itself."""
-        for part in _DASHES.split(self._text[cue.begin : cue.end]):
-            self._template.add(
-                with_pairs_only(self._format.parse(part)), place,
-                lambda pieces, part=part: self._format.write(pieces, part),  # type: ignore[misc]
-            )  # fmt: skip
+    def _add(self, raw: str, place: str) -> None:
+        """Add a cue, or what one person says in it, as a segment."""
+        pieces = with_pairs_only(self._format.parse(raw))
+        # The breaks of lines before and after the words are kept, not made again.
+        words = raw_text(trimmed(pieces)[1])
+        self._template.add(pieces, place, lambda pieces: self._format.write(pieces, words))
 
     def _add_joined(self, raws: Sequence[str], gaps: Sequence[str], place: str) -> None:
         """Add the cues of one sentence as one segment."""
@@ -169,8 +165,8 @@ class SubtitleDocument:
         def write(translation: MarkedText) -> str:
             parts = with_own_tags(cut(translation, shares))
             texts = [
-                raw_text(before) + self._format.write(part, raw) + raw_text(after)
-                for (before, _, after), part, raw in zip(parsed, parts, raws, strict=True)
+                raw_text(before) + self._format.write(part, raw_text(inner)) + raw_text(after)
+                for (before, inner, after), part in zip(parsed, parts, strict=True)
             ]
             return _interleaved(texts, gaps)
 

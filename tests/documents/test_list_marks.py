@@ -1,0 +1,70 @@
+"""Marks of list items, which are kept outside of the segments."""
+
+import docx
+import pytest
+from document_samples import changed, opened, saved
+
+from nmt_cli.data.markup.marked_text import plain_text
+
+SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("html", "<p>(c) A dog.</p><li>2. <b>A</b> cat.", "<p>(c) A DOG.</p><li>2. <b>A</b> CAT."),
+        ("html", "<p><b>(iv)</b> A dog.</p><p>(a)</p>", "<p><b>(iv)</b> A DOG.</p><p>(a)</p>"),
+        ("html", '<img alt="- A dog">', '<img alt="- A DOG">'),
+        ("markdown", "(a) a *dog*\n\n- (ii) a cat\n", "(a) A *DOG*\n\n- (ii) A CAT\n"),
+        ("json", '{"a": "b) A dog.", "c": "b)"}', '{"a": "b) A DOG.", "c": "b)"}'),
+        ("subtitles", SRT_TIME + "1) A dog.\n", SRT_TIME + "1) A DOG.\n"),
+        # With entities, and marks behind marks.
+        ("html", "<p>&#40;c) a</p><li>(i)&nbsp;b", "<p>&#40;c) A</p><li>(i)&nbsp;B"),
+        ("html", "<p>&bull;&emsp;a &amp; b</p>", "<p>&bull;&emsp;A &amp; B</p>"),
+        ("html", "<p><i>(a)</i>&nbsp;the b</p>", "<p><i>(a)</i>&nbsp;THE B</p>"),
+        ("html", "<p>(a) (i) x</p><p>(a) <i>(i)</i> x", "<p>(a) (i) X</p><p>(a) <i>(i)</i> X"),
+        ("html", "<p>(a) (b)</p><p>(a) <i>(i)</i>", "<p>(a) (b)</p><p>(a) <i>(i)</i>"),
+        ("markdown", "\\(a\\) (i) a _dog_\n", "\\(a\\) (i) A _DOG_\n"),
+        ("subtitles", SRT_TIME + "(a)\n(i) A\ndog.\n", SRT_TIME + "(a)\n(i) A\nDOG.\n"),
+        # Marks of laws, and the number of a section.
+        ("html", "<p>(a.1) a</p><p>(2.01)(i) a", "<p>(a.1) A</p><p>(2.01)(i) A"),
+        ("html", "<p>(aa) a</p><p>bb) a", "<p>(aa) A</p><p>bb) A"),
+        (
+            "html",
+            "<b>5</b> A man.<p><b><i>5.1</i></b> (a) a",
+            "<b>5</b> A MAN.<p><b><i>5.1</i></b> (a) A",
+        ),
+        # These are words.
+        ("html", "<p>(see) it</p><p>A. b</p>", "<p>(SEE) IT</p><p>A. B</p>"),
+        ("html", "<p>(ab) a</p><p>(A&nbsp;B) c", "<p>(AB) A</p><p>(A\u00a0B) C"),
+    ],
+)
+def test_marks_of_list_items_are_kept_in_every_kind(kind: str, text: str, expected: str) -> None:
+    assert changed(text, kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(a) <i>(i)</i> a dog", "a dog"),
+        ("(a)&nbsp;(i)&emsp;a dog", "a dog"),
+        ("<b>5</b>&nbsp;The dog", "The dog"),
+        ("<b>5.1</b> (1) the dog", "the dog"),
+        # A quantity belongs to its sentence, and so does a date.
+        ("<b>5</b> dogs", "5 dogs"),
+        ("<b>5</b>The dog", "5The dog"),
+        ("3. 10. 2020 was", "10. 2020 was"),
+    ],
+)
+def test_words_begin_behind_the_marks_of_list_items(text: str, expected: str) -> None:
+    (segment,) = opened(f"<p>{text}</p>", "html").segments
+    assert plain_text(segment) == expected
+
+
+def test_marks_of_list_items_have_formats_in_word() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph()
+    paragraph.add_run("(a)").bold = True
+    paragraph.add_run("\u00a0the name of it")
+    (segment,) = opened(saved(document), "docx").segments
+    assert plain_text(segment) == "the name of it"
