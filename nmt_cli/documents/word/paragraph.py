@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
+from nmt_cli.data.text.letters import has_letters
 from nmt_cli.documents.word.package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LINK = "w:hyperlink"
+# The name of tags around raised and lowered marks, such as that of a footnote; HTML has the same.
+RAISED = "sup"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # Elements of a paragraph that hold runs, as a link does.
 _CONTAINERS = frozenset(
@@ -55,6 +58,12 @@ def _own(paragraph: Element, tag: str) -> Iterator[Element]:
             yield from _own(child, tag)
 
 
+def _is_raised(properties: Element) -> bool:
+    """Whether a run is superscript or subscript."""
+    align = properties.find(f"{WORD}vertAlign")
+    return align is not None and align.get(f"{WORD}val") in ("superscript", "subscript")
+
+
 class Paragraph:
     """A paragraph. Its pieces: text, tags for other formats, containers and objects."""
 
@@ -65,6 +74,7 @@ class Paragraph:
         self._tabs: set[str] = set()
         self._containers: dict[str, Element] = {}
         self._formats: dict[str, Element | None] = {"": None}
+        self._raised: set[str] = set()
         self._atoms = list(self._read(element))
         self._usual = self._usual_format()
         self.pieces = self._as_pieces()
@@ -89,6 +99,7 @@ class Paragraph:
             return ""
         least = max(characters.values()) * SHARE_OF_USUAL
         frequent = [key for key, count in characters.items() if count >= least]
+        frequent = [key for key in frequent if key not in self._raised] or frequent
         return max(frequent, key=lambda key: (parts[key], characters[key]))
 
     def _read(self, parent: Element) -> Iterator[tuple[str, str, str]]:
@@ -140,6 +151,8 @@ class Paragraph:
                 if each.tag not in _INVISIBLE
             )
             self._formats.setdefault(key, properties)
+            if _is_raised(properties):
+                self._raised.add(key)
             if self._formats[key] is None:
                 self._formats[key] = properties
         for child in run:
@@ -168,9 +181,11 @@ class Paragraph:
             if text:
                 words = split_words(text, Text)
                 if current != self._usual:
-                    name = names[current]
-                    words = [Tag(f"<{name}>", "open", name), *words,
-                             Tag(f"</{name}>", "close", name)]  # fmt: skip
+                    raw = names[current]
+                    is_mark = current in self._raised and not has_letters(text)
+                    name = RAISED if is_mark else raw
+                    words = [Tag(f"<{raw}>", "open", name), *words,
+                             Tag(f"</{raw}>", "close", name)]  # fmt: skip
                 pieces.extend(words)
                 text = ""
 
@@ -207,7 +222,7 @@ class Paragraph:
         """Replace the content of the paragraph by these pieces; objects they lack come last."""
         written = {piece.raw for piece in pieces if isinstance(piece, Tag)}
         lost = [Tag(raw, "empty") for raw in self._objects if raw not in written]
-        names = {f"f{index}": key for index, key in enumerate(self._formats)}
+        names = {f"<f{index}>": key for index, key in enumerate(self._formats)}
         self._clear()
         parents = [self._element]
         formats = [self._usual]
@@ -221,9 +236,9 @@ class Paragraph:
                 parents.append(self._opened(parents[-1], self._containers[piece.raw]))
             elif piece.raw.replace("/", "") in self._containers and len(parents) > 1:
                 parents.pop()
-            elif piece.name in names and piece.kind == "open":
-                formats.append(names[piece.name])
-            elif piece.name in names and len(formats) > 1:
+            elif piece.raw in names:
+                formats.append(names[piece.raw])
+            elif piece.raw.replace("/", "") in names and len(formats) > 1:
                 formats.pop()
 
     def _clear(self) -> None:

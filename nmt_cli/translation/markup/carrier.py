@@ -4,6 +4,7 @@ Tags are taken out. A placeholder is replaced by a stand-in, a word that the mod
 one it is taken out like a tag that stands alone.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +21,10 @@ _BLOCKS = frozenset(
      "blockquote", "section", "article", "header", "footer", "option", "h1", "h2", "h3", "h4", "h5",
      "h6", "w:br", "w:p", "text:p", "hard")
 )  # fmt: skip
+# The end of a word behind which a number with tags around it is the mark of a footnote: not that of
+# an abbreviation, and in no script without spaces, where words and numbers touch.
+_LETTER = r"[^\W\d_\u0e00-\uffff]"
+_WORD_END = re.compile(rf"{_LETTER}{_LETTER}[.,;!?)\]\"'”’»]*\Z")
 # Their placeholders stand for no word of the sentence.
 _WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")
 
@@ -176,16 +181,23 @@ class _Builder:
         return node
 
     def _is_note(self, begin: int, end: int) -> bool:
-        """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`."""
+        """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`.
+
+        Other formats are such a mark where they have nothing but a number right behind a word.
+        """
         opening, after = self.pieces[begin], self.pieces[end + 1 : end + 2]
         is_superscript = isinstance(opening, Tag) and opening.name == "sup"
         ends_word = not after or not isinstance(after[0], Text) or not after[0].text[:1].isalnum()
-        words = [
+        words = "".join(
             piece.text if isinstance(piece, Text) else piece.raw
             for piece in self.pieces[begin + 1 : end]
             if not isinstance(piece, Tag)
-        ]
-        return is_superscript and ends_word and not has_letters("".join(words))
+        )
+        if is_superscript or not ends_word:
+            return ends_word and not has_letters(words)
+        before = self.pieces[begin - 1] if begin else None
+        is_behind_word = isinstance(before, Text) and _WORD_END.search(before.text)
+        return words.isdecimal() and bool(is_behind_word)
 
     def _atom(
         self, pieces: MarkedText, first: int, last: int, *, is_word: bool | None = None

@@ -46,6 +46,11 @@ LINKS = [
         ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
         ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
          "Ein Hund schläft<sup><b>2</b></sup>."),
+        # So are numbers right behind words, whatever their tags.
+        ("A dog<i>1</i> sleeps.", "Ein Hund schläft.", "Ein Hund<i>1</i> schläft."),
+        ("A dog sleeps.<i>2</i>", "Ein Hund schläft.", "Ein Hund schläft.<i>2</i>"),
+        ("A dog <i>1</i> sleeps.", "Ein Hund 1 schläft.", "Ein Hund <i>1</i> schläft."),
+        ("A<i>1</i> sleeps.", "Ein1 schläft.", "<i>Ein1</i> schläft."),
         ("A <sup>small</sup> dog.", "Ein kleine Hund.", "Ein <sup>kleine</sup> Hund."),
         ("A <b>2</b> dog.", "Ein 2 Hund.", "Ein <b>2</b> Hund."),
         ("A 1<sup>2</sup>small dog.", "Ein 12kleine Hund.", "Ein <sup>12kleine</sup> Hund."),
