@@ -68,3 +68,38 @@ def test_marks_of_list_items_have_formats_in_word() -> None:
     paragraph.add_run("\u00a0the name of it")
     (segment,) = opened(saved(document), "docx").segments
     assert plain_text(segment) == "the name of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "segments", "expected"),
+    [
+        ("(a) A dog\nsleeps.\n(b) A cat.", ["A dog sleeps.", "A cat."],
+         "(a) A DOG\nSLEEPS.\n(b) A CAT."),
+        ("<i>1. A dog</i>\n<i>2. A cat</i>", ["A dog", "A cat"],
+         "<i>1. A DOG</i>\n<i>2. A CAT</i>"),
+        ("• a dog\n• a cat", ["a dog", "a cat"], "• A DOG\n• A CAT"),
+        # A sentence, in which a line begins with a mark by chance.
+        ("A dog of\n(b) sleeps.", ["A dog of (b) sleeps."], "A DOG OF\n(B) SLEEPS."),
+    ],
+)  # fmt: skip
+def test_items_in_a_cue_are_segments(text: str, segments: list[str], expected: str) -> None:
+    document = opened(SRT_TIME + text + "\n", "subtitles")
+    assert [plain_text(segment) for segment in document.segments] == segments
+    assert changed(SRT_TIME + text + "\n", "subtitles") == SRT_TIME + expected + "\n"
+
+
+def test_items_in_a_cue_of_ass_are_segments() -> None:
+    event = "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,"
+    head = "[Script Info]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, "
+    head += "MarginV, Effect, Text\n"
+    document = opened(f"{head}{event}{{\\an8}}1) A dog\\N2) A cat\n", "subtitles")
+    assert [plain_text(segment) for segment in document.segments] == ["A dog", "A cat"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("(a) a dog", "(b) a cat"), ("(a) a dog\n(b) a", "cat")]
+)
+def test_items_of_several_cues_are_not_joined(first: str, second: str) -> None:
+    cue = f"\n2\n00:00:02,100 --> 00:00:03,000\n{second}\n"
+    document = opened(f"{SRT_TIME}{first}\n{cue}", "subtitles")
+    assert plain_text(document.segments[-1]) in ("a cat", "cat")

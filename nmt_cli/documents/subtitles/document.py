@@ -11,6 +11,7 @@ from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
+from nmt_cli.documents.list_marks import ITEM
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
 from nmt_cli.documents.template import Template, trimmed
@@ -28,6 +29,8 @@ _OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
 # The dashes at the starts of lines, with the ends of the lines and the tags before these.
 _DASHES = re.compile(r"((?:\A|\\N|[\r\n]+)[ \t]*(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*[-–—‐]\s?)")
 _SPEAKER_LINE = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\})*\s*[-–—‐]\s?\S")
+# A break before a line or the start of the cue, and the tags at the start of the line.
+_LINE_START = re.compile(r"(\A|\\N|[\r\n]+)[ \t]*(?:<[^<>/][^<>]*>|\{[^{}]*\})*[ \t]*")
 
 
 class SubtitleDocument:
@@ -112,11 +115,11 @@ class SubtitleDocument:
         pause = following.start - cue.stop
         if cue.speaker != following.speaker or not -0.1 <= pause <= MAX_PAUSE:
             return False
-        if self._has_speakers(cue) or self._has_speakers(following):
+        if any(self._has_speakers(each) or self._items(each) for each in (cue, following)):
             return False
         first, second = (plain_text(self._pieces(each)).strip() for each in (cue, following))
         start = second.lstrip(".… ")[:1]
-        if not first or not start:
+        if not first or not start or (ITEM.match(first) and ITEM.match(second)):
             return False
         if _OPEN_END.search(first):
             return start.islower()
@@ -131,6 +134,20 @@ class SubtitleDocument:
         lines = re.split(r"\\N|[\r\n]+", raw)
         return any(map(_SPEAKER_LINE.match, lines[1:]))
 
+    def _items(self, cue: Cue) -> list[str]:
+        """The items of a list and the breaks of lines before them; empty: the cue is no list.
+
+        Each begins a line with its mark, the first one at the start of the cue.
+        """
+        raw = self._text[cue.begin : cue.end]
+        breaks = [
+            match.span(1) for match in _LINE_START.finditer(raw) if ITEM.match(raw, match.end())
+        ]
+        if len(breaks) < 2 or breaks[0][0] > 0:
+            return []
+        cuts = [*(position for span in breaks for position in span), len(raw)]
+        return [raw[begin:end] for begin, end in pairwise(cuts)]
+
     def _add_group(self, group: Sequence[Cue]) -> None:
         place = f"cue {group[0].number}"
         if len(group) > 1:
@@ -140,13 +157,14 @@ class SubtitleDocument:
             return
         raw = self._text[group[0].begin : group[0].end]
         if self._has_speakers(group[0]) or _SPEAKER_LINE.match(raw):
-            for part in _DASHES.split(raw):
-                self._add(part, place)
+            parts = _DASHES.split(raw)
         else:
-            self._add(raw, place)
+            parts = self._items(group[0]) or [raw]
+        for part in parts:
+            self._add(part, place)
 
     def _add(self, raw: str, place: str) -> None:
-        """Add a cue, or what one person says in it, as a segment."""
+        """Add a cue, or what one person says in it, or an item of a list, as a segment."""
         pieces = with_pairs_only(self._format.parse(raw))
         # The breaks of lines before and after the words are kept, not made again.
         words = raw_text(trimmed(pieces)[1])
