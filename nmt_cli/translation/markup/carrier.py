@@ -204,6 +204,10 @@ class _Builder:
     ) -> Atom:
         """What stands between words; is_word: None: if there is a placeholder in it."""
         before, after = self._space_before(first), self._space_after(last)
+        if before != after:
+            # At an end of a pair, the space on that side stands behind the tag: `Act <img></a> is`.
+            before |= self._space_before(self._past_tags(first, -1, "open"))
+            after |= self._space_after(self._past_tags(last, 1, "close"))
         at = self.length
         is_block = any(isinstance(piece, Tag) and piece.name in _BLOCKS for piece in pieces)
         if is_word is None:
@@ -254,6 +258,14 @@ class _Builder:
         if text:
             self.parts.append(text)
             self.length += len(text)
+
+    def _past_tags(self, index: int, step: int, kind: str) -> int:
+        """The last of the tags of this kind side by side with the piece `index`, or the piece."""
+        for neighbour in self.pieces[index + step :: step] if index + step >= 0 else ():
+            if not isinstance(neighbour, Tag) or neighbour.kind != kind:
+                break
+            index += step
+        return index
 
     def _space_before(self, index: int) -> bool:
         if index == 0:

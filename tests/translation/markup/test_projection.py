@@ -46,6 +46,12 @@ LINKS = [
         ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
         ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
          "Ein Hund schläft<sup><b>2</b></sup>."),
+        # The space behind a pair is kept, whatever stands at its end.
+        ("A <a>dog <img></a> sleeps.", "Ein Hund schläft.", "Ein <a>Hund <img></a> schläft."),
+        ("A <a><i>dog <x/></i></a> sleeps.", "Ein Hund schläft.",
+         "Ein <a><i>Hund <x/></i></a> schläft."),
+        ("A <a><img> dog</a> sleeps.", "Ein Hund schläft.", "Ein <a><img> Hund</a> schläft."),
+        ("A <a>dog <img></a>.", "Ein Hund.", "Ein <a>Hund <img></a>."),
         # So are numbers right behind words, whatever their tags.
         ("A dog<i>1</i> sleeps.", "Ein Hund schläft.", "Ein Hund<i>1</i> schläft."),
         ("A dog sleeps.<i>2</i>", "Ein Hund schläft.", "Ein Hund schläft.<i>2</i>"),
