@@ -3,10 +3,14 @@
 Two numbers that touch would be read as a third one: 12 and 3 as 123.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+
+# Endings of ordinal numbers in digits: 1er, 2e, 3ème, 1st, 22nd, 3rd, 4th, 1ste, 2de.
+_ORDINAL = re.compile(r"(?:er|re|ère|e|ème|nde?|st|rd|th|ste|de)s?(?![^\W_])")
 
 
 def separated(
@@ -14,9 +18,10 @@ def separated(
 ) -> MarkedText:
     """The pieces of `target` with a space where a placeholder would become part of a word.
 
-    A placeholder may touch a word that it touches in `source`, as in `5kg`, but never another
-    placeholder's letters or digits, and a number never other digits. spaced: whether the language
-    has spaces between words; without them only placeholders are kept apart.
+    A placeholder may touch a word that it touches in `source`, as in `5kg`, and a number the ending
+    of an ordinal, as in `1er`, but never another placeholder's letters or digits, and a number
+    never other digits. spaced: whether the language has spaces between words; without them only
+    placeholders are kept apart.
 
     >>> separated((), (Placeholder("12"), Placeholder("3"), Text(".")), spaced=True)[1].text
     ' '
@@ -47,7 +52,9 @@ def _is_glued(
     if not spaced:
         return False
     if isinstance(left, Placeholder):
-        return (left.raw, True) not in allowed
+        return (left.raw, True) not in allowed and not (
+            left.raw.isdecimal() and _ORDINAL.match(_shown(right))
+        )
     return isinstance(right, Placeholder) and (right.raw, False) not in allowed
 
 
