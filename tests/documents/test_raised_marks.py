@@ -69,3 +69,21 @@ def test_numbers_in_elements_behind_words_are_no_words_in_xliff(mark: str) -> No
     )
     (segment,) = opened(text, "xliff").segments
     assert carry(segment).text == WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('<p><a href="x">[1]</a> Section 5 of the Act is repealed.</p>', "html"),
+        ("[\\[12\\]](x) Section 5 of the Act is repealed.", "markdown"),
+        ("Section 5 of the Act [<i>[1]</i>](x) is repealed.", "markdown"),
+    ],
+)
+def test_numbers_in_square_brackets_in_a_link_are_no_words(text: str, kind: str) -> None:
+    (segment,) = opened(text, kind).segments
+    assert carry(segment).text == WORDS
+
+
+def test_other_numbers_in_a_link_are_words() -> None:
+    (segment,) = opened('<p>Section <a href="x">5</a> of the Act is repealed.</p>', "html").segments
+    assert carry(segment).text == WORDS

@@ -25,6 +25,7 @@ _BLOCKS = frozenset(
 # an abbreviation, and in no script without spaces, where words and numbers touch.
 _LETTER = r"[^\W\d_\u0e00-\uffff]"
 _WORD_END = re.compile(rf"{_LETTER}{_LETTER}[.,;!?)\]\"'”’»]*\Z")
+_NOTE = re.compile(r"\s*\[\d{1,3}\]\s*")
 # Their placeholders stand for no word of the sentence.
 _WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")
 
@@ -183,7 +184,8 @@ class _Builder:
     def _is_note(self, begin: int, end: int) -> bool:
         """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`.
 
-        Other formats are such a mark where they have nothing but a number right behind a word.
+        Other formats are such a mark where they have nothing but a number right behind a word, or
+        one in square brackets.
         """
         opening, after = self.pieces[begin], self.pieces[end + 1 : end + 2]
         is_superscript = isinstance(opening, Tag) and opening.name == "sup"
@@ -195,6 +197,8 @@ class _Builder:
         )
         if is_superscript or not ends_word:
             return ends_word and not has_letters(words)
+        if _NOTE.fullmatch(words):
+            return True
         before = self.pieces[begin - 1] if begin else None
         is_behind_word = isinstance(before, Text) and _WORD_END.search(before.text)
         return words.isdecimal() and bool(is_behind_word)
