@@ -6,7 +6,7 @@ small or round number may be written out on one side. Digits of all scripts are 
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from nmt_cli.data.cleaning.raised_numbers import raised_numbers_differ
@@ -45,9 +45,10 @@ LONGEST_PLAIN = 5
 MAX_DIVIDED = 5
 # Of a reference such as 12(3) or [1], no number is written out.
 _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
-# Of a reference such as 7(1)(e) or 7(1)e), the letter; it may stand alone: Absatz 1 Buchstabe e.
-_LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z])\)")
-_LETTER = re.compile(r"(?<![^\W\d_])[a-z](?![^\W_])")
+# Of a reference such as 7(1)(e)(ii)(A) or 7(1)e), the letters; they may stand alone: Absatz 1
+# Buchstabe e.
+_LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z]|[ivx]{2,}|[A-Z])\)")
+_LETTER = re.compile(r"(?<![^\W\d_])(?:[a-z]|[ivx]{2,}|[A-Z])(?![^\W_])")
 # Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
 SCALES = (3, 5, 6, 7, 9, 12)
 
@@ -103,6 +104,11 @@ def numbers_changed(src: str, tgt: str) -> bool:
         return True
     missing = only_src or only_tgt
     side, other = (src, tgt) if only_src else (tgt, src)
+    if len(_NUMBER.findall(src)) == len(_NUMBER.findall(tgt)):
+        # None is in words, so that others stand in the place of the missing ones.
+        others = _NUMBER.findall(other)
+        if any(not _has_form_in(number, others) for number in missing):
+            return True
     in_digits = _always_in_digits(side, other)
     if any(
         _is_rarely_written_out(number, groups) or number in in_digits
@@ -151,6 +157,16 @@ def _all_numbers_differ(src: str, tgt: str) -> bool:
         _is_form_of(src_value, tgt_value) or _is_short_form(src_digits, tgt_digits)
         for src_value, src_digits in src_numbers.items()
         for tgt_value, tgt_digits in tgt_numbers.items()
+    )
+
+
+def _has_form_in(number: str, others: Sequence[str]) -> bool:
+    """Whether one of the other numbers may be this one."""
+    digits = "".join(_DIGITS.findall(number))
+    return any(
+        _is_form_of(_value(number), _value(other))
+        or _is_short_form(digits, "".join(_DIGITS.findall(other)))
+        for other in others
     )
 
 
@@ -224,32 +240,12 @@ def _missing(
 ) -> dict[str, set[str]]:
     """Return the numbers of `text` that `other` lacks, with the missing groups of digits.
 
-    partly: whether one or two digits may be a part of a longer number: 5 of 15.
+    partly: whether digits may be a part of a longer number: 5 of 15.
     """
     if not candidates:
         return {}
     others = _DIGITS.findall(other)
-    joined = "".join(others)
-    whole = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(other)}
-    whole.update(group.strip("0") for group in others)
-    # Numbers may be divided in another way, such as 12345 and 12-345, and 20200123 may be a date.
-    runs = {run.strip("0") for run in _runs(other)}
-    runs.update(group for group in others if len(group) > LONGEST_PLAIN)
-    divided = {group for run, groups in _runs(text).items()
-               if run in others for group in groups}  # fmt: skip
-    # The last two digits of a year may be enough: 1990-91, the 60s.
-    whole.update(group[2:].strip("0") for group in others if len(group) == YEAR_DIGITS)
-
-    def is_held(digits: str) -> bool:
-        digits = digits.strip("0")
-        if digits in whole:
-            return True
-        if partly:
-            return digits in joined
-        return len(digits) > MIN_DIGITS and any(
-            digits == run or (len(run) > LONGEST_PLAIN and digits in run) for run in runs
-        )
-
+    is_held = _held_in_part(other) if partly else _held_as_number(text, other)
     missing = {}
     for number in _NUMBER.findall(text):
         groups = _DIGITS.findall(number)
@@ -258,13 +254,45 @@ def _missing(
         lacking = {
             group
             for group in candidates.intersection(groups)
-            if not is_held(group)
-            and group not in divided
-            and not (len(group) == YEAR_DIGITS and group[2:] in others)
+            if not is_held(group) and not (len(group) == YEAR_DIGITS and group[2:] in others)
         }
         if lacking:
             missing[number] = lacking
     return missing
+
+
+def _held_in_part(text: str) -> Callable[[str], bool]:
+    """What tells whether digits are anywhere in the numbers of a text."""
+    groups = _DIGITS.findall(text)
+    joined = "".join(groups)
+    whole = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(text)}
+    whole.update(group.strip("0") for group in groups)
+    # The last two digits of a year may be enough: 1990-91, the 60s.
+    whole.update(group[2:].strip("0") for group in groups if len(group) == YEAR_DIGITS)
+    return lambda digits: digits.strip("0") in whole or digits.strip("0") in joined
+
+
+def _held_as_number(text: str, other: str) -> Callable[[str], bool]:
+    """What tells whether digits of `text` are a number of `other`, or a group of its digits."""
+    groups = _DIGITS.findall(other)
+    # Both 2.5 million and 2,500,000 are 25 here.
+    numbers = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(other)}
+    short = {group.lstrip("0") for group in groups}
+    short.update(group[2:].lstrip("0") for group in groups if len(group) == YEAR_DIGITS)
+    # Numbers may be divided in another way, such as 12345 and 12-345, and 20200123 may be a date.
+    short.update(group for run, parts in _runs(text).items() if run in groups for group in parts)
+    long = {run.strip("0") for run in _runs(other)} | {group.strip("0") for group in groups}
+
+    def is_held(digits: str) -> bool:
+        stripped = digits.strip("0")
+        if digits.lstrip("0") in short or stripped in numbers:
+            return True
+        # Not the 1 of 1,250 for 10.
+        return len(digits) > MIN_DIGITS and (
+            stripped in long or any(len(run) > LONGEST_PLAIN and stripped in run for run in long)
+        )
+
+    return is_held
 
 
 def _runs(text: str) -> dict[str, Sequence[str]]:
@@ -289,10 +317,10 @@ def _always_in_digits(text: str, other: str) -> set[str]:
     >>> _always_in_digits("$4,500", "viertausendfünfhundert Dollar")
     set()
     """
-    found = set(_PART.findall(text))
+    found = {number for number in _PART.findall(text) if int(number) > HOURS}
     if not _CURRENCY.search(other):
         found.update(number for match in _MONEY.findall(text) for number in match)
-    return {number for number in found if number and _value(number) > HOURS}
+    return {number for number in found if number}
 
 
 def _is_never_written_out(number: str) -> bool:
