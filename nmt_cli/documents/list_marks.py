@@ -4,7 +4,14 @@ import re
 from collections.abc import Sequence
 from html import unescape
 
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, plain_text
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    plain_text,
+)
 
 _ROMAN = r"(?=[ivxIVX])(?:x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
 # `1`, `a`, `1.1` and `a.1`, `iv`, and `aa`, which follows `z`.
@@ -15,22 +22,32 @@ ITEM = re.compile(rf"\s*{_MARK}\s+")
 ITEM_ALONE = re.compile(rf"\s*{_MARK}(?:\s+{_NEXT_MARK})*\s*")
 # The number of a section before its sentence, which is told from a quantity by its tags.
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s*")
-_SPACE = re.compile(r"\s+")
+# A number before the words of a heading.
+_SECTION = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s+")
 # A character as a document may write it: with an entity, escaped twice in XLIFF, with a backslash.
 _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
-# No mark with the space after it is written with more characters.
+# No mark with the space after it is written with more characters, or has more pieces.
 _LONGEST = 500
+_MOST_PIECES = 40
+# The names of tags that break a line and do not always end a sentence: of Markdown, of Word.
+_BREAKS = ("hard", "w:br")
 
 
-def split_marks(pieces: Sequence[MarkedPiece]) -> tuple[MarkedText, MarkedText]:
+def split_marks(
+    pieces: Sequence[MarkedPiece], *, is_heading: bool = False
+) -> tuple[MarkedText, MarkedText]:
     """The marks at the beginning of a text, each with the space after it, and the rest.
+
+    is_heading: a number before a capital letter is that of a section.
 
     >>> split_marks((Text("(a) (i) the name"),))
     ((Text(text='(a) ', raw=None), Text(text='(i) ', raw=None)), (Text(text='the name', raw=None),))
     """
-    marks: list[MarkedPiece] = []
     rest = tuple(pieces)
+    marks: list[MarkedPiece] = []
     last = ""
+    if is_heading and (found := _section(rest)):
+        marks, rest = [*found[0]], found[1]
     while found := _first_mark(rest):
         mark, following = found
         written = plain_text(mark).strip()
@@ -42,20 +59,69 @@ def split_marks(pieces: Sequence[MarkedPiece]) -> tuple[MarkedText, MarkedText]:
     return tuple(marks), rest
 
 
+def begins_with_mark(pieces: Sequence[MarkedPiece]) -> bool:
+    """Whether a text begins with the mark of a list item, behind which it goes on.
+
+    >>> begins_with_mark((Text("(b) the judge"),)), begins_with_mark((Text("(b)"),))
+    (True, False)
+    """
+    found = _first_mark(tuple(pieces[:_MOST_PIECES]))
+    return found is not None and bool(found[1])
+
+
+def is_break_before_item(pieces: Sequence[MarkedPiece], index: int) -> bool:
+    """Whether a piece breaks the line, and an item of a list follows."""
+    piece = pieces[index]
+    if not isinstance(piece, Tag) or piece.kind != "empty" or piece.name not in _BREAKS:
+        return False
+    following = pieces[index + 1 : index + 1 + _MOST_PIECES]
+    # Tags may also be around all of the item.
+    start = next((at for at, each in enumerate(following) if not isinstance(each, Tag)), 0)
+    return begins_with_mark(following) or begins_with_mark(following[start:])
+
+
 def _first_mark(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
     """The first mark with the space after it, and what follows; None: there is no mark."""
-    if pieces and isinstance(pieces[0], Text):
-        return _cut(pieces, ITEM)
-    length = _length_of_tagged(pieces)
+    before = _length_of_nothing(pieces)
+    length = _length_of_tagged(pieces[before:])
     if not length:
-        return None
-    mark, rest = pieces[:length], pieces[length:]
-    space, following = _cut(rest, _SPACE) or ((), rest)
+        return _cut(pieces, ITEM)
+    length += before
+    space, following = _cut_space(pieces[length:])
+    mark = pieces[:length]
     if ITEM_ALONE.fullmatch(plain_text(mark)):
         return (*mark, *space), following
-    start = plain_text(following)
-    begins = start[:1].isupper() or ITEM.match(start)
-    return ((*mark, *space), following) if space and begins else None
+    if space and _begins_sentence(following):
+        return (*mark, *space), following
+    # Behind the number there may be a dot: `<b>2</b>. The court`.
+    return _cut(pieces, ITEM)
+
+
+def _section(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
+    """The number of a section before the words of its heading, and these; None: there is none."""
+    found = _cut(pieces, _SECTION)
+    return found if found and _begins_sentence(found[1]) else None
+
+
+def _begins_sentence(pieces: MarkedText) -> bool:
+    start = plain_text(pieces)
+    return start[:1].isupper() or bool(ITEM.match(start))
+
+
+def _length_of_nothing(pieces: MarkedText) -> int:
+    """How many pieces at the beginning show nothing: spaces, lone tags and empty pairs of tags."""
+    length = 0
+    while length < len(pieces):
+        piece = pieces[length]
+        if _is_tag(piece, "open") and any(
+            _is_tag(following, "close") for following in pieces[length + 1 : length + 2]
+        ):
+            length += 2
+        elif _is_tag(piece, "empty") or (isinstance(piece, Text) and not piece.text.strip()):
+            length += 1
+        else:
+            break
+    return length
 
 
 def _length_of_tagged(pieces: MarkedText) -> int:
@@ -77,23 +143,68 @@ def _is_tag(piece: MarkedPiece, kind: str) -> bool:
 
 
 def _cut(pieces: MarkedText, pattern: re.Pattern[str]) -> tuple[MarkedText, MarkedText] | None:
-    """The pieces, cut behind what a pattern finds at the beginning of the first one."""
-    first = pieces[0] if pieces else None
-    if not isinstance(first, Text) or not (found := pattern.match(first.text)):
+    """The pieces, cut behind what a pattern finds at the beginning of their text.
+
+    Tags may stand within it if they are closed there. None: it finds nothing there.
+    """
+    found = pattern.match(_beginning(pieces))
+    if not found:
         return None
-    raw = first.text if first.raw is None else first.raw
-    end = found.end() if first.raw is None else _end_in(raw, pattern, found[0])
-    text, raw_rest = first.text[found.end() :], raw[end:]
-    if not end or bool(text) != bool(raw_rest):
-        return None
-    rest = (Text(text, None if text == raw_rest else raw_rest),) if text else ()
-    return (Text(raw[:end]),), (*rest, *pieces[1:])
+    left, depth = found.end(), 0
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, Text) and left < len(piece.text):
+            parts = _divided(piece, left) if depth == 0 else None
+            if parts is None:
+                return None
+            return (*pieces[:index], parts[0]), (parts[1], *pieces[index + 1 :])
+        if isinstance(piece, Text):
+            left -= len(piece.text)
+        elif isinstance(piece, Tag):
+            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+        if left == 0 and depth == 0:
+            return pieces[: index + 1], pieces[index + 1 :]
+    return None
 
 
-def _end_in(raw: str, pattern: re.Pattern[str], words: str) -> int:
-    """Where what a pattern finds ends in a text as it is written; 0: it is not found there."""
+def _beginning(pieces: MarkedText) -> str:
+    """The text up to the first placeholder, and to a tag within a word: 5<sup>1)</sup>."""
     text = ""
-    ends: list[int] = []
+    for piece in pieces[:_MOST_PIECES]:
+        if isinstance(piece, Placeholder) or len(text) > _LONGEST:
+            break
+        if isinstance(piece, Text):
+            if text[-1:].isalnum() and piece.text[:1].isalnum():
+                break
+            text += piece.text
+    return text
+
+
+def _cut_space(pieces: MarkedText) -> tuple[MarkedText, MarkedText]:
+    """The white space at the beginning of the first piece, and the rest."""
+    first = pieces[0] if pieces else None
+    if not isinstance(first, Text):
+        return (), pieces
+    length = len(first.text) - len(first.text.lstrip())
+    if length == len(first.text):
+        return pieces[:1], pieces[1:]
+    parts = _divided(first, length) if length else None
+    return ((parts[0],), (parts[1], *pieces[1:])) if parts else ((), pieces)
+
+
+def _divided(piece: Text, length: int) -> tuple[Text, Text] | None:
+    """A text, divided behind so many of its characters; None: it is not written so."""
+    raw = piece.text if piece.raw is None else piece.raw
+    end = length if piece.raw is None else _end_in(raw, piece.text[:length])
+    text, raw_rest = piece.text[length:], raw[end:]
+    if not end or not raw_rest:
+        return None
+    return Text(raw[:end]), Text(text, None if text == raw_rest else raw_rest)
+
+
+def _end_in(raw: str, beginning: str) -> int:
+    """Where the beginning of a text and the space after it end as it is written; 0: it differs."""
+    letters = "".join(beginning.split())
+    text = ""
     for match in _CHARACTER.finditer(raw[:_LONGEST]):
         written = match[0]
         if written == "\\h":
@@ -102,7 +213,7 @@ def _end_in(raw: str, pattern: re.Pattern[str], words: str) -> int:
             character = written[-1]
         else:
             character = unescape(written.replace("&amp;", "&", 1) if written[1:] else written)
-        text += character
-        ends += [match.end()] * len(character)
-    found = pattern.match(text)
-    return ends[found.end() - 1] if found and found[0].split() == words.split() else 0
+        if len(text) == len(letters) and not character.isspace():
+            return match.start() if text == letters else 0
+        text += character.strip()
+    return 0

@@ -14,7 +14,7 @@ from nmt_cli.data.markup.marked_text import (
 from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
-from nmt_cli.documents.list_marks import split_marks
+from nmt_cli.documents.list_marks import is_break_before_item, split_marks
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
@@ -136,7 +136,9 @@ class Template:
 
 
 def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
-    """The pieces, cut at the tags of HTML that end a sentence; each such tag is a part.
+    """The pieces, cut at the tags that end a sentence; each such tag is a part.
+
+    These are tags of HTML, and breaks of lines before an item of a list.
 
     >>> parts = parts_between_blocks((Text("A dog"), Tag("<br>", "empty", "br"), Text("sleeps")))
     >>> list(map(raw_text, parts))
@@ -144,8 +146,9 @@ def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
     """
     depth = 0
     part: list[MarkedPiece] = []
-    for piece in pieces:
+    for index, piece in enumerate(pieces):
         is_block = isinstance(piece, Tag) and piece.raw.startswith("<") and piece.name in BLOCK
+        is_block = is_block or (depth == 0 and is_break_before_item(pieces, index))
         if isinstance(piece, Tag) and not is_block:
             depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
         if is_block and depth == 0:

@@ -1,10 +1,15 @@
 """Marks of list items, which are kept outside of the segments."""
 
+import io
+
 import docx
 import pytest
-from document_samples import changed, opened, saved
+from document_samples import changed, each_text, opened, saved
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from docx.text.paragraph import Paragraph
 
-from nmt_cli.data.markup.marked_text import plain_text
+from nmt_cli.data.markup.marked_text import Text, plain_text
 
 SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
 
@@ -34,7 +39,18 @@ SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
             "<b>5</b> A man.<p><b><i>5.1</i></b> (a) a",
             "<b>5</b> A MAN.<p><b><i>5.1</i></b> (a) A",
         ),
+        # Behind a space or tags around nothing, and with tags within them.
+        ("html", "<p>&nbsp;<b>(a)</b> a b", "<p>&nbsp;<b>(a)</b> A B"),
+        ("html", '<a id="x"></a><b>12</b> A b', '<a id="x"></a><b>12</b> A B'),
+        ("html", '<a id="x"></a>(a) a <i>b</i>', '<a id="x"></a>(a) A <i>B</i>'),
+        ("html", "<p><b>a</b>&#41; a <i>b</i>", "<p><b>a</b>&#41; A <i>B</i>"),
+        ("markdown", "(*a*) a b\n", "(*a*) A B\n"),
+        # Those of lines that end in hard breaks.
+        ("markdown", "(a) a *b*;\\\n(b) c.\n", "(a) A *B*;\\\n(b) C.\n"),
+        ("markdown", "> (a) a;  \n> **(b)** c.\n", "> (a) A;  \n> **(b)** C.\n"),
         # These are words.
+        ("html", "<p>5<sup>1)</sup> a", "<p>5<sup>1)</sup> A"),
+        ("html", "<p><b>(a) a</b> b", "<p><b>(A) A</b> B"),
         ("html", "<p>(see) it</p><p>A. b</p>", "<p>(SEE) IT</p><p>A. B</p>"),
         ("html", "<p>(ab) a</p><p>(A&nbsp;B) c", "<p>(AB) A</p><p>(A\u00a0B) C"),
     ],
@@ -50,10 +66,19 @@ def test_marks_of_list_items_are_kept_in_every_kind(kind: str, text: str, expect
         ("(a)&nbsp;(i)&emsp;a dog", "a dog"),
         ("<b>5</b>&nbsp;The dog", "The dog"),
         ("<b>5.1</b> (1) the dog", "the dog"),
+        ("&nbsp;<b>(a)</b> the dog", "the dog"),
+        ('<a id="x"></a><b>12</b> The dog', "The dog"),
+        ('<a id="x"></a>(a) the dog', "the dog"),
+        ("<b>2</b>. The dog", "The dog"),
+        ("(<i>a</i>) the dog", "the dog"),
         # A quantity belongs to its sentence, and so does a date.
         ("<b>5</b> dogs", "5 dogs"),
         ("<b>5</b>The dog", "5The dog"),
         ("3. 10. 2020 was", "10. 2020 was"),
+        ("5 Dogs", "5 Dogs"),
+        # The mark of a footnote belongs to its word, and tags to the words in them.
+        ("5<sup>1)</sup> dogs", "51) dogs"),
+        ("<b>(a) the</b> dog", "(a) the dog"),
     ],
 )
 def test_words_begin_behind_the_marks_of_list_items(text: str, expected: str) -> None:
@@ -70,6 +95,72 @@ def test_marks_of_list_items_have_formats_in_word() -> None:
     assert plain_text(segment) == "the name of it"
 
 
+def test_marks_of_list_items_may_have_bookmarks_and_other_formats_in_word() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph()
+    _add_bookmark(paragraph, "Start")
+    paragraph.add_run("(")
+    paragraph.add_run("a").italic = True
+    paragraph.add_run(")")
+    _add_bookmark(paragraph, "End")
+    paragraph.add_run(" the name of it")
+    (segment,) = opened(saved(document), "docx").segments
+    assert segment == (Text("the name of it"),)
+
+
+def _add_bookmark(paragraph: Paragraph, end: str) -> None:
+    paragraph._p.append(OxmlElement(f"w:bookmark{end}", {qn("w:id"): "0", qn("w:name"): "x"}))
+
+
+def test_marks_of_list_items_may_have_tags_in_xliff() -> None:
+    source = '<source>(<g id="1">a</g>) the name</source>'
+    text = (
+        '<xliff version="1.2"><file source-language="en" target-language="de" original="x" '
+        f'datatype="x"><body><trans-unit id="1">{source}</trans-unit></body></file></xliff>'
+    )
+    assert opened(text, "xliff").segments == [(Text("the name"),)]
+    assert '>(<g id="1">a</g>) THE NAME</target>' in changed(text, "xliff")
+
+
+def test_breaks_of_lines_before_items_end_segments_in_word() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("(a) the dog of")
+    paragraph.add_run().add_break()
+    paragraph.add_run("it;")
+    paragraph.add_run().add_break()
+    paragraph.add_run("(b)").bold = True
+    paragraph.add_run(" the cat.")
+    data = saved(document)
+    segments = opened(data, "docx").segments
+    assert [plain_text(segment) for segment in segments] == ["the dog ofit;", "the cat."]
+    translated = opened(data, "docx").render(each_text(segments, str.upper))
+    (paragraph,) = docx.Document(io.BytesIO(translated)).paragraphs
+    assert paragraph.text == "(a) THE DOG OF\nIT;\n(b) THE CAT."
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("(a) the court;\\\n(b) the judge.", ["the court;", "the judge."]),
+        ("the court;  \n**(b)** the judge.", ["the court;", "the judge."]),
+        ("**(a) the court;**\\\n**(b) the judge.**", ["the court;", "the judge."]),
+        ("the court\\\nthe judge", ["the courtthe judge"]),
+    ],
+)
+def test_hard_breaks_before_items_end_segments(text: str, segments: list[str]) -> None:
+    assert list(map(plain_text, opened(text, "markdown").segments)) == segments
+
+
+def test_a_hard_break_behind_all_words_is_left_out() -> None:
+    document = opened("**A dog\\\nsleeps.** Now.\n", "markdown")
+    (segment,) = document.segments
+    opening, _, hard, _, closing, _ = segment
+    translated = (opening, Text("Ein Hund."), hard, closing)
+    assert document.render([translated]) == b"**Ein Hund.**\n"
+    kept = (opening, Text("Ein Hund"), hard, Text("ruht."), closing)
+    assert document.render([kept]) == b"**Ein Hund\\\nruht.**\n"
+
+
 @pytest.mark.parametrize(
     ("text", "segments", "expected"),
     [
@@ -77,6 +168,10 @@ def test_marks_of_list_items_have_formats_in_word() -> None:
          "(a) A DOG\nSLEEPS.\n(b) A CAT."),
         ("<i>1. A dog</i>\n<i>2. A cat</i>", ["A dog", "A cat"],
          "<i>1. A DOG</i>\n<i>2. A CAT</i>"),
+        ("<b>(a)</b> a dog\n<b>(b)</b> a cat", ["a dog", "a cat"],
+         "<b>(a)</b> A DOG\n<b>(b)</b> A CAT"),
+        ("<b>(a)</b>\na dog\n<b>(b)</b> a cat", ["a dog", "a cat"],
+         "<b>(a)</b>\nA DOG\n<b>(b)</b> A CAT"),
         ("• a dog\n• a cat", ["a dog", "a cat"], "• A DOG\n• A CAT"),
         # A sentence, in which a line begins with a mark by chance.
         ("A dog of\n(b) sleeps.", ["A dog of (b) sleeps."], "A DOG OF\n(B) SLEEPS."),
@@ -88,11 +183,15 @@ def test_items_in_a_cue_are_segments(text: str, segments: list[str], expected: s
     assert changed(SRT_TIME + text + "\n", "subtitles") == SRT_TIME + expected + "\n"
 
 
-def test_items_in_a_cue_of_ass_are_segments() -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["{\\an8}1) A dog\\N2) A cat", "{\\b1}(a){\\b0} A dog\\N{\\b1}(b){\\b0} A cat"],
+)
+def test_items_in_a_cue_of_ass_are_segments(text: str) -> None:
     event = "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,"
     head = "[Script Info]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, "
     head += "MarginV, Effect, Text\n"
-    document = opened(f"{head}{event}{{\\an8}}1) A dog\\N2) A cat\n", "subtitles")
+    document = opened(f"{head}{event}{text}\n", "subtitles")
     assert [plain_text(segment) for segment in document.segments] == ["A dog", "A cat"]
 
 

@@ -257,16 +257,28 @@ def _joined(pieces: Sequence[MarkedPiece]) -> Iterator[MarkedPiece]:
 def write_marks(pieces: MarkedText) -> str:
     """A translation as Markdown: one line, except for hard breaks.
 
-    Characters that would be marks are escaped.
+    Characters that would be marks are escaped. A hard break behind all words is left out: its
+    backslash would be shown.
     """
+    last = max((index for index, piece in enumerate(pieces) if _is_shown(piece)), default=-1)
     line: list[MarkedPiece] = []
     written = ""
-    for piece in pieces:
+    for index, piece in enumerate(pieces):
+        is_break = isinstance(piece, Tag) and piece.name == HARD_BREAK
+        if is_break and index > last:
+            continue
         line.append(piece)
-        if isinstance(piece, Tag) and piece.name == HARD_BREAK:
+        if is_break:
             written += _written_line(line)
             line = []
     return written + _written_line(line)
+
+
+def _is_shown(piece: MarkedPiece) -> bool:
+    """Whether a piece shows something: words, code, an image or a mark of a footnote."""
+    if isinstance(piece, Tag):
+        return piece.name in ("image", "img", "note")
+    return bool(raw_text((piece,)).strip())
 
 
 def _written_line(pieces: Sequence[MarkedPiece]) -> str:

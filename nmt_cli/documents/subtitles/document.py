@@ -11,7 +11,7 @@ from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.list_marks import ITEM
+from nmt_cli.documents.list_marks import ITEM, begins_with_mark
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
 from nmt_cli.documents.template import Template, trimmed
@@ -140,8 +140,12 @@ class SubtitleDocument:
         Each begins a line with its mark, the first one at the start of the cue.
         """
         raw = self._text[cue.begin : cue.end]
+        starts = list(_LINE_START.finditer(raw))
         breaks = [
-            match.span(1) for match in _LINE_START.finditer(raw) if ITEM.match(raw, match.end())
+            match.span(1)
+            for match, line in zip(starts, _with_next_lines(raw, starts), strict=True)
+            if ITEM.match(raw, match.end())
+            or begins_with_mark(with_pairs_only(self._format.parse(line)))
         ]
         if len(breaks) < 2 or breaks[0][0] > 0:
             return []
@@ -190,6 +194,12 @@ class SubtitleDocument:
 
         slot = self._template.slot(with_pairs_only(pieces), place, write)
         self._template.parts.append(replace(slot, raw=_interleaved(raws, gaps)))
+
+
+def _with_next_lines(raw: str, starts: Sequence[re.Match[str]]) -> list[str]:
+    """Each line of a cue with the next one, in which its words may be."""
+    ends = [*(start.start() for start in starts[2:]), len(raw), len(raw)]
+    return [raw[start.end(1) : end] for start, end in zip(starts, ends, strict=False)]
 
 
 def _interleaved(texts: Sequence[str], gaps: Sequence[str]) -> str:

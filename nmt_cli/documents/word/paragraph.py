@@ -8,6 +8,7 @@ from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.documents.list_marks import is_break_before_item
 from nmt_cli.documents.word.package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -205,13 +206,17 @@ class Paragraph:
         return with_pairs_only(pieces)
 
     def columns(self) -> Iterator[MarkedText]:
-        """The pieces, cut at tabs; each tab is a column, too. Links and the like are not cut."""
+        """The pieces, cut at tabs and at breaks of lines before items of a list.
+
+        Each tab and each such break is a column, too. Links and the like are not cut.
+        """
         depth = 0
         column: list[MarkedPiece] = []
-        for piece in self.pieces:
+        for index, piece in enumerate(self.pieces):
             if isinstance(piece, Tag):
                 depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
-                if piece.raw in self._tabs and depth == 0:
+                is_end = piece.raw in self._tabs or is_break_before_item(self.pieces, index)
+                if depth == 0 and is_end:
                     yield from ((*column,), (piece,))
                     column = []
                     continue
