@@ -50,29 +50,39 @@ class Template:
         if text:
             self.parts.append(text)
 
-    def add(self, pieces: Sequence[MarkedPiece], place: str, write: Write) -> None:
+    def add(
+        self,
+        pieces: Sequence[MarkedPiece],
+        place: str,
+        write: Write,
+        *,
+        is_heading: bool = False,
+    ) -> None:
         """Add a segment, or keep it as it is if it has no words.
 
         The white space at its ends, and tags around all of it, are kept outside of it. write:
-        makes the document's text of the translation.
+        makes the document's text of the translation. is_heading: it may begin with the number of
+        a section, which is kept, too.
         """
         if any(isinstance(piece, Placeholder) and is_choice(piece.raw) for piece in pieces):
             self.messages.append(place)
         if not has_words(tuple(pieces)):
             self._keep_pieces(pieces)
             return
-        before, inner, after = trimmed(pieces)
+        before, inner, after = trimmed(pieces, is_heading=is_heading)
         self._keep_pieces(before)
         self.parts.append(self.slot(inner, place, write))
         self._keep_pieces(after)
 
-    def add_sentences(self, pieces: MarkedText, place: str, write: Write) -> None:
-        """Add a segment, or several if tags of HTML that end a sentence are among the pieces.
+    def add_sentences(
+        self, pieces: MarkedText, place: str, write: Write, *, is_heading: bool = False
+    ) -> None:
+        """Add a segment, or several if tags that end a sentence are among the pieces.
 
         So a paragraph is never put around words that stand outside of it.
         """
         for part in parts_between_blocks(pieces):
-            self.add(part, place, write)
+            self.add(part, place, write, is_heading=is_heading)
 
     def slot(self, pieces: MarkedText, place: str, write: Write) -> Slot:
         """A slot for a new segment, which the caller puts somewhere."""
@@ -160,12 +170,12 @@ def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
 
 
 def trimmed(
-    pieces: Sequence[MarkedPiece],
+    pieces: Sequence[MarkedPiece], *, is_heading: bool = False
 ) -> tuple[MarkedText, MarkedText, MarkedText]:
     """What stands before the words, the words, and what stands after them.
 
     White space, tags that stand alone, pairs of tags around all words, and the marks of list items
-    before them are not among the words.
+    before them are not among the words; nor is the number of a section before those of a heading.
 
     >>> before, inner, after = trimmed((Tag("<b>", "open", "b"), Text(" A dog. "),
     ...                                 Tag("</b>", "close", "b")))
@@ -183,7 +193,7 @@ def trimmed(
         if _is_surrounded(inner):
             before.append(inner.pop(0))
             after.append(inner.pop())
-    marks, words = split_marks(inner)
+    marks, words = split_marks(inner, is_heading=is_heading)
     return (*before, *marks), words, tuple(reversed(after))
 
 

@@ -48,6 +48,8 @@ SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
         # Those of lines that end in hard breaks.
         ("markdown", "(a) a *b*;\\\n(b) c.\n", "(a) A *B*;\\\n(b) C.\n"),
         ("markdown", "> (a) a;  \n> **(b)** c.\n", "> (a) A;  \n> **(b)** C.\n"),
+        # Numbers of headings.
+        ("html", "<h3>5 A dog</h3>", "<h3>5 A DOG</h3>"),
         # These are words.
         ("html", "<p>5<sup>1)</sup> a", "<p>5<sup>1)</sup> A"),
         ("html", "<p><b>(a) a</b> b", "<p><b>(A) A</b> B"),
@@ -159,6 +161,38 @@ def test_a_hard_break_behind_all_words_is_left_out() -> None:
     assert document.render([translated]) == b"**Ein Hund.**\n"
     kept = (opening, Text("Ein Hund"), hard, Text("ruht."), closing)
     assert document.render([kept]) == b"**Ein Hund\\\nruht.**\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("markdown", "### 5 Application of it\n", "Application of it"),
+        ("markdown", "### 1.2 Application\n", "Application"),
+        ("markdown", "**5** (a) A dog\n===\n", "A dog"),
+        ("markdown", "5 Dogs\nof it\n===\n", "Dogs of it"),
+        ("markdown", "5 Dogs\n", "5 Dogs"),
+        ("markdown", "### 5 dogs\n", "5 dogs"),
+        ("html", "<h2>1.2 <i>The</i> dog</h2>", "The dog"),
+        ("html", "<h2>1.2<a></a> <i>The</i> dog</h2>", "The dog"),
+        ("html", "<h2></h2><p>5 Dogs", "5 Dogs"),
+        ("html", "<h2>5 dogs</h2>", "5 dogs"),
+    ],
+)
+def test_numbers_of_headings_are_kept(kind: str, text: str, expected: str) -> None:
+    (segment,) = opened(text, kind).segments
+    assert plain_text(segment) == expected
+
+
+def test_numbers_of_headings_are_kept_in_word() -> None:
+    document = docx.Document()
+    document.add_heading("1.2 Application", 2)
+    document.add_paragraph("5 Dogs")
+    data = saved(document)
+    segments = opened(data, "docx").segments
+    assert list(map(plain_text, segments)) == ["Application", "5 Dogs"]
+    translated = opened(data, "docx").render(each_text(segments, str.upper))
+    heading, _ = docx.Document(io.BytesIO(translated)).paragraphs
+    assert heading.text == "1.2 APPLICATION"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from nmt_cli.documents.document import ReadOptions, has_words, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, Declaration, decode
 from nmt_cli.documents.html.events import Event, find_events, with_messages
 from nmt_cli.documents.html.tags import (
+    HEADINGS,
     INLINE,
     INLINE_KEPT,
     KEPT,
@@ -71,6 +72,7 @@ class _Segmenter:
         self._language = language
         self._pieces: list[MarkedPiece] = []
         self._begin = 0
+        self._is_heading = False
 
     def run(self) -> None:
         """Add the whole text to the template."""
@@ -119,6 +121,8 @@ class _Segmenter:
             self._append(Tag(event.raw, kind, event.name), event)  # type: ignore[arg-type]
         else:
             self._flush()
+            # The content of a heading up to the first element that is not inline.
+            self._is_heading = event.kind == "start" and event.name in HEADINGS
             self._find_slots(event)
             for part in self._template.tags.get(event.raw, (event.raw,)):
                 self._template.parts.append(part)
@@ -131,7 +135,12 @@ class _Segmenter:
     def _flush(self) -> None:
         """End the current segment."""
         if self._pieces:
-            self._template.add(with_pairs_only(self._pieces), self._place(self._begin), _write)
+            self._template.add(
+                with_pairs_only(self._pieces),
+                self._place(self._begin),
+                _write,
+                is_heading=self._is_heading,
+            )
             self._pieces = []
 
     def _place(self, position: int) -> str:

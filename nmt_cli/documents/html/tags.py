@@ -24,6 +24,7 @@ BLOCK = frozenset((
 ))  # fmt: skip
 # Elements that are words of a sentence and not translated.
 INLINE_KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Elements whose content is kept.
 KEPT = (UNTRANSLATED - INLINE_KEPT) | frozenset(
     ["iframe", "listing", "math", "svg", "textarea", "xmp"]

@@ -57,6 +57,7 @@ class _Block(NamedTuple):
     pieces: MarkedText | None
     line: int
     is_cell: bool = False
+    is_heading: bool = False
 
 
 class MarkdownDocument:
@@ -103,7 +104,7 @@ class MarkdownDocument:
                 write = _write_cell if block.is_cell else write_marks
                 place = f"line {line}"
                 pieces = self._with_parts_apart(block.pieces, place, write)
-                self._template.add_sentences(pieces, place, write)
+                self._template.add_sentences(pieces, place, write, is_heading=block.is_heading)
         self._template.keep(self._text[end:])
 
     def _with_parts_apart(self, pieces: MarkedText, place: str, write: Write) -> MarkedText:
@@ -153,10 +154,11 @@ class MarkdownDocument:
                 if row.map and token.content.strip():
                     yield from self._cell(row.map[0], cells, token.content.strip())
             elif token.type == "inline" and token.map and token.content:
-                is_heading = (
-                    tokens[index - 1].type == "heading_open" and token.map[1] == token.map[0] + 1
-                )
-                yield from self._paragraph(token, is_heading=is_heading)
+                is_heading = tokens[index - 1].type == "heading_open"
+                for block in self._paragraph(
+                    token, is_heading=is_heading and token.map[1] == token.map[0] + 1
+                ):
+                    yield block._replace(is_heading=is_heading)
 
     def _html(self, token: "Token", first: int) -> Iterator[_Block]:
         """A block of HTML; none if something besides white space stands before its lines."""

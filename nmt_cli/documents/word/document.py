@@ -47,7 +47,7 @@ class WordDocument:
             if columns:
                 found.append(paragraph)
             for column in columns:
-                self.segments.append(trimmed(column)[1])
+                self.segments.append(trimmed(column, is_heading=paragraph.is_heading)[1])
                 self.places.append(f"{title}paragraph {number}")
         return found
 
@@ -77,7 +77,7 @@ def _translated(paragraph: Paragraph, following: Iterator[MarkedText]) -> Marked
     pieces: list[MarkedPiece] = []
     is_changed = False
     for column in paragraph.columns():
-        before, inner, after = trimmed(column)
+        before, inner, after = trimmed(column, is_heading=paragraph.is_heading)
         if has_words(column):
             source, inner = inner, next(following)
             is_changed |= inner != source

@@ -205,6 +205,12 @@ class Paragraph:
         flush()
         return with_pairs_only(pieces)
 
+    @property
+    def is_heading(self) -> bool:
+        """Whether the style of the paragraph is one of headings, by its usual name."""
+        style = self._element.find(f"{WORD}pPr/{WORD}pStyle")
+        return style is not None and str(style.get(f"{WORD}val")).lower().startswith("heading")
+
     def columns(self) -> Iterator[MarkedText]:
         """The pieces, cut at tabs and at breaks of lines before items of a list.
 
