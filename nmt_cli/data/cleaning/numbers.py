@@ -22,7 +22,8 @@ _ONE_DECIMAL = re.compile(r"\d+[.,٫]\d")
 _GROUPED_DECIMALS = re.compile(r"(\d{1,3}(?:[.,'’٬ \u00a0\u202f\u2009]\d{3})+)[.,٫](\d\d)")
 # An amount of money, and what its currency is called.
 _MONEY = re.compile(
-    r"[$€£]\s?(\d+(?:[.,'’ \u00a0\u202f]\d+)*)|(\d+(?:[.,'’ \u00a0\u202f]\d+)*)\s?[$€£]"
+    r"[$€£]\s?(\d{1,15}(?:[.,'’ \u00a0\u202f]\d{1,15}){0,5})"
+    r"|(?<!\d)(\d{1,15}(?:[.,'’ \u00a0\u202f]\d{1,15}){0,5})\s?[$€£]"
 )
 _CURRENCY = re.compile(
     "d[oó]l|дол|ドル|元|달러|डॉलर|دولار|דולר|δολ|euro|євро|евро|ユーロ|유로|यूरो|يورو|אירו|ευρώ|"
@@ -41,6 +42,9 @@ HOURS = 12
 YEAR_DIGITS = 4
 # Longer groups of digits are dates, telephone numbers and the like.
 LONGEST_PLAIN = 5
+# A sentence has no more numbers, and no longer ones.
+MOST_NUMBERS = 100
+MOST_DIGITS = 40
 # A number is divided into so many groups at most.
 MAX_DIVIDED = 5
 # Of a reference such as 12(3) or [1], no number is written out.
@@ -94,6 +98,8 @@ def numbers_changed(src: str, tgt: str) -> bool:
     src, tgt = _with_ascii_digits(src), _with_ascii_digits(tgt)
     if numbers_differ(src, tgt):
         return True
+    if any(_is_no_prose(side) for side in (src, tgt)):
+        return False
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
     only_src = _missing(src, src_groups - tgt_groups, tgt, partly=False)
     only_tgt = _missing(tgt, tgt_groups - src_groups, src, partly=False)
@@ -116,6 +122,16 @@ def numbers_changed(src: str, tgt: str) -> bool:
     ):
         return True
     return _all_numbers_differ(src, tgt)
+
+
+def _is_no_prose(text: str) -> bool:
+    """Whether there are more or longer numbers than a sentence has.
+
+    >>> _is_no_prose("7" * 50), _is_no_prose("7 dogs and 3 cats")
+    (True, False)
+    """
+    numbers = _DIGITS.findall(text)
+    return len(numbers) > MOST_NUMBERS or any(len(number) > MOST_DIGITS for number in numbers)
 
 
 def _lost_references(src: str, tgt: str) -> bool:

@@ -2,12 +2,16 @@
 
 import re
 import unicodedata
+from collections import Counter
 
 _RAISED_DIGITS = "²³¹⁰⁴-⁹₀-₉"
 _LETTER = rf"[^\W\d_{_RAISED_DIGITS}]"
 _WORDS = re.compile(rf"{_LETTER}+|\d+")
-# With the word or number before it.
-_RAISED = re.compile(rf"({_LETTER}*|\d*)([{_RAISED_DIGITS}]+)")
+_RAISED = re.compile(f"[{_RAISED_DIGITS}]+")
+# The word or number before it.
+_BASE = re.compile(rf"(?:{_LETTER}+|\d+)\Z")
+# Longer ones are found in part, which is enough to tell them from a symbol.
+_LONGEST_BASE = 20
 # Digits of a word, too: m2.
 _PLAIN = re.compile(r"\d+")
 # Symbols of units and formulas are no longer; words may stand for them: square metre, dioxide.
@@ -35,11 +39,14 @@ def _lacks_raised(text: str, other: str) -> bool:
     """Whether `other` lacks a superscript or subscript number of `text`."""
     if text.isascii():
         return False
+    raised = _raised(text)
+    if not raised:
+        return False
     words = set(_WORDS.findall(other))
     raised_in_other = {number for _, number in _raised(other)}
-    for base, number in _raised(text):
-        has_more = _PLAIN.findall(other).count(number) > _PLAIN.findall(text).count(number)
-        if number in raised_in_other or has_more:
+    here, there = Counter(_PLAIN.findall(text)), Counter(_PLAIN.findall(other))
+    for base, number in raised:
+        if number in raised_in_other or there[number] > here[number]:
             continue
         is_symbol = 0 < len(base) <= MAX_SYMBOL_LETTERS or base.isdecimal()
         if not is_symbol or base in words:
@@ -49,7 +56,12 @@ def _lacks_raised(text: str, other: str) -> bool:
 
 def _raised(text: str) -> list[tuple[str, str]]:
     """Each superscript or subscript number in plain digits, behind the word before it."""
-    return [(base, _with_plain_digits(number)) for base, number in _RAISED.findall(text)]
+    found = []
+    for match in _RAISED.finditer(text):
+        begin = match.start()
+        base = _BASE.search(text, max(0, begin - _LONGEST_BASE), begin)
+        found.append((base[0] if base else "", _with_plain_digits(match[0])))
+    return found
 
 
 def _with_plain_digits(text: str) -> str:

@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nmt_cli.data.cleaning.mojibake import undo_mojibake
+from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
 from nmt_cli.data.languages.trigrams import trigram_counts
 from nmt_cli.translation.quality.checker import CheckedSentence, Confidence, QualityChecker
@@ -125,6 +127,16 @@ def test_good_translation_has_no_flags() -> None:
 )
 def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
     assert ("number_mismatch" in flags(source, text)) == mismatch
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "unit", ["中文", "ab", "7", "7 ", "1,", "a² ", "²", "12-3", "$5 ", "(7)", "7(a)", "É…", "Ã©"]
+)
+def test_numbers_of_endless_text_are_compared_in_linear_time(unit: str) -> None:
+    text = unit * (200_000 // len(unit))
+    numbers_changed(text, text[: len(text) // 2])
+    undo_mojibake(text)
 
 
 def test_copied() -> None:
