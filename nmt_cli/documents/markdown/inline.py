@@ -166,7 +166,7 @@ def _emphasis(raw: str, before: str, after: str, *, is_open: bool) -> Iterator[M
         return
     if len(raw) > 4 or not (opens or closes):
         return
-    is_close = closes and (not opens or is_open or _is_word(before))
+    is_close = closes and (not opens or is_open)
     parts = ["**", "*"] if raw == "***" else ["__", "_"] if raw == "___" else [raw]
     for part in parts if not is_close else reversed(parts):
         yield Tag(part, "close" if is_close else "open", part)

@@ -83,3 +83,8 @@ def test_attributes_are_part_of_what_they_follow() -> None:
     segment = opened("See ![a](b){width=5} [it](u){.x} `c`{=html} now.\n", "markdown").segments[1]
     raws = [raw_text((piece,)) for piece in segment if not isinstance(piece, Text)]
     assert raws == ["![a](b){width=5}", "[", "](u){.x}", "`c`{=html}"]
+
+
+def test_emphasis_may_begin_within_a_word() -> None:
+    text = "The court*s* may order *costs*, 2*3.\n"
+    assert changed(text, "markdown") == "THE COURT*S* MAY ORDER *COSTS*, 2\\*3.\n"
