@@ -22,7 +22,7 @@ ZERO_WIDTH_NON_JOINER = "\u200c"
 ZERO_WIDTH_SPACE = "\u200b"
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 # With it sentencepiece shows what is not in the vocabulary.
-UNKNOWN_SIGN = "\u2047"
+UNKNOWN_SHOWN = "\u2047"
 _KEPT_FORMS = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
 # Characters that only look other than plain letters: digraphs of Latin (ĳ, ǆ), radicals of Chinese,
 # ligatures, and the forms of Arabic letters.
@@ -90,7 +90,7 @@ def are_kept_characters(text: str) -> bool:
 
 @cache
 def _is_kept(character: str) -> bool:
-    if character.isascii() or character == UNKNOWN_SIGN:
+    if character.isascii() or character == UNKNOWN_SHOWN:
         return False
     plain = str(_single().normalize(character))
     if plain == character:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import sentencepiece
 
 from nmt_cli.data.subwords.normalization import (
+    UNKNOWN_SHOWN,
     Normalizer,
     are_kept_characters,
     kept_characters,
@@ -22,7 +23,6 @@ from nmt_cli.plurals import counted
 Kind = Literal["bpe", "unigram", "wordpiece", "bytes", "chars"]
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 PAD, UNK, BOS, EOS = range(len(SPECIAL))
-UNKNOWN_SHOWN = "⁇"
 SPACE = "\u2581"
 RESERVED = f"{SPACE}\u2585 \t"
 # sentencepiece would silently skip longer sentences.

@@ -10,12 +10,11 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from nmt_cli.data.subwords.normalization import Normalizer, kept_characters
+from nmt_cli.data.subwords.normalization import UNKNOWN_SHOWN, Normalizer, kept_characters
 from nmt_cli.data.subwords.segmenters import (
     SPACE,
     SPECIAL,
     UNK,
-    UNKNOWN_SHOWN,
     Kind,
     vocabulary_too_large,
     vocabulary_too_small,
