@@ -45,7 +45,7 @@ def test_words_of_other_lines_are_repaired(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["So ein Spaß…", "Viel Spaß“, sagt er. Spaß™", "CAFÉ” or CITTÀ’", "la qualité\xa0»", "IRMÃ»",
-     "né…” là\xa0»", "Ä… I do not know", "ÄÖÜ äöü ß", "PREÇO: 5°", "“É…” – disse"],
+     "né…” là\xa0»", "Ä… I do not know", "ÄÖÜ äöü ß", "ASÍ¿o no? Sí.", "PREÇO: 5°", "“É…” – disse"],
 )  # fmt: skip
 def test_correct_text_is_left_alone(text: str) -> None:
     assert undo_mojibake(text) == text

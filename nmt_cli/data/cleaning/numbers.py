@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from nmt_cli.data.cleaning.number_contexts import contexts_differ
 from nmt_cli.data.cleaning.raised_numbers import raised_numbers_differ
 
 _DIGITS = re.compile(r"\d+")
@@ -53,6 +54,9 @@ _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
 # Buchstabe e.
 _LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z]|[ivx]{2,}|[A-Z])\)")
 _LETTER = re.compile(r"(?<![^\W\d_])(?:[a-z]|[ivx]{2,}|[A-Z])(?![^\W_])")
+# The 19th century is le XIXe siècle.
+_ROMAN = re.compile(r"(?<!\w)([XVI]{2,})(?![XVI])")
+MAX_ROMAN = 39
 # Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
 SCALES = (3, 5, 6, 7, 9, 12)
 
@@ -100,6 +104,8 @@ def numbers_changed(src: str, tgt: str) -> bool:
         return True
     if any(_is_no_prose(side) for side in (src, tgt)):
         return False
+    if contexts_differ(src, tgt, _value):
+        return True
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
     only_src = _missing(src, src_groups - tgt_groups, tgt, partly=False)
     only_tgt = _missing(tgt, tgt_groups - src_groups, src, partly=False)
@@ -115,9 +121,10 @@ def numbers_changed(src: str, tgt: str) -> bool:
         others = _NUMBER.findall(other)
         if any(not _has_form_in(number, others) for number in missing):
             return True
-    in_digits = _always_in_digits(side, other)
+    in_digits, roman = _always_in_digits(side, other), set(_ROMAN.findall(other))
     if any(
-        _is_rarely_written_out(number, groups) or number in in_digits
+        (_is_rarely_written_out(number, groups) and _as_roman(number) not in roman)
+        or number in in_digits
         for number, groups in missing.items()
     ):
         return True
@@ -323,6 +330,18 @@ def _runs(text: str) -> dict[str, Sequence[str]]:
         for first in range(len(groups))
         for last in range(first + 2, min(first + MAX_DIVIDED, len(groups)) + 1)
     }
+
+
+def _as_roman(number: str) -> str:
+    """The Roman numeral of a small number; "" for others.
+
+    >>> [_as_roman(number) for number in ("19", "24", "39", "40", "1.5")]
+    ['XIX', 'XXIV', 'XXXIX', '', '']
+    """
+    if not number.isdecimal() or len(number) > MIN_DIGITS or int(number) > MAX_ROMAN:
+        return ""
+    tens, ones = divmod(int(number), 10)
+    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
 
 
 def _always_in_digits(text: str, other: str) -> set[str]:

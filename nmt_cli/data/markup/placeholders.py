@@ -47,8 +47,10 @@ _TYPED = re.compile(
 )
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
-# Not that of an entity: &#39;.
-_NUMBER = re.compile(r"(?<![\w.,])(?<!&#)[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
+# A date such as 2026-03-31 is one number. Not that of an entity: &#39;.
+_NUMBER = re.compile(
+    r"(?<![\w.,])(?<!&#)(?:\d{4}-\d\d-\d\d(?![\w-])|[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w))"
+)
 
 
 def find_addresses(line: str) -> Iterator[Mark]:

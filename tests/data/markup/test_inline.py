@@ -131,6 +131,7 @@ def test_numbers_are_kept_where_asked() -> None:
     expected = "I have |P:3| dogs, |P:1,200.50| in A4 at |P:12:30|."
     assert shown(line, numbers=True) == expected
     assert shown("He&#39;s #40", numbers=True) == "He's #|P:40"
+    assert shown("by 2026-03-31, 5-10", numbers=True) == "by |P:2026-03-31|, |P:5|-|P:10"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,179 @@
+"""Finds numbers that are the same on both sides, but say something else in their context."""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+# One number, such as 1,250.50. The bounds keep the time linear.
+_AMOUNT = r"\d{1,15}(?:[.,'’٫٬ \u00a0\u202f\u2009]\d{1,15}){0,5}"
+_GAP = "[ \u00a0\u202f\u2009]?"
+# A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
+_WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})([A-Z])(?![^\W_])")
+# In another script the letter may be another one.
+_WITH_ANY_LETTER = re.compile(
+    r"(?<!\d)(\d{1,9})[ \u00a0\u202f-]?\(?(?:([A-Za-z])(?![A-Za-z0-9])|[\u0370-\u1dff](?!\w))"
+)
+# Letters that may be units, or million: 5M, 20C, 230V.
+_UNITS = frozenset("VWCFKMGTBLDHSNP")
+_MINUS = "[-−–]"
+# A negative number: -5 °C, -3 %. Without a unit the sign may be that of a list.
+_NEGATIVE = re.compile(rf"(?<![^\s(]){_MINUS}({_AMOUNT}){_GAP}[°%$€£]")
+# Words for minus, and for what is below zero.
+_IN_WORDS = re.compile(
+    r"m[ií]+nus|moins|menos|\bmeno\b|eksi|минус|мінус|μείον|ناقص|माइनस|מינוס|マイナス|마이너스"
+    r"|零下|氷点下|영하|\bâm\b|below|under|unter|onder|sous|bajo|sotto|abaixo|ниже|нижче|мороз|frost",
+    re.IGNORECASE,
+)
+_SIGN = re.compile(rf"[$€£]{_GAP}({_AMOUNT})|(?<!\d)({_AMOUNT}){_GAP}[$€£]")
+_PERCENT = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}[%٪]")
+_MONEY_BEHIND = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}[$€£](?![^\W\d_])")
+# 5 March 2026, 5. März 2026, 5 de marzo de 2026, March 5, 2026.
+_MONTH = r"[^\W\d_]{3,12}\.?"
+_YEAR = r"(?:1[0-9]|20)\d\d(?!\d)"
+_DAY = re.compile(
+    rf"(?<![\d.,/])(\d\d?)(?:st|nd|rd|th|\.)?{_GAP}(?:de |of )?({_MONTH}),? (?:de )?({_YEAR})"
+    rf"|(?<!\w)({_MONTH}) (\d\d?)(?:st|nd|rd|th)?, ({_YEAR})"
+)
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
+# A million and a thousand millions. An English billion is a German Milliarde, so that only these
+# two are told apart.
+_MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
+_MILLIARD = (
+    r"b[ií]l+ion|bn\b|bilh|mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд"
+    r"|δισεκατομμ[υύ]ρι|مليار|十億|十亿"
+)
+_SCALED = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}(?:({_MILLIARD})|({_MILLION}))", re.IGNORECASE)
+
+
+def contexts_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+    """Return whether a number of one side is in the other one with another meaning.
+
+    value: what a number says, as it is written.
+    """
+    return (
+        _letters_differ(src, tgt)
+        or _signs_are_lost(src, tgt)
+        or _units_are_swapped(src, tgt, value)
+        or _scales_differ(src, tgt, value)
+        or _money_is_scaled(src, tgt, value)
+        or _days_are_lost(src, tgt)
+        or _days_are_lost(tgt, src)
+    )
+
+
+def _letters_differ(src: str, tgt: str) -> bool:
+    """Whether a number such as 12A has another letter, or none, on the other side.
+
+    >>> [_letters_differ("section 12A", tgt) for tgt in ("§ 12B", "§ 12 a", "§ 12-A", "§ 13")]
+    [True, False, False, False]
+    >>> _letters_differ("12A", "第12A条"), _letters_differ("12A", "статья 12А")
+    (False, False)
+    >>> _letters_differ("section 12A", "§ 12"), _letters_differ("5M", "5 Mio.")
+    (True, False)
+    """
+    for side, other in ((src, tgt), (tgt, src)):
+        found = _WITH_LETTER.findall(side)
+        if not found:
+            continue
+        letters = {(number, letter.upper()) for number, letter in _WITH_ANY_LETTER.findall(other)}
+        exact = dict(_WITH_LETTER.findall(other))
+        numbers = set(_DIGITS.findall(other))
+        for number, letter in found:
+            if number not in numbers or not letters.isdisjoint(((number, letter), (number, ""))):
+                continue
+            if number in exact or letter not in _UNITS:
+                return True
+    return False
+
+
+def _signs_are_lost(src: str, tgt: str) -> bool:
+    """Whether a negative number is there without any minus.
+
+    >>> [_signs_are_lost("It was -5 °C.", f"Il faisait {degrees}.") for degrees in (
+    ...     "5 °C", "−5°C", "moins 5 °C", "6 °C")]
+    [True, False, False, False]
+    """
+    for side, other in ((src, tgt), (tgt, src)):
+        for number in _NEGATIVE.findall(side):
+            digits = r"\D".join(_DIGITS.findall(number))
+            if not re.search(rf"(?<!\d){digits}(?!\d)", other) or _IN_WORDS.search(other):
+                continue
+            if not re.search(rf"{_MINUS}\s?{digits}(?!\d)", other):
+                return True
+    return False
+
+
+def _units_are_swapped(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+    """Whether an amount of money, or a percentage, has the number of something else.
+
+    >>> from nmt_cli.data.cleaning.numbers import _value
+    >>> [_units_are_swapped("$20 for 30 days", tgt, _value) for tgt in (
+    ...     "30 $ pour 20 jours", "20 $ pour 30 jours", "20 dollars pour 30 jours")]
+    [True, False, False]
+    """
+    for pattern in (_SIGN, _PERCENT):
+        in_src, in_tgt = (
+            {value(match[1] or match[pattern.groups]) for match in pattern.finditer(side)}
+            for side in (src, tgt)
+        )
+        only_src, only_tgt = in_src - in_tgt, in_tgt - in_src
+        if not only_src or not only_tgt:
+            continue
+        others = {value(number) for number in _NUMBER.findall(pattern.sub(" ; ", tgt))}
+        if only_src <= others:
+            return True
+    return False
+
+
+def _scales_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+    """Whether so many millions are as many thousand millions on the other side.
+
+    >>> from nmt_cli.data.cleaning.numbers import _value
+    >>> [_scales_differ("$3.5 billion", tgt, _value) for tgt in (
+    ...     "3,5 millions", "3,5 milliards", "3,5 mil millones", "3.500 millones")]
+    [True, False, False, False]
+    """
+    sides = [
+        {
+            kind: {value(match[1]) for match in _SCALED.finditer(side) if match[kind]}
+            for kind in (2, 3)
+        }
+        for side in (src, tgt)
+    ]
+    return any((here[2] - here[3]) & (there[3] - there[2]) for here, there in (sides, sides[::-1]))
+
+
+def _money_is_scaled(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+    """Whether an amount is a thousandth, a millionth and so on, with no word that says so.
+
+    >>> from nmt_cli.data.cleaning.numbers import _value
+    >>> [_money_is_scaled("It costs $1,000.", tgt, _value) for tgt in (
+    ...     "Il coûte 1 $.", "Il coûte 1 000 $.", "Il coûte 1 k$.")]
+    [True, False, False]
+    """
+    for side, other in ((src, tgt), (tgt, src)):
+        behind = {value(number) for number in _MONEY_BEHIND.findall(side)}
+        amounts = {value(match[1] or match[2]) for match in _SIGN.finditer(other)}
+        if behind and amounts and not behind & amounts:
+            scaled = {amount / 1000**power for amount in amounts for power in (1, 2, 3)}
+            if behind & scaled:
+                return True
+    return False
+
+
+def _days_are_lost(text: str, other: str) -> bool:
+    """Whether the other side has the year of a date, but not its day.
+
+    >>> [_days_are_lost("on 5 March 2026", tgt) for tgt in (
+    ...     "im März 2026", "am 5. März 2026", "2026年3月5日", "le cinq mars", "1 5 2026")]
+    [True, False, False, False, False]
+    >>> _days_are_lost("le 1 mars 2026", "the first of March 2026")
+    False
+    """
+    numbers = [int(group) for group in _DIGITS.findall(other)]
+    for match in _DAY.finditer(text):
+        day, year = int(match[1] or match[5]), int(match[3] or match[6])
+        if 1 < day <= 31 and year in numbers and day not in numbers:
+            return True
+    return False
