@@ -7,11 +7,11 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece
-from nmt_cli.search.decoder import Hypothesis
 from nmt_cli.search.ranking import HypothesisRanker
 from nmt_cli.translation.lines.inputs import SourceLine
 from nmt_cli.translation.lines.outputs import LinePart
 from nmt_cli.translation.quality.checker import CheckedSentence, QualityChecker
+from nmt_cli.translation.quality.chosen_tokens import chosen_scores
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import (
     Alternative,
@@ -53,7 +53,12 @@ def line_translation(
     hypotheses = [part.hypothesis for part in best_parts]
     texts, _ = _sentence_texts(pieces, best_parts, spaced=spaced)
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
-    scores = _sentence_scores(pieces, hypotheses)
+    # What the user demands is no doubt of the model.
+    chosen = [
+        chosen_scores(source, hypothesis, subwords, spaced=spaced)
+        for source, hypothesis in zip(source_line.sources, hypotheses, strict=True)
+    ]
+    scores = _sentence_scores(pieces, chosen)
     flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
     # Sentences that are copied have no scores.
     checked = map(CheckedSentence, source_line.sentences, texts, scores)
@@ -69,12 +74,12 @@ def _copied_text(line: str, subwords: Subwords) -> str:
 
 
 def _sentence_scores(
-    pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis]
+    pieces: Sequence[Piece], of_pieces: Sequence[Sequence[float]]
 ) -> list[list[float]]:
-    """The token scores of each sentence."""
+    """The token scores of each sentence from those of each piece."""
     scores: list[list[float]] = [[]]
-    for piece, hypothesis in zip(pieces, hypotheses, strict=True):
-        scores[-1] += hypothesis.token_scores
+    for piece, of_piece in zip(pieces, of_pieces, strict=True):
+        scores[-1] += of_piece
         if piece.ends_sentence:
             scores.append([])
     return scores[:-1]

@@ -7,6 +7,7 @@ from byte_models import byte_subwords
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.search.constraints import LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.lines.inputs import SourceLine
 from nmt_cli.translation.lines.joining import line_translation
@@ -33,7 +34,9 @@ def joined(
     languages: tuple[str, str] = ("en", "de"),
     confidence: Confidence | None = None,
     config: SearchConfig = CONFIG,
+    **fields: Any,
 ) -> Translation:
+    """fields: of each source."""
     sentences, text = [], ""
     for piece in pieces:
         text += piece.text
@@ -42,7 +45,9 @@ def joined(
             text = ""
         else:
             text += piece.glue
-    sources = [Source((*(4 + byte for byte in piece.text.encode()), EOS)) for piece in pieces]
+    sources = [
+        Source((*(4 + byte for byte in piece.text.encode()), EOS), **fields) for piece in pieces
+    ]
     line = "".join(piece.text + piece.glue for piece in pieces)
     quality = QualityChecker(languages, None, confidence)
     return line_translation(
@@ -161,3 +166,36 @@ def test_confidence_is_that_of_each_sentence() -> None:
     assert "low_confidence" in joined(SEGMENTS, parts, confidence=Confidence(-1.9, -9.0)).flags
     lower = [*parts[:2], [part("klmno", -4.0)]]
     assert "low_confidence" in joined(SEGMENTS, lower, confidence=Confidence(-3.0, -9.0)).flags
+
+
+@pytest.mark.parametrize(
+    ("form", "prefix", "languages", "is_low"),
+    [
+        ("", "", ("en", "fr"), True),
+        # The term is no word of the translation, or only its beginning.
+        ("avi", "", ("en", "fr"), True),
+        ("l", "", ("en", "fr"), True),
+        # Behind an apostrophe a term is a word, too.
+        ("avis", "", ("en", "fr"), False),
+        ("vi", "", ("en", "zh"), True),
+        ("avis", "", ("en", "zh"), False),
+        ("", "l'avis", ("en", "fr"), False),
+    ],
+)
+def test_confidence_is_that_of_the_words_that_nobody_demands(
+    form: str, prefix: str, languages: tuple[str, str], is_low: bool
+) -> None:
+    likely, unlikely = -0.1, -12.0
+    text = b"l'avis."
+    ids = (*(4 + byte for byte in text), EOS)
+    scores = (likely, likely, *[unlikely] * 4, likely, likely)
+    hypothesis = Hypothesis(ids, sum(scores), -9.0, scores)
+    form_ids = tuple(4 + byte for byte in form.encode())
+    translation = joined(
+        TWO[1:], [[LinePart(hypothesis, text.decode())]], languages, Confidence(-1.0, -6.0),
+        constraints=LexicalConstraints(((form_ids,),)) if form else None,
+        prefix=tuple(4 + byte for byte in prefix.encode()),
+    )  # fmt: skip
+    assert ("low_confidence" in translation.flags) == is_low
+    # The scores that are shown stay those of the model.
+    assert translation.hypotheses[0].token_scores == scores

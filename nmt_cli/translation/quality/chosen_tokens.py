@@ -1,0 +1,37 @@
+"""The scores of the tokens that a model chose, without those that a glossary or prefix demands."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
+from nmt_cli.data.subwords.spelling import target_spellings
+from nmt_cli.search.decoder import Hypothesis, Source
+
+_target_spellings = lru_cache(maxsize=1)(target_spellings)
+
+
+def chosen_scores(
+    source: Source | None, hypothesis: Hypothesis, subwords: Subwords, *, spaced: bool
+) -> Sequence[float]:
+    """The scores of a hypothesis but those of the prefix and of the terms that it must contain.
+
+    source: None for a segment that is copied; spaced: whether the target language has spaces
+    between words.
+    """
+    scores = hypothesis.token_scores
+    if source is None or not (source.prefix or source.constraints):
+        return scores
+    demanded = set(range(len(source.prefix)))
+    if source.constraints:
+        spellings = _target_spellings(subwords)
+        # By spelling, because behind an apostrophe a term has other ids than its form.
+        translation = SpelledIds(hypothesis.ids, spellings)
+        for forms in source.constraints.forms:
+            for form in forms:
+                term = re.escape(SpelledIds(form, spellings).text.strip())
+                pattern = rf"(?<!\w){term}(?!\w)" if spaced else term
+                for match in re.finditer(pattern, translation.text):
+                    demanded.update(translation.positions(*match.span()))
+    return [score for position, score in enumerate(scores) if position not in demanded]
