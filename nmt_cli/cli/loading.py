@@ -28,11 +28,12 @@ def load_translator(
 ) -> "Translator":
     """`Translator.load`; device may be `auto`.
 
-    console: shows a note if the kernels have to be compiled or the weights to be packed first, and
-    another one where torch is imported for a feature.
+    console: shows a note if the kernels have to be compiled or the weights to be packed first, if
+    the training of a model has not ended, and where torch is imported for a feature.
     """
     require_models([model, *others])
 
+    from nmt_cli.cli.display.unfinished_run import unfinished_note
     from nmt_cli.inference.engines import auto_device
     from nmt_cli.installation import tell_of_torch
     from nmt_cli.machine import cache_folder, give_back_freed_memory
@@ -43,6 +44,10 @@ def load_translator(
     if console is not None and device == "cpu":
         tell_of_torch(console.note)
     give_back_freed_memory()
+    if console is not None and console.interactive:
+        for path in (model, *others):
+            if note := unfinished_note(Path(path)):
+                console.note(note)
     if console is not None and console.interactive and device == "cpu":
         cache = cache_folder()
         if cache is not None:
