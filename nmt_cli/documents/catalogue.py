@@ -60,6 +60,8 @@ class CatalogueDocument:
         self._lines = text.splitlines(keepends=True)
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
+        # The places of entries that stay without a translation, once the catalogue is rendered.
+        self.left: list[str] = []
         self._messages: list[str] = []
         self._entries = [
             self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
@@ -156,18 +158,26 @@ class CatalogueDocument:
         if len(translated) != len(self.segments):
             raise ValueError(f"{len(translated)} translations of {len(self.segments)} segments")
         lines = list(self._lines)
-        for entry in reversed(self._entries):
-            self._write(lines, entry, translated)
+        left = [
+            self.places[entry.segments[0]]
+            for entry in reversed(self._entries)
+            if not self._write(lines, entry, translated) and self._has_segments(entry)
+        ]
+        self.left = left[::-1]
         return encode("".join(lines), self._encoding, self._name, self._declaration)
 
-    def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> None:
-        """Write the translations of an entry, unless all of them are the source."""
+    @staticmethod
+    def _has_segments(entry: _Entry) -> bool:
+        return any(template.segments for template in entry.templates)
+
+    def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> bool:
+        """Write the translations of an entry, unless all of them are the source; whether it did."""
         indices = [
             range(first, first + len(template.segments))
             for first, template in zip(entry.segments, entry.templates, strict=True)
         ]
         if all(translated[i] == self.segments[i] for span in indices for i in span):
-            return
+            return False
         for (begin, end), template, span in reversed(
             list(zip(entry.targets, entry.templates, indices, strict=True))
         ):
@@ -184,6 +194,7 @@ class CatalogueDocument:
             lines.insert(position, f"#, {FUZZY}{ending}")
         elif FUZZY not in re.findall(r"[\w-]+", lines[entry.flags]):
             lines[entry.flags] = f"#, {FUZZY}, " + lines[entry.flags][2:].lstrip()
+        return True
 
 
 def _new_catalogue(options: ReadOptions) -> str:

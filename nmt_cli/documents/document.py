@@ -67,6 +67,22 @@ def notes_of(document: Document) -> Sequence[str]:
     return notes
 
 
+def left_note(name: str, document: Document) -> str:
+    """The note about entries of a document that stay without a translation; "" if none does.
+
+    Kinds of documents that keep source and translation have `left` once they are rendered: the
+    places of entries that got no translation, or their source as one.
+    """
+    left: Sequence[str] = getattr(document, "left", ())
+    if not left:
+        return ""
+    return (
+        f"`{name}`: {counted(len(left), 'entry')} "
+        f"{agreeing(len(left), 'stays', 'stay')} without a translation, first {left[0]}: what the "
+        "model gave is empty, or the source itself"
+    )
+
+
 def message_notes(name: str, messages: Sequence[str]) -> list[str]:
     """The note about texts with messages of ICU; messages: their places, which may be none."""
     if not messages:

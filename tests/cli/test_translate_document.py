@@ -48,6 +48,9 @@ FILES = {
     "items.json": '[{"title": "A dog", "type": "x"}]',
     "cut.csv": 'text,id\n"a,b\n', "short.csv": "text,id\na\n",
 }  # fmt: skip
+XLIFF_HEAD = (
+    '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"><file id="f">'
+)
 
 
 class Result(NamedTuple):
@@ -210,6 +213,17 @@ def test_placeholder_alone_is_no_translation(nmt, monkeypatch) -> None:
     monkeypatch.setattr(translator.Translator, "translate_marked", translate)
     Path("hello.txt").write_text("Hello {name}, welcome.\n", "utf-8")
     assert nmt("--document", "hello.txt").out == b"Hello {name}, welcome.\n"
+    # Where such a text stays without a translation, a note says so.
+    Path("hello.po").write_text('msgid "Hello {name}."\nmsgstr ""\n', "utf-8")
+    Path("hello.xlf").write_text(
+        XLIFF_HEAD + "<unit id='a'><segment><source>Hello {name}.</source></segment></unit>"
+        "</file></xliff>", "utf-8",
+    )  # fmt: skip
+    for name in ("hello.po", "hello.xlf"):
+        result = nmt("--document", name)
+        assert result.out == Path(name).read_bytes()
+        assert f"`{name}`: 1 entry stays without a translation, first " in result.err
+        assert "without a translation" not in nmt("--document", name, "--json").err
 
 
 def test_document_is_read_in_its_own_encoding(nmt) -> None:

@@ -5,7 +5,7 @@ import pytest
 from document_samples import changed, each_text, opened
 
 from nmt_cli.data.markup.marked_text import plain_text
-from nmt_cli.documents.document import ReadOptions, notes_of
+from nmt_cli.documents.document import ReadOptions, left_note, notes_of
 from nmt_cli.documents.kinds import read_document
 from nmt_cli.errors import DataError
 
@@ -51,6 +51,25 @@ def test_odd_line_ends_are_refused() -> None:
 def test_translation_that_is_the_source_is_not_written() -> None:
     text = 'msgid "OK"\nmsgstr ""\n'
     assert changed(text, "po", str.upper) == text
+
+
+def test_entries_that_stay_without_a_translation_have_a_note() -> None:
+    """What comes out empty is the segment itself; texts without words are no matter."""
+    text = (
+        'msgid "dog"\nmsgstr ""\n\nmsgid "OK"\nmsgstr ""\n\nmsgid "%d"\nmsgstr ""\n\n'
+        'msgid "%d OK"\nmsgid_plural "%d OKS"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    document = opened(text, "po")
+    assert left_note("a.po", document) == ""
+    document.render(each_text(document.segments, str.upper))
+    assert left_note("a.po", document) == (
+        "`a.po`: 2 entries stay without a translation, first line 4: what the model gave is empty, "
+        "or the source itself"
+    )
+    document.render(each_text(document.segments, str.lower))
+    assert left_note("a.po", document).startswith("`a.po`: 1 entry stays without")
+    document.render(each_text(document.segments, str.title))
+    assert left_note("a.po", document) == ""
 
 
 def test_every_plural_form_gets_a_translation() -> None:

@@ -68,6 +68,8 @@ class XliffDocument:
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
         self._messages: list[str] = []
+        # The places of units that stay without a translation, once the file is rendered.
+        self.left: list[str] = []
         self._slots: list[_TargetSlot] = []
         self._reader = UnitReader(self._data, options.name)
         self._reader.read(self._take)
@@ -155,6 +157,7 @@ class XliffDocument:
         """
         if len(translated) != len(self.segments):
             raise ValueError(f"{len(translated)} translations of {len(self.segments)} segments")
+        self.left = []
         edits = sorted(self._edits(translated), key=lambda edit: edit.begin)
         parts, position = [], 0
         for edit in edits:
@@ -169,6 +172,7 @@ class XliffDocument:
         for slot in self._slots:
             span = slice(slot.first, slot.first + len(slot.template.segments))
             if list(translated[span]) == self.segments[span]:
+                self.left.append(self.places[slot.first])
                 continue
             roots[slot.root.begin] = slot.root
             yield self._target(slot, slot.template.fill(translated[span]))

@@ -235,7 +235,7 @@ def translate_document(
     The document is read before the model is loaded by `start`, and nothing is written until all
     segments are translated. model: the last one; reporting: opens the report of flags.
     """
-    from nmt_cli.documents.document import notes_of
+    from nmt_cli.documents.document import left_note, notes_of
 
     document = chosen.read(file, model)
     work = start()
@@ -256,6 +256,8 @@ def translate_document(
         else:
             flags = [translation.flags for translation in translations]
             data = document.render([pieces for pieces, _ in done], flags)
+            if note := left_note(file, document):
+                work.console.note(note)
         with open_text_file(output, force=force) as out:
             out.write(data)
             out.flush()
