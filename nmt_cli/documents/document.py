@@ -41,7 +41,7 @@ class ReadOptions:
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. field: the field of JSON or JSON lines that is translated,
     with dots for fields in fields, or the column of a table; "": the usual one.
-    translation_field, flags_field: the fields or columns that these get, which they may not have.
+    translation_field, flags_field: the fields or columns that these get; columns may exist, empty.
     fuzzy: translate fuzzy entries of a catalogue, too, and translations in XLIFF that are to be
     reviewed. encoding: of the bytes, whatever the document declares; "": as it declares.
     is_served: the document came in a request, so that hints name fields of requests in place of

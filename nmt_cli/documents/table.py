@@ -50,19 +50,52 @@ class _Record(NamedTuple):
     number: int
 
 
+class _Slot(NamedTuple):
+    """Where a record gets a cell: the characters that it replaces, none for one that is new."""
+
+    begin: int
+    end: int
+    is_new: bool
+
+
 class _WrittenRecord(NamedTuple):
-    """A record as it is written, and what is added to it: new cells, or the text to translate."""
+    """A record as it is written, and what goes into its slots: cells, or the text to translate."""
 
     raw: str
     ending: str
     added: FieldText | Sequence[str]
+    slots: Sequence[_Slot] = ()
+
+
+class _Columns(NamedTuple):
+    """The index of the column to translate, and of those that exist for translation and flags.
+
+    translation, flags: None for a new column.
+    """
+
+    source: int
+    translation: int | None
+    flags: int | None
+
+    def slots(self, raw: str, delimiter: str) -> tuple[_Slot, _Slot]:
+        """Where a record gets its translation, if new behind its text, and its flags."""
+        cells = _cell_spans(raw, delimiter)
+        return (
+            _new_slot(cells[self.source][1])
+            if self.translation is None
+            else _Slot(*cells[self.translation], is_new=False),
+            _new_slot(len(raw)) if self.flags is None else _Slot(*cells[self.flags], is_new=False),
+        )
 
 
 class TableDocument:
-    """Records of cells; each gets two new cells at its end, its translation and the flags of it."""
+    """Records of cells; each gets its translation behind its text, and its flags at the end.
+
+    Where columns for these exist, and are empty, they are filled.
+    """
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
-        """Raises DataError if it has no column of this name, or the new ones already.
+        """Raises DataError if it has no column of this name, or others in place of the new ones.
 
         So it does if a record has more or fewer cells than the header, or is not valid CSV.
         """
@@ -75,18 +108,18 @@ class TableDocument:
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
         self._messages: list[str] = []
-        column, count = -1, 0
+        columns, header = None, None
         for record in self._records(content):
             if not record.cells:
                 self._rows.append(_WrittenRecord(record.raw, record.ending, ()))
-            elif column < 0:
-                column, count = self._column(record), len(record.cells)
-                names = options.translation_field, options.flags_field
-                self._rows.append(_WrittenRecord(record.raw, record.ending, names))
+            elif columns is None or header is None:
+                columns, header = self._columns(record), record
+                self._rows.append(self._written_header(record, columns))
             else:
-                self._require_cells(record, count)
-                self._add(record, record.cells[column])
-        if column < 0:
+                self._require_cells(record, len(header.cells))
+                self._require_empty(record, columns, header)
+                self._add(record, columns)
+        if columns is None:
             raise DataError(f"`{options.name}`: no text in it", "its first line names the columns")
         self.notes = message_notes(options.name, self._messages)
 
@@ -112,8 +145,8 @@ class TableDocument:
             number += len(taken)
             taken.clear()
 
-    def _column(self, header: _Record) -> int:
-        """The index of the column that is translated."""
+    def _columns(self, header: _Record) -> _Columns:
+        """The columns that are translated and filled."""
         field, names, number = self._options.field or TEXT_FIELD, header.cells, header.number
         if field not in names:
             option = (
@@ -130,8 +163,28 @@ class TableDocument:
                 f"`{field}`",
                 "rename the others",
             )
-        require_new_fields(names, "column", number, self._options)
-        return names.index(field)
+        new = self._options.translation_field, self._options.flags_field
+        # The source is not replaced, and of two columns of a name none is chosen.
+        taken = [name for name in new if name == field or names.count(name) > 1]
+        require_new_fields(taken, "column", number, self._options)
+        return _Columns(
+            names.index(field), *(names.index(name) if name in names else None for name in new)
+        )
+
+    def _written_header(self, header: _Record, columns: _Columns) -> _WrittenRecord:
+        """The header with the names of the new columns."""
+        names = self._options.translation_field, self._options.flags_field
+        slots = columns.slots(header.raw, self._delimiter)
+        new = [pair for pair in zip(names, slots, strict=True) if pair[1].is_new]
+        return _WrittenRecord(
+            header.raw, header.ending, [name for name, _ in new], [slot for _, slot in new]
+        )
+
+    def _require_empty(self, record: _Record, columns: _Columns, header: _Record) -> None:
+        """Raise DataError if a record has something in a cell that is to be filled."""
+        filled = [index for index in columns[1:] if index is not None]
+        names = [header.cells[index] for index in filled if record.cells[index].strip()]
+        require_new_fields(names, "column", header.number, self._options)
 
     def _require_cells(self, record: _Record, count: int) -> None:
         if len(record.cells) != count:
@@ -141,9 +194,11 @@ class TableDocument:
                 f"a cell that has a delimiter in it needs quotation marks around it; {_HINT}",
             )
 
-    def _add(self, record: _Record, source: str) -> None:
+    def _add(self, record: _Record, columns: _Columns) -> None:
+        source = record.cells[columns.source]
         text = field_text(source, f"line {record.number}", len(self.segments))
-        self._rows.append(_WrittenRecord(record.raw, record.ending, text))
+        slots = columns.slots(record.raw, self._delimiter)
+        self._rows.append(_WrittenRecord(record.raw, record.ending, text, slots))
         self.segments += text.template.segments
         self.places += text.template.places
         self._messages += text.template.messages
@@ -155,7 +210,14 @@ class TableDocument:
         parts = [self._mark]
         for row in self._rows:
             cells = self._added(row.added, translated, flags)
-            parts += [row.raw, *(self._delimiter + self._cell(cell) for cell in cells), row.ending]
+            done = 0
+            for slot, cell in sorted(
+                zip(row.slots, cells, strict=True), key=lambda pair: pair[0].begin
+            ):
+                before = self._delimiter if slot.is_new else ""
+                parts += [row.raw[done : slot.begin], before, self._cell(cell)]
+                done = slot.end
+            parts += [row.raw[done:], row.ending]
         return "".join(parts).encode(self._encoding, "replace")
 
     def _added(
@@ -175,6 +237,28 @@ class TableDocument:
         if self._delimiter in text or _NEEDS_QUOTES.search(text):
             return '"' + text.replace('"', '""') + '"'
         return text
+
+
+def _new_slot(position: int) -> _Slot:
+    return _Slot(position, position, is_new=True)
+
+
+def _cell_spans(raw: str, delimiter: str) -> list[tuple[int, int]]:
+    """Where each cell of a valid record is written.
+
+    >>> _cell_spans('a,"b, c",', ",")
+    [(0, 1), (2, 8), (9, 9)]
+    """
+    # Quotation marks within a cell that does not begin with one have no meaning.
+    cell = re.compile(rf'"(?:[^"]|"")*"|[^{delimiter}]*')
+    spans: list[tuple[int, int]] = []
+    position = 0
+    while position <= len(raw):
+        match = cell.match(raw, position)
+        assert match is not None
+        spans.append(match.span())
+        position = match.end() + 1
+    return spans
 
 
 def _taking(content: str, taken: list[tuple[str, str]]) -> Iterator[str]:

@@ -34,23 +34,23 @@ def test_table_of_a_spreadsheet() -> None:
     document = opened(CSV, "table", field="en")
     flags = [["copied"], ["at_limit", "copied"], ["copied", "low_confidence"], []]
     assert document.render(each_text(document.segments, str.upper), flags).decode() == (
-        "\ufeffid;en;note;translation;flags\r\n"
-        "1;A dog, a cat.;kept;A DOG, A CAT.;copied\r\n"
-        '2;"He said ""no"".\r\nTwo lines; here.";"x;y";"HE SAID ""NO"".\r\nTWO LINES; HERE.";'
+        "\ufeffid;en;translation;note;flags\r\n"
+        "1;A dog, a cat.;A DOG, A CAT.;kept;copied\r\n"
+        '2;"He said ""no"".\r\nTwo lines; here.";"HE SAID ""NO"".\r\nTWO LINES; HERE.";"x;y";'
         "at_limit copied low_confidence\r\n"
         "\r\n"
-        "3;;kept;;empty\r\n"
-        '"4";"Last";;LAST;'
+        "3;;;kept;empty\r\n"
+        '"4";"Last";LAST;;'
     )
 
 
 def test_tab_separated_values() -> None:
     document = opened(TSV, "table")
     assert document.render(each_text(document.segments, str.upper)).decode() == (
-        "text\tid\ttranslation\tflags\n"
-        "A dog, a cat; sleeps.\t1\tA DOG, A CAT; SLEEPS.\t\n"
+        "text\ttranslation\tid\tflags\n"
+        "A dog, a cat; sleeps.\tA DOG, A CAT; SLEEPS.\t1\t\n"
         "\t\t\tempty\n"
-        "12\t2\t12\t\n"
+        "12\t12\t2\t\n"
     )
 
 
@@ -59,7 +59,7 @@ def test_tab_separated_values() -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encoding_and_endings_are_kept(ending: str, last: bool, encoding: str) -> None:
     source = "text,id\n \nGr\u00fcn,1\n" if last else "text,id\n \nGr\u00fcn,1"
-    wanted = "text,id,translation,flags\n \nGr\u00fcn,1,GR\u00dcN,\n"
+    wanted = "text,translation,id,flags\n \nGr\u00fcn,GR\u00dcN,1,\n"
     wanted = wanted if last else wanted.removesuffix("\n")
     document = opened(source.replace("\n", ending).encode(encoding), "table")
     written = document.render(each_text(document.segments, str.upper))
@@ -99,13 +99,16 @@ def test_delimiter(name: str, header: str, delimiter: str) -> None:
         if cell.startswith("text")
     )  # fmt: skip
     document = read_document(header.encode(), "table", ReadOptions(name, field=field))
-    assert document.render([]).decode() == f"{header}{delimiter}translation{delimiter}flags"
+    written = document.render([]).decode()
+    assert written.replace(f"{delimiter}translation", "", 1) == f"{header}{delimiter}flags"
+    cells = next(csv.reader([written.split("\n")[-1]], delimiter=delimiter))
+    assert cells[cells.index(field) + 1] == "translation"
 
 
 def test_delimiter_of_a_long_header() -> None:
     """Taken for one cell, it would be longer than the parser allows."""
     header = "text" + ";c" * 70_000
-    assert changed(header, "table") == f"{header};translation;flags"
+    assert changed(header, "table") == f"text;translation{header[4:]};flags"
 
 
 def test_a_table_of_one_column_is_read() -> None:
@@ -121,7 +124,7 @@ def test_a_line_of_tabs_is_a_record_and_a_line_of_spaces_is_none() -> None:
 
 
 def test_empty_lines_before_the_header_are_kept() -> None:
-    assert changed("\n  \r\ntext,b\nx,y", "table") == ("\n  \r\ntext,b,translation,flags\nx,y,X,")
+    assert changed("\n  \r\ntext,b\nx,y", "table") == ("\n  \r\ntext,translation,b,flags\nx,X,y,")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,31 @@ def test_other_names_of_columns() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("text,translation,flags\na,,\n", "text,translation,flags\na,A,\n"),
+        # Wherever they stand, and with spaces or quotation marks in their cells.
+        (
+            'flags,"translation",x,text\n, ,"1,2",a\n"","",2,"b ""c"""\n',
+            'flags,"translation",x,text\n,A,"1,2",a\n,"B ""C""",2,"b ""c"""\n',
+        ),
+        # Only one of them exists.
+        ("translation,text\n,a\n", "translation,text,flags\nA,a,\n"),
+        ("text,flags\na,\n", "text,translation,flags\na,A,\n"),
+        ("flags,text\n,a\n", "flags,text,translation\n,a,A\n"),
+        ("text,x,translation\na,1,\n,,", "text,x,translation,flags\na,1,A,\n,,,empty"),
+        ("text,translation", "text,translation,flags"),
+    ],
+)
+def test_empty_columns_are_filled(text: str, written: str) -> None:
+    assert changed(text, "table") == written
+
+
+def test_column_of_the_text_is_not_filled() -> None:
+    assert "has the column `text` already" in refused('text\n""', translation_field="text").message
+
+
 def test_cell_without_text_has_the_flag_of_an_empty_line() -> None:
     document = opened('id,text\n1,\n2," \u00a0\n "\n3,12\n', "table")
     flags: list[list[str]] = [[] for _ in document.segments]
@@ -166,7 +194,7 @@ def test_segment_has_the_line_where_its_record_begins() -> None:
 def test_a_tag_that_ends_a_sentence_ends_a_segment() -> None:
     document = opened("text,b\nA line.<br>Another &amp; last,x\n", "table")
     assert document.render(each_text(document.segments, str.upper)).decode() == (
-        "text,b,translation,flags\nA line.<br>Another &amp; last,x,A LINE.<br>ANOTHER &amp; LAST,\n"
+        "text,translation,b,flags\nA line.<br>Another &amp; last,A LINE.<br>ANOTHER &amp; LAST,x,\n"
     )
 
 
@@ -187,11 +215,12 @@ def test_a_tag_that_ends_a_sentence_ends_a_segment() -> None:
         ('id,text\n1,"' + "a,b\n" * 40_000, "line 2: a cell of more than 131,072 characters"),
         ("id,text\n1,a\n2,b\0\n", "line 3: a NUL byte"),
         ("text,flags\na,b\n", "line 1: has the column `flags` already, which nmt would overwrite"),
-        ("flags,text,translation\n", "line 1: has the columns `translation` and `flags` already"),
+        ("\nflags,text,translation\n,a,\nb,c,d\n", "line 2: has the columns `translation` and `fl"),
+        ("text,flags,flags\na,,\n", "line 1: has the column `flags` already"),
         ("", "no text in it"),
         ("\n \r\n", "no text in it"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_bad_table_is_refused_with_its_line(text: str, reason: str) -> None:
     error = refused(text)
@@ -208,9 +237,9 @@ def test_hints() -> None:
     served = refused("id,en\n1,a\n", is_served=True)
     assert "`field` (beside `kind` or `file`)" in served.hint
     assert "--field" not in served.hint
-    taken = refused("text,flags\n").hint
+    taken = refused("text,flags\na,b\n").hint
     assert "name other columns for the result (`nmt translate --translation-field NAME" in taken
-    assert refused("text,flags\n", is_served=True).hint == "rename them"
+    assert refused("text,flags\na,b\n", is_served=True).hint == "rename them"
     assert refused("text,text\n").hint == "rename the others"
     assert 'twice ("")' in refused('id,text\n1,"a" b\n').hint
     count = refused("id,text\n1\n").hint

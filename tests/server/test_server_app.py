@@ -280,7 +280,7 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"document": {"kind": "table", "text": "a,b"}}, 400, "the columns are `a`, `b`"),
         ({"document": {"kind": "table", "text": 'text,b\n"a'}}, 400, "line 2: a quotation mark"),
         (
-            {"document": {"kind": "table", "text": "text,flags"}}, 400,
+            {"document": {"kind": "table", "text": "text,flags\na,b"}}, 400,
             "line 1: has the column `flags` already",
         ),
         ({"document": {"kind": "text", "text": "a", "base64": "b"}}, 400, "needs `text`"),
