@@ -7,6 +7,7 @@ import lzma
 import os
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from backports import zstd
@@ -137,6 +138,42 @@ def test_utf16_without_a_byte_order_mark_is_refused_with_conversion_hint(
         with pytest.raises(DataError, match=f"looks like UTF-16{form}, UTF-8 is") as caught:
             list(read_lines(path))
         assert caught.value.hint.startswith(f"convert it: {command}")
+
+
+@fault("T5")
+@pytest.mark.parametrize("form", ["LE", "BE"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ο σκύλος κοιμάται.",
+        "Собака спит.\r\nВсё спит — «тихо».\r\n",
+        "ينام الكلب في البيت.",
+        "कुत्ता घर में सो रहा है। क\u200dष",
+        "הכלב ישן בבית\tעכשיו",
+        "狗在家里睡觉。\n孩子们也在家里睡觉。\n",
+        "강아지가 집에서 자고 있습니다.",
+        # In the other order of bytes, some of these letters are those of other scripts.
+        "ԱԲԳ ԴԵԶ ԷԸԹ ԺԻԼ ԽԾԿ",
+    ],
+)
+def test_utf16_of_other_scripts_is_named(tmp_path: Path, text: str, form: str) -> None:
+    data = text.encode(f"utf-16-{form.lower()}")
+    # The end of the first bytes may be within a character.
+    for encoded in (data, data * 900, data + "𐍈".encode(f"utf-16-{form.lower()}")[:3]):
+        path = write(tmp_path / "a", encoded)
+        with pytest.raises(DataError, match=f"looks like UTF-16{form}, UTF-8 is") as caught:
+            list(read_lines(path))
+        assert caught.value.hint.startswith(f"convert it: iconv -f UTF-16{form} -t UTF-8 {path}")
+
+
+@fault("T5")
+def test_bytes_that_are_no_text_are_not_taken_for_utf16() -> None:
+    random = Random(1)
+    for size in range(64, 2_000, 7):
+        assert not utf16_without_mark(random.randbytes(size))
+    assert not utf16_without_mark("Ο σκύλος κοιμάται.".encode() + bytes(3))
+    # Nor with a character that no text has.
+    assert not utf16_without_mark("狗在家里睡觉孩子们也在家里睡觉吧\ue000\n".encode("utf-16-le"))
 
 
 @fault("T5")
