@@ -39,13 +39,14 @@ NOTHING_TRAINED = b"\nstopped before the first step was complete: nothing was tr
 # No line is broken by a terminal of 80 columns.
 STOPPING = b"""
 stopping: the step in progress is finished and saved first;
-  press Ctrl-C again to stop at once
 """
 ABANDONING = b"""
 stopping: the validation is abandoned, which takes some seconds,
   and the step is saved; the next run of the command repeats it;
-  press Ctrl-C again to stop at once
 """
+AGAIN = b"  press Ctrl-C again to stop at once\n"
+# Who sent another signal may have no terminal to press keys in.
+AFTER_SIGNAL = "  after %s, `kill -INT %d` stops at once\n"
 # Python handles a signal between two operations; one of torch's may last for minutes.
 HANDLING_SECONDS = 0.5
 
@@ -161,7 +162,10 @@ class StopSignals:
             raise SystemExit(self.exit_code)
         # A second Ctrl-C is handled by the kernel, whatever this process is doing.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        self._write(ABANDONING if self.validating else STOPPING)
+        at_once = AGAIN
+        if self.received != signal.SIGINT:
+            at_once = (AFTER_SIGNAL % (self.received.name, os.getpid())).encode()
+        self._write((ABANDONING if self.validating else STOPPING) + at_once)
 
     def _write(self, words: bytes) -> None:
         """Write to stderr without its stream, which the signal may have interrupted in a write."""

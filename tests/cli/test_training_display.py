@@ -12,7 +12,7 @@ import pytest
 
 from nmt_cli.cli.display.training import TrainDisplay, closing, pair_lines
 from nmt_cli.cli.display.training_outline import many_epochs, warmup_options
-from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
+from nmt_cli.cli.signals import ABANDONING, AGAIN, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
     EndsEarly,
@@ -458,7 +458,7 @@ def test_sample_lines_are_cut_to_the_terminal_width() -> None:
     assert pair_lines("a  b", "c", "d", 60).splitlines()[0] == "  source     a b"
 
 
-@pytest.mark.parametrize("words", [NOTHING_TRAINED, STOPPING, ABANDONING])
+@pytest.mark.parametrize("words", [NOTHING_TRAINED, STOPPING, ABANDONING, AGAIN])
 def test_what_a_signal_writes_fits_into_80_columns(words: bytes) -> None:
     assert max(map(len, words.splitlines())) < 80
 

@@ -384,14 +384,23 @@ def pausing_step(monkeypatch: pytest.MonkeyPatch, at: int, seconds: float) -> No
 
 
 @fault("S3")
-def test_interrupt_saves_and_explains_second_interrupt(inside, monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "code", "again"),
+    [
+        (signal.SIGINT, 130, "press Ctrl-C again to stop at once"),
+        # Its sender may have no terminal.
+        (signal.SIGTERM, 143, "after SIGTERM, `kill -INT {}` stops at once"),
+    ],
+)
+def test_signal_saves_and_what_stops_at_once_is_explained(inside, monkeypatch, number, code, again):
     pausing_step(monkeypatch, 3, 30)
     process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
     wait_until(Path("at").exists)
-    os.kill(process, signal.SIGINT)
-    wait_until(lambda: b"press Ctrl-C again to stop at once" in Path("said").read_bytes())
+    os.kill(process, number)
+    wait_until(lambda: again.format(process).encode() in Path("said").read_bytes())
+    assert Path("said").read_bytes().count(b"stops at once") == (number == signal.SIGTERM)
     Path("go").touch()
-    assert ended(process) == 130
+    assert ended(process) == code
     assert [checkpoint.step for checkpoint in checkpoints(inside / "model")] == [3]
 
 
