@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import http.client
+import io
 import json
 import threading
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.errors import DataError, NoInputError, UnavailableError
 from nmt_cli.server import run
 from nmt_cli.server.limits import Limits
+from nmt_cli.terminal.console import Console
 
 
 def test_objects_made_before_the_server_are_not_collected_while_it_runs() -> None:
@@ -168,3 +170,23 @@ def test_a_line_of_the_access_log_has_the_time_and_the_request(
     assert rest == "POST /v1/translate 200 12.3 ms\n"
     assert before <= datetime.fromisoformat(time) <= datetime.now(UTC)
     assert time.endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("::1", "http://[::1]:8080"),
+        ("192.0.2.7", "http://192.0.2.7:8080"),
+        # A browser opens no address that stands for all of them.
+        ("0.0.0.0", "http://localhost:8080, and on all networks of this machine (0.0.0.0)"),
+        ("::", "http://localhost:8080, and on all networks of this machine (::)"),
+    ],
+)
+def test_address_that_is_shown_can_be_opened(host: str, address: str) -> None:
+    stream = io.StringIO()
+    listener = SimpleNamespace(getsockname=lambda: (host, 8080))
+    serve._announce(Console(stream), listener, has_token=True)
+    first, *warning = stream.getvalue().splitlines()
+    assert first == f"listening on {address}"
+    assert bool(warning) == (host not in ("127.0.0.1", "::1"))

@@ -258,9 +258,15 @@ def _read_tokens(path: Path | None) -> tuple[str, ...]:
 def _announce(console: "Console", listener: socket.socket, *, has_token: bool) -> None:
     """Write the address, and a warning if others can reach it."""
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    console.note(f"listening on http://{shown}:{port}")
-    if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+    address = ipaddress.ip_address(host.partition("%")[0])
+    # No browser opens the address that stands for all networks.
+    opened = "localhost" if address.is_unspecified else host
+    shown = f"[{opened}]" if ":" in opened else opened
+    everywhere = f", and on all networks of this machine ({host})"
+    console.note(
+        f"listening on http://{shown}:{port}{everywhere if address.is_unspecified else ''}"
+    )
+    if not address.is_loopback:
         who = "with a token" if has_token else "without a token (see --token-file)"
         console.warning(
             f"other machines can reach this server and use it {who}; it has no encryption: put a "
