@@ -348,6 +348,29 @@ def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
     assert (trained / "corpus" / "corpus.json").read_bytes() == before
 
 
+def test_all_runs_that_use_a_corpus_are_named_before_it_is_replaced(trained, capsys):
+    for name in ("runs/a", "runs/b", "average"):
+        shutil.copytree(trained / "model", trained / name)
+    for name in ("runs/a", "runs/b"):
+        (trained / name / "log.jsonl").touch()
+    with locked(trained / "runs" / "b"):
+        assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 75
+    assert "`runs/b` is being trained on it by process " in capsys.readouterr().err
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert (
+        "warning: `model`, `runs/a` and `runs/b` were trained on `corpus`, which is replaced"
+        in capsys.readouterr().err
+    )
+    for number in range(3):
+        shutil.copytree(trained / "runs" / "b", trained / "runs" / f"c{number}")
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert "`model`, `runs/a`, `runs/b` and 3 more were trained on" in capsys.readouterr().err
+    shutil.rmtree(trained / "model")
+    shutil.rmtree(trained / "runs")
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert "trained on" not in capsys.readouterr().err
+
+
 def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
     warning = "warning: `model` was trained on `corpus`, which is replaced: unless the new corpus"
     # Not if nothing is replaced, because the list would overwrite an input file.

@@ -9,25 +9,38 @@ from nmt_cli.data.corpus.layout import SUBWORDS
 from nmt_cli.errors import NmtError, TryAgainError
 from nmt_cli.storage.files import lock_holder
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
-from nmt_cli.storage.nearby_models import models_inside
+from nmt_cli.storage.nearby_models import MOST_NAMED, models_inside
+from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 
 
 def refuse_in_use(corpus: Path, model: Path) -> None:
-    """Raise TryAgainError if a training in the model directory is using the corpus."""
-    holder = lock_holder(model) if is_trained_on(model, corpus) else ""
-    if holder:
-        raise TryAgainError(
-            f"`{corpus}` is in use: `{model}` is being trained on it by {holder}",
-            "wait for it or stop it, or prepare into another directory with --out",
-        )
+    """Raise TryAgainError if a training is using the corpus; model: that of the project."""
+    for user in users_of(corpus, model):
+        if holder := lock_holder(user):
+            raise TryAgainError(
+                f"`{corpus}` is in use: `{user}` is being trained on it by {holder}",
+                "wait for it or stop it, or prepare into another directory with --out",
+            )
 
 
 def replacement_warning(corpus: Path, model: Path) -> str:
-    """Return the warning before replacing the corpus that the model was trained on, or ""."""
-    if not is_trained_on(model, corpus) or not _have_same_subwords(model, corpus):
+    """Return the warning before replacing the corpus that runs were trained on, or "".
+
+    model: that of the project.
+    """
+    runs = [
+        f"`{user}`"
+        for user in users_of(corpus, model)
+        if (user == model or _is_run(user)) and _have_same_subwords(user, corpus)
+    ]
+    if not runs:
         return ""
+    verb = "was" if len(runs) == 1 else "were"
+    if runs[MOST_NAMED:]:
+        runs[MOST_NAMED:] = [f"{len(runs) - MOST_NAMED:,} more"]
+    named = " and ".join(filter(None, [", ".join(runs[:-1]), runs[-1]]))
     return (
-        f"`{model}` was trained on `{corpus}`, which is replaced: unless the new corpus is the "
+        f"{named} {verb} trained on `{corpus}`, which is replaced: unless the new corpus is the "
         "same, train into another directory (`nmt train --out MODEL`)"
     )
 
@@ -46,22 +59,26 @@ def free_name(model: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def has_models(corpus: Path, model: Path) -> bool:
-    """Whether a model was trained on the corpus, or has begun to be.
+def users_of(corpus: Path, model: Path) -> list[Path]:
+    """The models that were trained on the corpus, or have begun to be.
 
-    model: that of the project. Others are looked for beside it, beside the corpus, and in the
-    folders there, such as `runs`.
+    model: that of the project, which comes first. Others are looked for beside it, beside the
+    corpus, and in the folders there, such as `runs`.
     """
 
     def is_user(path: Path) -> bool:
         return is_trained_on(path, corpus)
 
-    beside = {path.parent.resolve() for path in (model, corpus)}
+    beside = {path.resolve(): path for path in (corpus.parent, model.parent)}.values()
     folders = [
         *beside,
         *(child for folder in beside for child in models_inside(folder, Path.is_dir)),
     ]
-    return is_user(model) or any(models_inside(folder, is_user) for folder in folders)
+    found = [path for folder in folders for path in models_inside(folder, is_user)]
+    users: dict[Path, Path] = {}
+    for path in [*([model] if is_user(model) else []), *found]:
+        users.setdefault(path.resolve(), path)
+    return list(users.values())
 
 
 def is_trained_on(model: Path, corpus: Path) -> bool:
@@ -72,6 +89,11 @@ def is_trained_on(model: Path, corpus: Path) -> bool:
         named = read_layer(model / CONFIG).values.get("paths.corpus")
         return isinstance(named, str) and Path(named).resolve() == corpus.resolve()
     return False
+
+
+def _is_run(model: Path) -> bool:
+    """Whether a model is of a training run, which may go on, and no copy or average."""
+    return any((model / name).exists() for name in (LOG, CHECKPOINTS))
 
 
 def _have_same_subwords(model: Path, corpus: Path) -> bool:

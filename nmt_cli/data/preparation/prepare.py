@@ -20,7 +20,7 @@ from nmt_cli.data.corpus.layout import (
     check_corpus_files,
     read_description,
 )
-from nmt_cli.data.corpus.users import has_models, refuse_in_use, replacement_warning
+from nmt_cli.data.corpus.users import refuse_in_use, replacement_warning, users_of
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -81,8 +81,8 @@ def prepare(
     command notices one that was deleted there.
     warn: called before the work if a model was trained on the corpus that is replaced.
     An `out` that was prepared from the same files and settings is kept as it is, unless `force`.
-    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
-    the project's model directory uses the corpus that would be replaced.
+    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training
+    uses the corpus that would be replaced.
     """
     before_work = _BeforeWork(config, out, force=force, dropped=dropped, repaired=repaired)
     before_work.check()
@@ -112,7 +112,7 @@ def prepare(
         write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
         # Not stored: the next call, which keeps this corpus, replaces nothing.
         test_files = [directory / Path(name).name for name in prepared.test_files]
-        has_scores = has_models(out, Path(config.paths.model))
+        has_scores = bool(users_of(out, Path(config.paths.model)))
         replaced = changed_test_notes(out, test_files) if has_scores else []
     return replace(prepared, notes=(*replaced, *prepared.notes))
 
