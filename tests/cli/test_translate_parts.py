@@ -86,6 +86,22 @@ def test_flag_files_are_named_as_the_parts() -> None:
     assert sorted(path.name for path in Path().glob("*.flags")) == ["1-of-2.flags", "2-of-2.flags"]
 
 
+def test_flag_files_of_parts_are_joined_by_their_lines(capsys) -> None:
+    """Parts have other numbers of flagged lines."""
+    assert nmt("test.en", "--max-length", "2", "-o", "out", "--flag-file", "whole.tsv") == 0
+    for number in (3, 1, 2):
+        files = ("-o", "out.{part}", "--flag-file", "flags.{part}.tsv")
+        assert nmt("test.en", "--part", f"{number}/3", "--max-length", "2", *files) == 0
+    rows = [len(Path(f"flags.{k}-of-3.tsv").read_text().splitlines()) for k in (1, 2, 3)]
+    assert len(set(rows)) > 1
+    for options in ((), ("--n-best", "2"), ("test.en",)):
+        assert nmt(*options, "--join", "flags.{part}.tsv", "-o", "joined.tsv", "--force") == 0
+        assert Path("joined.tsv").read_bytes() == Path("whole.tsv").read_bytes()
+    Path("flags.2-of-3.tsv").write_bytes(Path("flags.1-of-3.tsv").read_bytes())
+    assert nmt("--join", "flags.{part}.tsv", "-o", "joined.tsv", "--force") == 65
+    assert "`flags.2-of-3.tsv`, line 2: not a row of part 2 of 3" in capsys.readouterr().err
+
+
 def test_parts_of_an_n_best_list_are_not_joined_as_lines(capsys) -> None:
     for number in (1, 2):
         assert nmt("test.en", "--part", f"{number}/2", "--n-best", "2", "-o", "out.{part}") == 0

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from nmt_cli.cli.display.flags import COLUMNS
 from nmt_cli.cli.text_io import STDIN, STDOUT
 from nmt_cli.errors import DataError, NoInputError, UsageError
 from nmt_cli.plurals import counted
@@ -137,7 +138,8 @@ def join_parts(
 
     pattern: the name of the parts, with `{part}`; None: nothing is done, and False is returned.
     text: the file that they are of; `-` where it is not known. Lines of JSON and of n-best lists
-    are sorted by their index. Raises DataError if the parts are not of as many lines as `text`.
+    are sorted by their index, and rows of --flag-file by their line. Raises DataError if the parts
+    are not of as many lines as `text`.
     """
     if pattern is None:
         return False
@@ -153,17 +155,25 @@ def join_parts(
     read = needed_files("is one of the parts", *(file.path for file in files))
     check_outputs([output], read, resolved=resolved, force=force)
     require_output(output)
-    is_list = resolved.config.search.n_best > 1
+    has_flags = _are_flag_files(files)
+    has_indices = not has_flags and (as_json or resolved.config.search.n_best > 1)
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(read_lines(str(file.path))) for file in files]
-        has_indices = as_json or is_list
-        joined = _by_index(lines, files, as_json=as_json) if has_indices else _in_turn(lines, files)
+        if has_flags:
+            joined = _flag_rows(lines, files)
+        elif has_indices:
+            joined = _by_index(lines, files, as_json=as_json)
+        else:
+            joined = _in_turn(lines, files)
         out = stack.enter_context(open_text_file(output, *lines, force=force))
         count, line = 0, ""
         for line in joined:
             out.write(f"{line}\n".encode("utf-8", "replace"))
             count += 1
         out.flush()
+        # Files of flags lack the lines without any.
+        if has_flags:
+            text = STDIN
         last = _index_of(line, as_json=as_json, where=pattern) if count and has_indices else None
         _require_whole(text, count if last is None else last + 1)
     make_console(quiet=quiet).note(
@@ -236,6 +246,43 @@ def _command_for(part: str, pattern: Path, text: str) -> str:
         f"`nmt translate {name} --part {part} -o {shlex.quote(str(pattern))}` ({about}add the "
         "options of the other parts, such as --model)"
     )
+
+
+def _are_flag_files(files: Sequence[PartFile]) -> bool:
+    """Whether the parts are files of --flag-file, which begin with the names of their columns."""
+    from nmt_cli.data.text.lines import read_lines
+
+    header = "\t".join(COLUMNS)
+    for file in files:
+        with read_lines(str(file.path)) as lines:
+            if next(lines, None) != header:
+                return False
+    return True
+
+
+def _flag_rows(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[str]:
+    """The rows of files of flags by their line, below one header.
+
+    Raises DataError for a row that is not of its part.
+    """
+    import heapq
+
+    def keyed(rows: "Lines", part: Part) -> Iterator[tuple[int, str]]:
+        next(rows)
+        for number, row in enumerate(rows, 2):
+            line = row.partition("\t")[0]
+            if not line.isdecimal() or (int(line) - 1) % part.count + 1 != part.number:
+                raise DataError(
+                    f"`{rows.name}`, line {number:,}: not a row of part {part.number} of "
+                    f"{part.count}",
+                    "is it a copy of another part, or a part of another number of parts?",
+                )
+            yield int(line), row
+
+    yield "\t".join(COLUMNS)
+    keyed_parts = [keyed(of_part, file.part) for of_part, file in zip(lines, files, strict=True)]
+    for _, row in heapq.merge(*keyed_parts, key=lambda pair: pair[0]):
+        yield row
 
 
 def _in_turn(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[str]:
