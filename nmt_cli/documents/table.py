@@ -50,7 +50,7 @@ class _Record(NamedTuple):
     number: int
 
 
-class _Slot(NamedTuple):
+class _CellSlot(NamedTuple):
     """Where a record gets a cell: the characters that it replaces, none for one that is new."""
 
     begin: int
@@ -64,7 +64,7 @@ class _WrittenRecord(NamedTuple):
     raw: str
     ending: str
     added: FieldText | Sequence[str]
-    slots: Sequence[_Slot] = ()
+    slots: Sequence[_CellSlot] = ()
 
 
 class _Columns(NamedTuple):
@@ -77,14 +77,16 @@ class _Columns(NamedTuple):
     translation: int | None
     flags: int | None
 
-    def slots(self, raw: str, delimiter: str) -> tuple[_Slot, _Slot]:
+    def slots(self, raw: str, delimiter: str) -> tuple[_CellSlot, _CellSlot]:
         """Where a record gets its translation, if new behind its text, and its flags."""
         cells = _cell_spans(raw, delimiter)
         return (
             _new_slot(cells[self.source][1])
             if self.translation is None
-            else _Slot(*cells[self.translation], is_new=False),
-            _new_slot(len(raw)) if self.flags is None else _Slot(*cells[self.flags], is_new=False),
+            else _CellSlot(*cells[self.translation], is_new=False),
+            _new_slot(len(raw))
+            if self.flags is None
+            else _CellSlot(*cells[self.flags], is_new=False),
         )
 
 
@@ -239,8 +241,8 @@ class TableDocument:
         return text
 
 
-def _new_slot(position: int) -> _Slot:
-    return _Slot(position, position, is_new=True)
+def _new_slot(position: int) -> _CellSlot:
+    return _CellSlot(position, position, is_new=True)
 
 
 def _cell_spans(raw: str, delimiter: str) -> list[tuple[int, int]]:
