@@ -154,6 +154,11 @@ class TrainConfig:
         "only",
         0,
     )
+    compare_at_end: bool = setting(
+        True,
+        "compare the published weights with the last average on up to 2,000 validation pairs when "
+        "training ends",
+    )
     rank_timeout: float = setting(
         1_800.0, "seconds that ranks wait for one another before all stop", 1.0, 1e6
     )

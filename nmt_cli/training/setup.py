@@ -53,6 +53,7 @@ MAY_CHANGE = frozenset(
         "train.keep_last",
         "train.keep_best",
         "train.validation_sentences",
+        "train.compare_at_end",
         "train.rank_timeout",
         "train.max_restarts",
         "train.on_divergence",

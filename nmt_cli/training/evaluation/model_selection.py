@@ -144,6 +144,8 @@ class ModelSelector:
         text, published = self._corpus.valid_text, state.published
         if text is None or published.get("bleu") is None or not sample < len(text[0]):
             return
+        if not self._config.train.compare_at_end:
+            return
         own, *averages = self.candidates(optimizer, ema)
         others = self._contenders(averages, state)
         if not others:

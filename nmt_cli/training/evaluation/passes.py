@@ -61,7 +61,9 @@ def most_contenders(config: Config, corpus: Corpus) -> int:
     They are those that are published, the last average, and those that fine-tuning began with.
     """
     train = config.train
-    if corpus.valid_text is None or not 0 < train.validation_sentences < len(corpus.valid_text[0]):
+    if not train.compare_at_end or corpus.valid_text is None:
+        return 0
+    if not 0 < train.validation_sentences < len(corpus.valid_text[0]):
         return 0
     checkpoints = min(train.keep_last, max_steps(train) // Intervals.of(train).checkpoint)
     others = (checkpoints > 1 or train.ema > 0) + bool(train.init_from)

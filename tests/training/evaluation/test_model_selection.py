@@ -97,10 +97,11 @@ class Comparisons(ModelSelector):
         *,
         start: dict[str, object] | None = None,
         perplexity: dict[str, float] | None = None,
+        config: Config | None = None,
     ) -> None:
         corpus = SimpleNamespace(valid_text=(["a"] * pairs, ["b"] * pairs))
         checkpoints = SimpleNamespace(start_weights=lambda: start)
-        super().__init__(Config(), corpus, None, nn.Linear(1, 1), checkpoints, None)  # type: ignore[arg-type]
+        super().__init__(config or Config(), corpus, None, nn.Linear(1, 1), checkpoints, None)  # type: ignore[arg-type]
         self.bleu = bleu
         self.perplexity = perplexity or {}
         self.state = TrainState(step=525)
@@ -282,6 +283,8 @@ def test_each_pass_of_the_comparison_says_what_it_is_and_how_many_sentences_are_
         ({"train.keep_last": 1, "train.init_from": "m"}, 1_014, 1_014),
         ({"train.init_from": "m"}, 1_014, 1_014),
         ({"train.init_from": "m"}, 200, 0),
+        ({"train.compare_at_end": False}, 1_014, 0),
+        ({"train.compare_at_end": False, "train.init_from": "m"}, 1_014, 0),
     ],
 )
 def test_which_runs_end_with_a_comparison(settings, pairs, sentences) -> None:
@@ -292,6 +295,13 @@ def test_which_runs_end_with_a_comparison(settings, pairs, sentences) -> None:
     share = weights * sentences / 200 + 1 if sentences else 0
     assert comparison_share(config, corpus) == share
     assert not compared_sentences(config, SimpleNamespace(valid_text=None))
+
+
+@pytest.mark.usefixtures("published_model")
+def test_comparison_can_be_left_out() -> None:
+    config = with_values(Config(), {"train.compare_at_end": False})
+    selector = Comparisons(BLEU_OF_BOTH, config=config)
+    assert (selector.compare(), selector.passes) == ([], [])
 
 
 @pytest.mark.usefixtures("published_model")
