@@ -297,6 +297,15 @@ def test_validation_line_shows_sample_with_reference_and_best_mark() -> None:
     assert "(moving average); loss" in shown(replace(REPORT, validation=worse))[2]
 
 
+def test_weights_of_a_validation_are_named_where_they_change() -> None:
+    kinds = (("current", 1), ("mean", 5), ("mean", 5), ("ema", 1), ("ema", 1), ("current", 1))
+    found = [replace(FOUND, weights=kind, averaged=count, samples=()) for kind, count in kinds]
+    lines = shown(*(replace(REPORT, validation=each) for each in found))[2:]
+    assert [line.partition("BLEU 96.30")[2].partition(" *best")[0] for line in lines] == [
+        "", " (average of 5)", "", " (moving average)", "", " (weights of this step)",
+    ]  # fmt: skip
+
+
 def test_validation_before_the_first_step_is_one_line() -> None:
     before = replace(REPORT, step=0, validation=FOUND)
     assert shown(before)[2:] == ["before training: BLEU 96.30, perplexity 1.04"]

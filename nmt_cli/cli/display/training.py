@@ -40,6 +40,8 @@ LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
 MOST_SHOWN, FEWEST_SHOWN = 240, 20
+# The weights of a validation that are none of several steps.
+CURRENT = "weights of this step"
 SAMPLE_INDENT = len("  reference  ") + 1
 
 
@@ -62,6 +64,7 @@ class TrainDisplay:
         self._outline: Outline | None = None
         self._has_warned = False
         self._has_estimated = False
+        self._weights = CURRENT
 
     def event(self, event: "Event") -> None:
         """Show an event between two reports."""
@@ -166,7 +169,9 @@ class TrainDisplay:
                 f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
             )
         elif report.validation is not None:
-            self._console.note(validation_line(report, report.validation, self._rates(report)))
+            line = validation_line(report, report.validation, self._rates(report), self._weights)
+            self._weights = weights_of(report.validation)
+            self._console.note(line)
             for source, reference, output in report.validation.samples[:1]:
                 self._console.note(pair_lines(source, output, reference, self._console.columns))
         if report.is_warning:
@@ -185,11 +190,20 @@ class TrainDisplay:
         )
 
 
-def validation_line(report: "Report", validation: "Validation", rates: str) -> str:
-    """The results of a validation."""
+def weights_of(validation: "Validation") -> str:
+    """What kind of weights was validated, in words."""
+    if validation.weights == "ema":
+        return "moving average"
+    return f"average of {validation.averaged}" if validation.averaged > 1 else CURRENT
+
+
+def validation_line(
+    report: "Report", validation: "Validation", rates: str, before: str = CURRENT
+) -> str:
+    """The results of a validation; before: the weights of the last one, which are not repeated."""
     bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
-    mean = f" (average of {validation.averaged})" if validation.averaged > 1 else ""
-    mean = " (moving average)" if validation.weights == "ema" else mean
+    weights = weights_of(validation)
+    mean = "" if weights == before else f" ({weights})"
     return (
         f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
         f"validation perplexity {short_perplexity(validation.perplexity)}{bleu}{mean}"
