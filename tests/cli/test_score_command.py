@@ -219,7 +219,8 @@ def test_several_references_and_metrics_keep_their_order(nmt: Nmt) -> None:
     assert values[2] == f"{bleu(GOOD, REFERENCE, BAD):.2f}"
     assert all(signature.startswith("nrefs:2|") for signature in signatures)
     said = " ".join(result.err.split())
-    assert "`good.txt` is scored by 2 references together: `ref.txt`, `other.txt`; to" in said
+    assert "`good.txt` is scored by 2 references together: `ref.txt`, `other.txt`; if only" in said
+    assert "`other.txt` is a reference, and the others are translations of several systems" in said
     assert "systems: nmt score good.txt other.txt --baseline ref.txt" in said
     assert "together" not in nmt("good.txt", "ref.txt").err
 

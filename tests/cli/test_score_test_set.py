@@ -1,18 +1,21 @@
 """`nmt score` warns of a test set that the model learnt from, or that was replaced since."""
 
+import io
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from byte_models import byte_model
+from byte_models import byte_config, byte_model, byte_subwords
 from corpora import write_pairs
 from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
+from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.config.schema import load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model_dir import save_model
+from nmt_cli.terminal.console import Console
 
 SEEN = "test pairs are in the training text of `model`"
 REPLACED = "the test set of `corpus` is not the one that was set apart when `model` was trained"
@@ -104,3 +107,20 @@ def test_references_of_the_test_set_are_checked_as_those_of_a_file(
     Path("b.tgt").write_text("".join(f"{line}\n" for line in [*lines[1:], lines[0]]), "utf-8")
     assert "(shifted by 1 line)" in score("--set", 'data.test=["a.src", "b.tgt"]')
     assert "identical" not in score("--set", 'data.test=["a.src", "a.src"]')
+
+
+def test_test_set_of_another_language_than_the_model_is_warned_of(tmp_path: Path) -> None:
+    config = byte_config({"languages.src": "en", "languages.tgt": "fr"})
+    model = tmp_path / "model"
+    save_model(model, byte_model(config).state_dict(), config, byte_subwords(), {})
+    config = with_values(config, {"paths.model": str(model)})
+    texts = {
+        "en": ["The dog sleeps in the house of the man, and this is what we have seen."] * 20,
+        "fr": ["Le chien dort dans la maison de l'homme, et c'est ce que nous avons vu."] * 20,
+    }
+    stream = io.StringIO()
+    warn_of_test_set(texts["en"], texts["fr"], config, Console(stream))
+    assert stream.getvalue() == ""
+    warn_of_test_set(texts["fr"], texts["en"], config, Console(stream))
+    said = " ".join(stream.getvalue().split())
+    assert f"seems to be in fr, but `{model}` translates from en to fr: is another --model" in said

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,16 @@ def warn_of_test_set(
 ) -> None:
     """Warn if the model of `config` has seen the pairs of the test set, or had another one.
 
+    So it does, and of nothing else, if the source is in another language than that of the model.
+
     A model that cannot be read, or whose corpus was prepared by an older version, is not checked.
     """
     from nmt_cli.data.corpus.text_statistics import MAX_HASHES, TextStatistics
 
     model, problems = Path(config.paths.model), []
+    if other := _other_language(model, src):
+        console.warning(other)
+        return
     with contextlib.suppress(NmtError, OSError):
         text = TextStatistics.load(model)
         if text is None or not src:
@@ -46,6 +52,26 @@ def warn_of_test_set(
             )
     if problems:
         console.warning("; ".join(problems))
+
+
+def _other_language(model: Path, src: Sequence[str]) -> str:
+    """The warning that the model does not translate the language of the source, or ""."""
+    from nmt_cli.cli.commands.scoring.checks import LINES_LOOKED_AT
+    from nmt_cli.data.languages.words import other_language
+    from nmt_cli.model_dir import load_config
+
+    try:
+        languages = load_config(model).languages
+    except (NmtError, OSError):
+        # Errors of the model are reported when it is loaded.
+        return ""
+    found = other_language(islice(src, LINES_LOOKED_AT), languages.src)
+    if found is None:
+        return ""
+    return (
+        f"the test set seems to be in {found}, but `{model}` translates from {languages.src} to "
+        f"{languages.tgt}: is another --model meant, or another order of the files in data.test?"
+    )
 
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":

@@ -102,8 +102,9 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
     if wanted.files[2:]:
         shown = ", ".join(f"`{file}`" for file in reference_files)
         console.note(
-            f"`{name}` is scored by {len(references)} references together: {shown}; to compare "
-            f"translations of several systems: {_comparison(wanted.files)}"
+            f"`{name}` is scored by {len(references)} references together: {shown}; if only "
+            f"`{wanted.files[-1]}` is a reference, and the others are translations of several "
+            f"systems: {_comparison(wanted.files)}"
         )
     reference_lines = [lines for _, lines in references]
     return Texts(
