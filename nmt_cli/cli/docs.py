@@ -70,9 +70,9 @@ def guide() -> str:
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in exit_codes().items())
     parts.append(f"## Exit codes\n\n{STABLE}\n\n| code | meaning |\n|---|---|\n{rows}")
     parts.append(
-        "## Settings\n\nEach setting can be given with `--set`, in `nmt.toml`, or as an "
-        "environment variable: `model.heads` is `NMT_MODEL_HEADS`. Sections and equations are "
-        "those of the paper (see [paper.md](paper.md)).\n\n"
+        "## Settings\n\nEach setting can be given with `--set` of a command that uses it, in "
+        "`nmt.toml`, or as an environment variable: `model.heads` is `NMT_MODEL_HEADS`. Sections "
+        "and equations are those of the paper (see [paper.md](paper.md)).\n\n"
         "| setting | default | value | meaning |\n|---|---|---|---|\n" + "".join(_setting_rows())
     )
     parts.append(

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.used_settings import MODEL_ALONE, require_used
 from nmt_cli.config.held_out_text import COMMAND_LINE, is_of_project
 from nmt_cli.config.project import PATHS, PROJECT_FILE, project_layer
 from nmt_cli.config.schema import (
@@ -20,6 +21,7 @@ from nmt_cli.config.schema import (
     with_values,
 )
 from nmt_cli.config.search import SearchConfig, SearchConflictError
+from nmt_cli.config.synonyms import meant_setting
 from nmt_cli.config.values import convert
 from nmt_cli.errors import ConfigError, NmtError, UsageError
 from nmt_cli.plurals import counted
@@ -35,16 +37,19 @@ def resolve_settings(
     sets: Sequence[str] | None = None,
     config_file: Path | None = None,
     environ: Mapping[str, str] = os.environ,
+    *,
+    used: Sequence[str] | None = None,
 ) -> ResolvedConfig:
     """Every setting of this run and its origin.
 
     `flags` maps dotted keys to the values of a command's options; None means not given. `sets`
     are the texts of `--set`. Without `config_file`, nmt.toml of the current directory is read
-    where there is one. Raises UsageError for wrong options, and ConfigError, naming every wrong
-    key, for the settings from elsewhere.
+    where there is one. `used`: as of `require_used`. Raises UsageError for wrong options, and
+    ConfigError, naming every wrong key, for the settings from elsewhere.
     """
     given = {key: value for key, value in flags.items() if value is not None}
     _check_options(given)
+    require_used(sets, used)
     set_layers = [_set_layer(text) for text in sets or ()]
     with _naming_options(given.keys() - {key for layer in set_layers for key in layer.values}):
         resolved = resolve(
@@ -80,6 +85,20 @@ def _check_options(given: Mapping[str, object]) -> None:
             hints.append(f"{name}: {SETTINGS[key].about}")
     if problems:
         raise UsageError("; ".join(problems), "; ".join(hints))
+
+
+def named_model(model: Path | None, sets: Sequence[str] | None, config_file: Path | None) -> Path:
+    """The model directory that is the argument of a command, else that of its settings.
+
+    Raises UsageError for any other setting.
+    """
+    if model is not None:
+        # A mistake in nmt.toml has nothing to do with it.
+        require_used(sets, ())
+        if not sets and config_file is None:
+            return model
+    resolved = resolve_settings({}, sets, config_file, used=MODEL_ALONE)
+    return model or Path(resolved.config.paths.model)
 
 
 @contextlib.contextmanager
@@ -255,14 +274,8 @@ def config_option(config_file: Path | None) -> str:
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
     """The search settings of the model, overridden by those that the user gave here.
 
-    Raises UsageError or ConfigError if they conflict, and for settings that a trained model fixes.
+    Raises UsageError or ConfigError if they conflict.
     """
-    for key, origin in resolved.origins.items():
-        if key.startswith("model.") and origin == "--set":
-            raise UsageError(
-                f"--set {key}: a trained model has its own settings of this kind",
-                "`nmt train` takes it; the settings of a search begin with `search.`",
-            )
     given = {
         key: value
         for key, value in flatten(resolved.config).items()
@@ -300,7 +313,8 @@ def _environment_layers(environ: Mapping[str, str]) -> Iterator[SettingsLayer]:
 def _set_layer(text: str) -> SettingsLayer:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(
-            f"--set {text}: there is no `=`", "write it as --set key=value, such as model.heads=16"
-        )
+        hint = "write it as --set key=value, such as model.heads=16"
+        if text.strip() not in SETTINGS and (meant := meant_setting(text.strip(), SETTINGS)):
+            hint = f"did you mean `{meant}`? {hint}"
+        raise UsageError(f"--set {text}: there is no `=`", hint)
     return SettingsLayer("--set", {key.strip(): value.strip()})

@@ -548,6 +548,16 @@ def test_the_next_command_has_what_was_typed_and_what_two_vocabularies_need(fold
     assert following("--separate", "--subwords", "bytes") == "nmt train\n"
 
 
+def test_settings_of_training_are_not_silently_left_out(folder, capsys):
+    sets = [f"{key}={value}" for key, value in (("train.max_steps", 5), ("model.layers", 2))]
+    options = [word for text in [*sets, "data.seed=2"] for word in ("--set", text)]
+    assert main(["prepare", *TRAIN, *SMALL, *options]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "`nmt prepare` does not use train.max_steps, model.layers, nor does the corpus" in said
+    assert main(["prepare", *TRAIN, *SMALL, "--force", "--set", "data.seed=3"]) == 0
+    assert "does not use" not in capsys.readouterr().err
+
+
 def test_the_next_command_names_the_project_file_that_was_named(folder, capsys):
     (folder / "my own.toml").write_text('[train]\npreset = "tiny"\n', "utf-8")
     options = [*TRAIN, *SMALL, "--config", "my own.toml", "--out", "other"]

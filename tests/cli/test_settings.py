@@ -7,6 +7,7 @@ import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.cli.settings import chosen_search, resolve_settings
+from nmt_cli.cli.used_settings import TRANSLATING
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SETTINGS, Config, flatten, load
 from nmt_cli.errors import ConfigError, NoInputError, UsageError
@@ -157,10 +158,55 @@ class TestNamesInErrors:
             chosen_search(resolved, model)
 
     def test_setting_of_a_trained_model_is_refused(self) -> None:
-        resolved = resolve_settings({}, ["model.layers=2"], environ={})
-        model = resolve_settings({}, [], environ={}).config
-        with pytest.raises(UsageError, match=r"^--set model\.layers: a trained model has its own"):
-            chosen_search(resolved, model)
+        with pytest.raises(UsageError, match=r"model\.layers: .* as a trained model has its own"):
+            resolve_settings({}, ["model.layers=2"], environ={}, used=TRANSLATING)
+
+
+# Commands with a setting that they never read, and with one that they do.
+UNUSED = (
+    (["translate", "text"], "train.max_steps=5", "search.beam=2"),
+    (["translate", "text"], "model.heads=7", "data.strict=true"),
+    (["score", "text"], "train.seed=2", "data.seed=2"),
+    (["serve"], "data.strict=true", "search.beam=2"),
+    (["parse", "text"], "data.seed=2", "search.beam=2"),
+    (["attention", "a"], "languages.src=de", "search.beam=2"),
+    (["info"], "search.beam=2", "paths.model=other"),
+    (["info", "model"], "paths.model=other", None),
+    (["export", "--to", "onnx", "--out", "x"], "search.beam=2", "paths.model=other"),
+    (["export", "model", "--to", "onnx", "--out", "x"], "search.beam=2", None),
+    (["average"], "train.keep_best=2", "train.keep_last=2"),
+    (["shortlist"], "search.shortlist=9", "paths.model=other"),
+    (["plot", "schedule"], "search.beam=2", None),
+)
+
+
+@pytest.mark.parametrize(("command", "unused", "used"), UNUSED)
+def test_a_setting_that_the_command_never_reads_is_refused(
+    command: list[str], unused: str, used: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--set", unused]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--set {unused.partition('=')[0]}: this command does not use the setting" in said
+    if used is not None:
+        # There is no model, corpus or text.
+        assert main([*command, "--set", used]) != 0
+        assert "this command does not use" not in capsys.readouterr().err
+
+
+def test_a_refused_setting_is_answered_with_the_command_that_takes_it_and_those_taken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["translate", "text", "--set", "train.max_steps=5"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "`nmt train` takes it; this command uses search.*, paths.model, data.strict" in said
+
+
+def test_a_misspelt_setting_gets_a_suggestion_without_equals_sign_and_beside_a_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in (["model", "--set", "search.bam=3"], ["--set", "search.bam"]):
+        assert main(["export", "--to", "onnx", "--out", "x", *words]) in (2, 78)
+        assert "did you mean `search.beam`?" in capsys.readouterr().err
 
 
 class TestConfigShow:

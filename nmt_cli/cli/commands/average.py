@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import ConfigFile, Force, Quiet, Sets
+from nmt_cli.cli.options.declarations import ConfigFile, Force, PathSets, Quiet
 
 EXAMPLES = """
 nmt average    the last checkpoints of the model in nmt.toml
@@ -49,7 +49,7 @@ def command(
     last: Last = None,
     best: Best = None,
     out: Out = Path("model-average"),
-    sets: Sets = None,
+    sets: PathSets = None,
     config_file: ConfigFile = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -63,10 +63,11 @@ def command(
     from nmt_cli.api.average import average_notes, require_one_choice
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import command_for, resolve_settings
+    from nmt_cli.cli.used_settings import AVERAGING
     from nmt_cli.config.held_out_text import is_of_project
 
     require_one_choice(last, best)
-    resolved = resolve_settings({}, sets, config_file)
+    resolved = resolve_settings({}, sets, config_file, used=AVERAGING)
     origin = resolved.origins["train.keep_last"]
     if (
         best is None

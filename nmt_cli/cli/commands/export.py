@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Force, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Force, PathSets, Quiet
 from nmt_cli.errors import UsageError
 from nmt_cli.exchange.targets import MODULES
 
@@ -68,7 +68,7 @@ def command(
     precision: PrecisionOption = None,
     check: Check = None,
     no_check: NoCheck = False,
-    sets: Sets = None,
+    sets: PathSets = None,
     config_file: ConfigFile = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -85,13 +85,13 @@ def command(
 
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import require_models
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import named_model
     from nmt_cli.cli.text_io import require_text_file
 
     if no_check and check is not None:
         raise UsageError("--no-check cannot be combined with --check", "leave out one of them")
     console = make_console(quiet=quiet)
-    model = model or Path(resolve_settings({}, sets, config_file).config.paths.model)
+    model = named_model(model, sets, config_file)
     require_models([model], "name another one: nmt export MODEL")
     if check is not None:
         require_text_file(str(check))

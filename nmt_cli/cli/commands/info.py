@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, PathSets
 
 EXAMPLES = """
 nmt info    the model of nmt.toml
@@ -22,7 +22,7 @@ Model = Annotated[
 
 def command(
     model: Model = None,
-    sets: Sets = None,
+    sets: PathSets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,9 +37,9 @@ def command(
 
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import require_models
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import named_model
 
-    model = model or Path(resolve_settings({}, sets, config_file).config.paths.model)
+    model = named_model(model, sets, config_file)
     require_models([model], "name another one: nmt info MODEL")
 
     from nmt_cli.exchange.model_info import model_info

@@ -121,6 +121,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
+    from nmt_cli.cli.used_settings import training_note
     from nmt_cli.data.corpus.users import new_model
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
     from nmt_cli.installation import has_torch
@@ -145,6 +146,8 @@ def command(
     show(prepared, console, dropped, repaired, command=typed_again(sys.argv[1:]))
     if as_json:
         typer.echo(_as_json(prepared))
+    if note := training_note(sets or ()):
+        console.note(note)
     if has_torch():
         console.next(_train_command(resolved, config_file, flags["paths.corpus"], model))
     else:

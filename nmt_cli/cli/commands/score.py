@@ -146,8 +146,10 @@ def _settings(
     """The settings and the console; the threads of the model are set."""
     from nmt_cli.cli.environment import apply_threads, make_console
     from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.used_settings import SCORING
 
-    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
+    resolved = resolve_settings(flags, sets, config_file, used=SCORING)
+    console = make_console(quiet=quiet)
     apply_threads(threads, console)
     return resolved, console
 

@@ -28,6 +28,7 @@ from nmt_cli.cli.options.declarations import ConfigFile, Quiet, SearchSets, Thre
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.signals import EndedBySignalError
+from nmt_cli.cli.used_settings import SERVING
 from nmt_cli.errors import DataError, NoInputError, UnavailableError
 from nmt_cli.installation import install_command
 from nmt_cli.machine import existing_signals
@@ -158,7 +159,10 @@ def command(
     --glossary apply to every request; those of a request are added, and replace the same ones.
     """
     resolved = resolve_settings(
-        {**flags, "paths.model": str(model) if model else None}, sets, config_file
+        {**flags, "paths.model": str(model) if model else None},
+        sets,
+        config_file,
+        used=SERVING,
     )
     _require_libraries()
     path = resolved.config.paths.model

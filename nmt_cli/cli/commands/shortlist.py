@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.declarations import ConfigFile, PathSets, Quiet
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.errors import UsageError
 from nmt_cli.plurals import counted
@@ -30,7 +30,7 @@ def command(
     *,
     flags: Mapping[str, object],
     model: Model = None,
-    sets: Sets = None,
+    sets: PathSets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
@@ -43,13 +43,14 @@ def command(
     from nmt_cli.api.training_setup import require_corpus
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
+    from nmt_cli.cli.used_settings import BOTH_PATHS
     from nmt_cli.config.held_out_text import is_of_project
 
     if model is not None:
         if flags.get("paths.model") is not None:
             raise UsageError("the model is given twice", "leave out --model")
         flags = {**flags, "paths.model": str(model)}
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file, used=BOTH_PATHS)
     paths = resolved.config.paths
     console = make_console(quiet=quiet)
     corpus, origin = Path(paths.corpus), resolved.origins["paths.corpus"]

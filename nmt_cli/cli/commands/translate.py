@@ -74,6 +74,7 @@ from nmt_cli.cli.text_io import (
     require_text_file,
     warn_of_invalid,
 )
+from nmt_cli.cli.used_settings import TRANSLATING
 from nmt_cli.errors import UsageError
 from nmt_cli.translation.json_lines import as_json_line
 
@@ -142,7 +143,8 @@ def command(
     are translated one by one, very long ones in segments. A model keeps its own search settings.
     With --n-best, output lines are `N ||| translation ||| score`; N counts input lines from 0.
     """
-    resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
+    flags = {**flags, "paths.model": _first(model)}
+    resolved = resolve_settings(flags, sets, config_file, used=TRANSLATING)
     if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)

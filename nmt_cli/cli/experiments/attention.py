@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForcePicture, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForcePicture, Quiet, SearchSets
 from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.errors import UsageError
 
@@ -70,7 +70,7 @@ def command(
     head: Head = None,
     target: Target = None,
     as_json: AsJson = False,
-    sets: Sets = None,
+    sets: SearchSets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
@@ -82,9 +82,10 @@ def command(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.used_settings import TRANSLATING
     from nmt_cli.drawing.output import write_picture, written_note
 
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file, used=TRANSLATING)
     if as_json and out is not None:
         raise UsageError("--json writes to stdout, and --out names a file", "leave out one of them")
     if not as_json:

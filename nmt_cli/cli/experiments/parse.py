@@ -150,10 +150,11 @@ def text(
         require_text_file,
         warn_of_invalid,
     )
+    from nmt_cli.cli.used_settings import TRANSLATING
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file, used=TRANSLATING)
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file, force=force)
     console = make_console(quiet=quiet)

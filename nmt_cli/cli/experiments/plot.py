@@ -62,6 +62,7 @@ def command(
     from nmt_cli.cli.loading import require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import overridden_preset_warning, resolve_settings
+    from nmt_cli.cli.used_settings import DRAWING
     from nmt_cli.config.schema import load, with_values
     from nmt_cli.drawing.output import (
         check_picture,
@@ -77,7 +78,7 @@ def command(
     if model is not None and not (model / CONFIG).is_file():
         require_models([model])
     output = Path(f"{what}.svg") if out is None else out
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file, used=DRAWING)
     if model is not None:
         _refuse_other_settings(flags, sets or [], config_file, what)
     if not as_json:

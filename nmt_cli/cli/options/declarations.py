@@ -84,7 +84,18 @@ SearchSets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change any setting, such as search.beam=8 (see `nmt config show`); repeatable",
+        help="Change a setting of the search, such as search.beam=8 (see `nmt config show`); "
+        "repeatable",
+    ),
+]
+
+# For commands that read hardly more of the settings than where things are.
+PathSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting that this command reads, such as paths.model=DIR; repeatable",
     ),
 ]
 
