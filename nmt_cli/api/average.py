@@ -109,15 +109,21 @@ def _missing_members_note(
 ) -> str:
     """A message if fewer checkpoints of `models` were averaged than asked for, else "".
 
-    Where neither `last` nor `best` was given, a single checkpoint is too few.
+    Where neither `last` nor `best` was given, the model's train.keep_last asks for them.
     """
+    from nmt_cli.model_dir import load_config
+
     wanted = last or best
     copy = " The result is a copy of it." if len(members) == 1 else ""
     if wanted is None:
-        is_chosen = list(members) == list(models)
-        return f"there is only 1 checkpoint to average.{copy}" if copy and not is_chosen else ""
+        if list(members) == list(models):
+            return ""
+        wanted = load_config(models[0]).train.keep_last
+        option = f"train.keep_last is {wanted} in `{models[0]}`"
     if len(members) >= wanted:
         return ""
+    if last is None and best is None:
+        return f"{option}, but there {_only(len(members))}: training has saved no more.{copy}"
     if best:
         reason = "no more have been validated"
     else:

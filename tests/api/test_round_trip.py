@@ -90,6 +90,10 @@ def test_average_takes_checkpoints_and_says_when_there_are_few(folders, tmp_path
     best = average("model", tmp_path / "best", best=50)
     assert best.notes[0].startswith("best=50, but there are only 4 checkpoints to average: no more")
     assert average("model", tmp_path / "enough", best=4).notes == ()
+    (note,) = average("model", tmp_path / "usual").notes
+    there = "but there are only 4 checkpoints to average: training has saved no more."
+    assert note == f"train.keep_last is 5 in `model`, {there}"
+    assert average(checkpoints, tmp_path / "named").notes == ()
 
 
 def test_average_says_when_it_is_a_copy(folders, tmp_path, monkeypatch, capsys):
@@ -160,7 +164,7 @@ def test_average_says_that_it_leaves_out_the_last_checkpoint(tmp_path, capsys):
     for _ in run_training(config, corpus, out):
         pass
     newest = out / "checkpoints" / "step-000000007"
-    averaged = average(out, tmp_path / "mean")
+    averaged = average(out, tmp_path / "mean", last=2)
     assert [path.name for path in averaged.members] == ["step-000000003", "step-000000006"]
     assert len(averaged.notes) == 1
     assert averaged.notes[0].startswith(f"`{newest}` is not averaged: training ended there")
