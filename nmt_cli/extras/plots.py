@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WIDTH = 760.0
 # The number of cells of the picture of positions; more would be too small to see.
 ROWS, COLUMNS = 64, 128
+# The height of the part of that picture that shows the positions of one side.
+PANEL = 660.0
 POINTS = 240
 WORDS = 8
 
@@ -62,6 +64,26 @@ def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
 
 
 def _positions(config: Config, model: Path | None) -> Plot:
+    shape, sides = _positions_of(config, model)
+    tables = {side: positions_table(shape, positions) for side, positions in sides.items()}
+    inside = [label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title")]
+    for index, (side, table) in enumerate(tables.items()):
+        top = 90 + index * PANEL if side else 70
+        if side:
+            inside.append(label(20, top - 34, f"of the {side} side", kind="faint"))
+        inside += _panel(table, top)
+    about = "What each position adds to the embedding, and how similar two positions are."
+    names = {"": "rows", "source": "rows", "target": "tgt_rows"}
+    numbers = {
+        "positions": shape.positions,
+        **{names[side]: table.tolist() for side, table in tables.items()},
+    }
+    height = 690 if len(tables) == 1 else 70 + PANEL * len(tables)
+    return Plot(document(WIDTH, height, "Positions", about, inside), numbers)
+
+
+def _positions_of(config: Config, model: Path | None) -> "tuple[ModelConfig, dict[str, Positions]]":
+    """The positions by the side that they are of, "" for both; and the settings of their model."""
     from nmt_cli.model.positions import POSITIONS
 
     shape = config.model
@@ -70,6 +92,9 @@ def _positions(config: Config, model: Path | None) -> Plot:
 
         loaded = load_model(model)
         shape, positions = loaded.config.model, getattr(loaded.model, "positions", None)
+        if shape.positions == "learned" and positions is not None:
+            # Each side has learnt its own.
+            return shape, {"source": positions, "target": loaded.model.tgt_positions}
     elif shape.positions == "learned":
         raise ConfigError(
             "learned positions have values only after training",
@@ -81,24 +106,23 @@ def _positions(config: Config, model: Path | None) -> Plot:
         raise ConfigError(
             "a model of the kind rnn has no positions: it reads one token after the other"
         )
-    table = positions_table(shape, positions)
+    return shape, {"": positions}
+
+
+def _panel(table: "Tensor", top: float) -> list[str]:
+    """Draw a table of positions and the similarity of its rows, from `top` downwards."""
     # Sines and cosines are neighbours, so dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)
     kept = [column for column in range(table.shape[1]) if column // 2 % step == 0]
     shown = table[:, kept] / max(1.0, float(table.abs().max()))
     every = f"; one pair of {step} is shown" if step > 1 else ""
-    box = Box(64, 70, 600, 260)
-    inside = [
-        label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title"),
+    return [
         *field(
-            box, Axis(0, table.shape[1], f"dimension{every}"),
+            Box(64, top, 600, 260), Axis(0, table.shape[1], f"dimension{every}"),
             Axis(0, ROWS, "position"), shown.tolist(),
         ),
-        *_nearness(table, Box(64, 420, 600, 160)),
+        *_nearness(table, Box(64, top + 350, 600, 160)),
     ]  # fmt: skip
-    about = "What each position adds to the embedding, and how similar two positions are."
-    numbers = {"positions": shape.positions, "rows": table.tolist()}
-    return Plot(document(WIDTH, 690, "Positions", about, inside), numbers)
 
 
 def _nearness(table: "Tensor", box: Box) -> list[str]:

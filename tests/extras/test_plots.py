@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from exported import random_model
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
@@ -16,6 +17,7 @@ from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.extras import plots
 from nmt_cli.extras.plots import PLOTS, ROWS, losses, plot, positions_table
 from nmt_cli.model.positions import POSITIONS, sinusoidal_encoding
+from nmt_cli.model_dir import save_model
 from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "model-v1"
@@ -67,6 +69,22 @@ def test_positions_plot_of_learned_positions_needs_a_model() -> None:
     assert "Positions: sinusoidal (section 3.5)" in texts(
         drawn("positions", {"model.positions": "learned"}, GOLDEN)
     )
+
+
+def test_learned_positions_of_both_sides_are_drawn_and_named(tmp_path: Path) -> None:
+    loaded = random_model({"model.positions": "learned", "model.max_positions": 80})
+    weights = loaded.model.state_dict()
+    save_model(tmp_path / "model", weights, loaded.config, loaded.subwords, {})
+    both = plot("positions", config({}), tmp_path / "model")
+    assert both.numbers["rows"] == weights["positions.weight"][:ROWS].tolist()
+    assert both.numbers["tgt_rows"] == weights["tgt_positions.weight"][:ROWS].tolist()
+    picture = ElementTree.fromstring(both.picture)
+    named = texts(picture)
+    assert named.index("of the source side") < named.index("of the target side")
+    assert named.count("similarity to position 0") == 2
+    places = [float(text.get("y", "")) for text in picture.iter(f"{SVG}text")]
+    assert max(places) < float(picture.get("viewBox", "").split()[3])
+    assert "tgt_rows" not in plot("positions", config({})).numbers
 
 
 def test_heatmap_shades_each_cell_by_its_value() -> None:
