@@ -21,6 +21,11 @@ OFFSETS = (0, *(sign * size for size in range(1, LARGEST_OFFSET + 1) for sign in
 # Lines that far apart have nothing to do with each other. The cost of lines that belong together is
 # below this share of theirs.
 OFFSETS_OF_OTHERS, FITTING_RATIO = (31, 67, 101, 151, 211), 0.85
+# Of lines that are matched one by one: the cost of a line without a counterpart, how far they may
+# be shifted beyond the difference of the lengths. That many lines take two seconds. Where more are
+# missing, the place of each would be left to chance.
+GAP_COST, MARGIN = 3.0, 4
+MOST_MATCHED, MOST_MISSING = 100_000, 16
 LONGEST_RECORDED = (1 << 16) - 1
 ALIKE_ENDS = ("?？؟", "!！", ":：", ".。।")
 ENDS: Mapping[str, int] = {
@@ -78,8 +83,15 @@ def find_shifts(src: Profile, tgt: Profile) -> list[Shift]:
 
 
 def find_misalignment(src: Profile, tgt: Profile) -> int | None:
-    """Return the line, from 1, from which on the files are shifted; None if they seem aligned."""
+    """Return the line, from 1, from which on the files are shifted; None if they seem aligned.
+
+    Where some lines are missing in one of the files, the lines are matched one by one, unless there
+    are so many that it would take long.
+    """
     src_file, tgt_file = _Features(src), _Features(tgt)
+    difference = abs(len(src) - len(tgt))
+    if 0 < difference <= MOST_MISSING and len(src) <= MOST_MATCHED:
+        return _first_gap(src_file, tgt_file) + 1
     windows = _compare_windows(src_file, tgt_file)
     window = windows.first_shifted(0)
     if window is not None:
@@ -178,6 +190,41 @@ def _around(window: int) -> tuple[int, int]:
     return max(0, (window - 1) * WINDOW), (window + 2) * WINDOW
 
 
+def _first_gap(src: _Features, tgt: _Features) -> int:
+    """Return the line of src, from 0, before or at which the best alignment leaves out a line.
+
+    The cheapest sequence of pairs and of lines that are left out (Needleman and Wunsch 1970), whose
+    lines are shifted against each other by little more than the difference of the lengths.
+    """
+    total = len(tgt) - len(src)
+    low = min(0, total) - MARGIN
+    offsets = np.arange(low, max(0, total) + MARGIN + 1)
+    costs = np.stack([_cost(src, tgt, int(offset), 0, len(src)) for offset in offsets])
+    steps = GAP_COST * np.arange(len(offsets))
+    # By the line and offset: whether the line before was left out in src, and some in tgt.
+    left_src = np.zeros((len(src) + 1, len(offsets)), bool)
+    left_tgt = np.zeros((len(src) + 1, len(offsets)), bool)
+    best = np.where(offsets == 0, 0.0, np.inf)
+    for line in range(len(src) + 1):
+        if line:
+            paired = best + costs[:, line - 1]
+            without = np.append(best[1:] + GAP_COST, np.inf)
+            left_src[line] = without < paired
+            best = np.minimum(paired, without)
+        later = np.minimum.accumulate(best - steps) + steps
+        left_tgt[line] = later < best - 1e-9
+        best = later
+    place, line, index = len(src), len(src), total - low
+    while line or index != -low:
+        if left_tgt[line, index]:
+            place, index = line, index - 1
+        elif left_src[line, index]:
+            place, line, index = line - 1, line - 1, index + 1
+        else:
+            line -= 1
+    return place
+
+
 def _find_change(
     src: _Features, tgt: _Features, offset: int, start: int, end: int, *, back: bool = False
 ) -> int:
@@ -189,5 +236,9 @@ def _find_change(
     before, after = (
         np.cumsum(_cost(src, tgt, shift, start, end), dtype=np.float64) for shift in offsets
     )
-    totals = np.concatenate([[0.0], before]) + (after[-1] - np.concatenate([[0.0], after]))
-    return start + int(totals.argmin())
+    # The lines of src whose counterparts are missing fit neither before nor after.
+    gap = min(max(0, offsets[0] - offsets[1]), len(after))
+    rest = np.pad(after[-1] - np.concatenate([[0.0], after])[gap:], (0, gap))
+    totals = np.concatenate([[0.0], before]) + rest
+    # Of equally good lines the last: the files fit each other as long as they can.
+    return start + len(totals) - 1 - int(totals[::-1].argmin())

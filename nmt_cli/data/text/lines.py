@@ -46,9 +46,6 @@ from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
 
 # A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
-# Where files differ from at most this many lines before the end of the shorter one, or this part of
-# its lines, it is cut off.
-LINES_AT_END = 16
 # After this many lines it is decided whether a file is TSV.
 ROWS_CHECKED = 1_000
 # The separator of a file without tabs, or the columns of a table with more than two, are guessed
@@ -356,22 +353,9 @@ class LinePairs(Iterator[tuple[str, str]]):
         )
         hint = "line n of one file must be the translation of line n of the other"
         if self.src.size and self.tgt.size:
-            from nmt_cli.data.cleaning.misalignment import (
-                Profile,
-                belong_together,
-                find_misalignment,
-            )
+            from nmt_cli.data.cleaning.misalignment_hint import misalignment_hint
 
-            src, tgt = (Profile.of(read_lines(path)) for path in self.paths)
-            line = find_misalignment(src, tgt)
-            shorter = min((self.src, self.tgt), key=lambda lines: lines.count)
-            at_end = min(LINES_AT_END, shorter.count // LINES_AT_END)
-            if line is not None and not belong_together(src, tgt, line):
-                hint += "; they do not seem to belong together"
-            elif line is not None and line > shorter.count - at_end:
-                hint += f"; they seem to fit until `{shorter.name}` ends: is it cut off?"
-            elif line is not None:
-                hint += f"; they seem to diverge near line {line:,}"
+            hint += misalignment_hint(self.paths[0], self.paths[1])
         return DataError(message, hint)
 
 
@@ -383,7 +367,7 @@ def read_pairs(
     Raises DataError while reading: if a TSV line does not have two columns (with `keep_bad_rows`
     only if most lines do not; other such lines are returned as source, with `is_bad_row` set); if
     nearly all columns of a TSV file are in quotation marks, or it is XML; if
-    one file is longer, with both counts and the line near which the files seem to diverge; and with
+    one file is longer, with both counts and the line near which they probably diverge; and with
     `strict` for invalid UTF-8, as `read_lines` does.
     """
     return LinePairs(paths, strict=strict, keep_bad_rows=keep_bad_rows)

@@ -88,14 +88,35 @@ def test_misalignment_error_has_line_counts_and_location(tmp_path: Path) -> None
     with pytest.raises(DataError) as caught:
         list(read_pairs(written(tmp_path, src, tgt[:400] + tgt[405:])))
     assert caught.value.message.endswith("has 1,000 lines, `" + str(tmp_path / "tgt") + "` has 995")
-    line = int(caught.value.hint.rpartition(" ")[2].replace(",", ""))
+    said = caught.value.hint.partition(" they probably diverge near line ")[2]
+    number, _, shown = said.partition(": ")
+    line = int(number)
     assert abs(line - 401) <= 3
+    there = src[line - 1], [*tgt[:400], *tgt[405:]][line - 1]
+    assert shown == " and ".join(f"`{text[:50]}{'...' * (len(text) > 50)}`" for text in there)
 
 
+@fault("P1")
+@pytest.mark.parametrize(("lines", "missing"), [(60, 1), (200, 5), (1_000, 1)])
+def test_the_first_of_several_places_is_located(lines: int, missing: int, checks: Checks) -> None:
+    """Lines are left out of the target at three places."""
+    for seed in range(20):
+        src, tgt = made_up_text(lines, seed)
+        places = sorted(random.Random(seed).sample(range(2, lines - 2 * missing, 2 * missing), 3))
+        for place in reversed(places):
+            del tgt[place : place + missing]
+        location = place_of(src, tgt)
+        assert location is not None
+        assert abs(location - (places[0] + 1)) <= 5
+        checks()
+
+
+@pytest.mark.parametrize("missing", [1, 12, 100])
 @pytest.mark.parametrize("longer", ["src", "tgt"])
-def test_a_file_that_is_cut_off_is_said_to_end(tmp_path: Path, longer: str) -> None:
+def test_a_file_that_is_cut_off_is_said_to_end(tmp_path: Path, longer: str, missing: int) -> None:
     src, tgt = made_up_text(500, 3)
-    sides = (src, tgt[:400]) if longer == "src" else (src[:400], tgt)
+    end = 500 - missing
+    sides = (src, tgt[:end]) if longer == "src" else (src[:end], tgt)
     paths = written(tmp_path, *sides)
     with pytest.raises(DataError) as caught:
         list(read_pairs(paths))
