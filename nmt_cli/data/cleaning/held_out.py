@@ -58,39 +58,51 @@ def digests_of(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
     return np.frombuffer(b"".join(digest(line) for pair in pairs for line in pair), PAIR_DIGEST)
 
 
+def _sentence_digests(sentences: Sequence[str]) -> np.ndarray:
+    """Return the digests of cleaned sentences: (sentences,) SENTENCE_DIGEST."""
+    return np.frombuffer(b"".join(map(digest, sentences)), SENTENCE_DIGEST)
+
+
 class HeldOut:
     """The sentences of a validation or test set, to be found in the training text."""
 
-    def __init__(self, name: str, src: Sequence[str], tgt: Sequence[str]) -> None:
-        """Take the cleaned lines of both sides; pairs with an empty source are ignored."""
+    def __init__(self, name: str, src: Sequence[str], *tgts: Sequence[str]) -> None:
+        """Take the cleaned lines of the sources and of one or several translations of them.
+
+        Lines with an empty source are ignored.
+        """
         self.name = name
-        pairs = [pair for pair in zip(src, tgt, strict=True) if pair[0]]
-        self._digests = digests_of([source for source, _ in pairs], [target for _, target in pairs])
-        self._is_long = np.array([rough_word_count(tgt) >= LEAST_WORDS for _, tgt in pairs], bool)
-        self._found_src = np.zeros(len(pairs), bool)
-        self._found_tgt = np.zeros(len(pairs), bool)
+        kept = [line for line, source in enumerate(src) if source]
+        self._src = _sentence_digests([src[line] for line in kept])
+        self._targets = [_sentence_digests([tgt[line] for line in kept]) for tgt in tgts]
+        self._are_long = [
+            np.array([rough_word_count(tgt[line]) >= LEAST_WORDS for line in kept], bool)
+            for tgt in tgts
+        ]
+        self._found_src = np.zeros(len(kept), bool)
+        self._found_tgt = np.zeros(len(kept), bool)
 
     def mark_found(self, pairs: np.ndarray) -> None:
         """Mark the sentences that some training pairs have; pairs: their digests, PAIR_DIGEST."""
-        self._found_src |= np.isin(self._digests["src"], pairs["src"])
-        self._found_tgt |= np.isin(self._digests["tgt"], pairs["tgt"]) & self._is_long
+        self._found_src |= np.isin(self._src, pairs["src"])
+        for targets, is_long in zip(self._targets, self._are_long, strict=True):
+            self._found_tgt |= np.isin(targets, pairs["tgt"]) & is_long
 
     @property
     def sources(self) -> np.ndarray:
         """The digests of the source sentences."""
-        sources: np.ndarray = self._digests["src"]
-        return sources
+        return self._src
 
     @property
     def long_targets(self) -> np.ndarray:
-        """The digests of the target sentences that are not short."""
-        targets: np.ndarray = self._digests["tgt"][self._is_long]
-        return targets
+        """The digests of the target sentences that are not short, of all translations."""
+        long = zip(self._targets, self._are_long, strict=True)
+        return np.concatenate([targets[is_long] for targets, is_long in long])
 
     @property
     def count(self) -> int:
         """The number of sources that are not empty."""
-        return len(self._digests)
+        return len(self._src)
 
     @property
     def found(self) -> int:
@@ -99,7 +111,7 @@ class HeldOut:
 
     @property
     def found_targets(self) -> int:
-        """The number of long target sentences found so far without their source."""
+        """The number of sources found only by a long translation so far."""
         return int((self._found_tgt & ~self._found_src).sum())
 
 

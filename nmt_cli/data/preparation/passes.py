@@ -187,24 +187,27 @@ class PreparationRun:
         return self.config.languages.src, self.config.languages.tgt
 
     def _test_pairs(self) -> Pairs:
-        """Return source and first reference of the test set; raises DataError if lengths differ."""
+        """Return source and first reference of the test set."""
         data = self.config.data
-        if not data.test:
-            return []
-        for reference in data.test[2:]:
-            for _ in read_pairs((data.test[0], reference), strict=data.strict):
-                pass
-        return list(read_pairs(data.test[:2], strict=data.strict))
+        return list(read_pairs(data.test[:2], strict=data.strict)) if data.test else []
 
     def _held_out(self, valid: Pairs, test: Pairs) -> list[HeldOut]:
-        cleaning = Cleaning.of(self.config)
+        """Return both held-out sets; raises DataError if references differ in their lengths.
+
+        Of the test set, all references are looked for.
+        """
+        cleaning, data = Cleaning.of(self.config), self.config.data
+        more = [
+            [tgt for _, tgt in read_pairs((data.test[0], reference), strict=data.strict)]
+            for reference in data.test[2:]
+        ]
         return [
             HeldOut(
                 name,
                 cleaning.clean("src", [src for src, _ in pairs]),
-                cleaning.clean("tgt", [tgt for _, tgt in pairs]),
+                *(cleaning.clean("tgt", tgt) for tgt in ([tgt for _, tgt in pairs], *others)),
             )
-            for name, pairs in (("validation", valid), ("test", test))
+            for name, pairs, others in (("validation", valid, []), ("test", test, more))
         ]
 
     def _check_together(self, text: CleanText, ledger: Ledger, held_out: list[HeldOut]) -> None:

@@ -266,6 +266,24 @@ def test_references_beside_other_sources_are_counted(tmp_path: Path) -> None:
         assert dropped == (60 if is_dropped else 0)
 
 
+def test_all_references_of_the_test_set_are_looked_for(tmp_path: Path) -> None:
+    """Each of a line once, however many of its references are found."""
+    pairs = [(f"a new source, {n}", f"das ist der erste Satz Nummer {n}.") for n in range(40)]
+    second = [f"dies aber ist der zweite Satz, {n}." for n in range(40)]
+    test = write_pairs(tmp_path, "test", pairs)
+    (tmp_path / "second").write_text("".join(f"{line}\n" for line in second), "utf-8")
+    seen = [*second[:30], *[target for _, target in pairs[20:35]]]
+    train_pairs = [(f"other source {n}", target) for n, target in enumerate(seen)]
+    train_pairs += [(f"sentence {n}", f"ganz andere Wörter sind wohl hier {n}") for n in range(99)]
+    settings: dict[str, object] = {
+        "subwords": "bytes", "test": (*test, str(tmp_path / "second")), "drop_held_out": True
+    }  # fmt: skip
+    done = prepared(tmp_path, train_pairs, **settings)
+    (note,) = [note for note in done.notes if "also occur" in note]
+    assert note.startswith("35 of 40 test targets also occur in the training text beside other")
+    assert done.dropped["also in validation or test text"] == 45
+
+
 # -- corpora that are not whole --------------------------------------------------------------------
 
 
