@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.data.languages.unspaced import rough_word_count
+from nmt_cli.data.text.sanitize import remove_invisible
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
@@ -24,12 +25,16 @@ LEAST_SHARE = 0.01
 def digest(sentence: str) -> bytes:
     """Return an eight-byte hash of a cleaned sentence.
 
-    Sentences that differ only in spaces, or in how letters with accents are written (NFC), have the
-    same.
+    Sentences that differ only in spaces, in how letters with accents are written (NFC), or in
+    invisible characters, which are removed from training text with data.clean, have the same.
 
     >>> digest("a  caf\u00e9") == digest("a\u00a0cafe\u0301") != digest("a cafe")
     True
+    >>> digest("Bahn\u00adhof\u200b") == digest("Bahnhof")
+    True
     """
+    if not sentence.isprintable():
+        sentence = remove_invisible(sentence.replace("\ufeff", ""))
     sentence = " ".join(unicodedata.normalize("NFC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
 

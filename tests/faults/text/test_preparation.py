@@ -266,6 +266,20 @@ def test_references_beside_other_sources_are_counted(tmp_path: Path) -> None:
         assert dropped == (60 if is_dropped else 0)
 
 
+@pytest.mark.parametrize("clean", ["off", "safe"])
+def test_copies_that_differ_only_in_invisible_characters_are_found(
+    tmp_path: Path, clean: str
+) -> None:
+    train_pairs = [(f"sentence number {n}.", f"Satz Nummer {n}.") for n in range(60)]
+    train_pairs[:10] = [(f"sen\u200btence number\ufeff {n}.", f"Satz {n}.") for n in range(10)]
+    seen = [(f"sentence\u200b number {n}.", f"Satz {n}.") for n in range(5)]
+    test = write_pairs(tmp_path, "test", [*seen, ("sentence num\u00adber 20.", "Satz Nummer 20.")])
+    settings: dict[str, object] = {"subwords": "bytes", "test": test, "clean": clean}
+    done = prepared(tmp_path, train_pairs, **settings, drop_held_out=True)
+    assert "6 of 6 test sentences also occur in the training text" in " ".join(done.notes)
+    assert done.dropped["also in validation or test text"] == 6
+
+
 def test_all_references_of_the_test_set_are_looked_for(tmp_path: Path) -> None:
     """Each of a line once, however many of its references are found."""
     pairs = [(f"a new source, {n}", f"das ist der erste Satz Nummer {n}.") for n in range(40)]
