@@ -12,6 +12,15 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or _plural(noun)}"
 
 
+def written(number: str, noun: str) -> str:
+    """A number that is written already, such as a rounded one, and its noun.
+
+    >>> written("1", "day"), written("1.5", "hour"), written("0", "second")
+    ('1 day', '1.5 hours', '0 seconds')
+    """
+    return f"{number} {noun if number == '1' else _plural(noun)}"
+
+
 def agreeing(count: int, singular: str, plural: str) -> str:
     """The form of a verb or pronoun that goes with `count` things.
 

@@ -9,6 +9,7 @@ from nmt_cli.data.corpus.layout import SUBWORDS, read_description
 from nmt_cli.errors import NmtError
 from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
 from nmt_cli.model_dir import LoadedModel
+from nmt_cli.plurals import counted
 from nmt_cli.storage.manifest import read_manifest
 
 
@@ -22,20 +23,19 @@ def model_card(loaded: LoadedModel, precision: str, library: str, usage: str) ->
     encoder, decoder = stack_depths(model)
     bleu, _, signature = metadata.get("validation", "").partition(" ")
     facts = [
-        f"- Transformer, {encoder} + {decoder} layers, d_model {model.d_model}, {model.heads} "
-        f"heads, {parameter_count(loaded.model):,} parameters, {precision}",
+        f"- Transformer, {encoder} + {decoder} layers, d_model {model.d_model}, "
+        f"{counted(model.heads, 'head')}, {parameter_count(loaded.model):,} parameters, "
+        f"{precision}",
         f"- {loaded.subwords.kind} subwords, {loaded.subwords.src_size:,} source and "
         f"{loaded.subwords.tgt_size:,} target entries",
     ]
     if "step" in metadata:
-        facts.append(f"- trained for {int(metadata['step']):,} steps")
+        facts.append(f"- trained for {counted(int(metadata['step']), 'step')}")
     if config.train.init_from:
         facts.append(f"- fine-tuned, beginning with the weights of {_origin(config.train)}")
     if signature:
-        sample = config.train.validation_sentences
-        facts.append(
-            f"- validation BLEU {float(bleu):.2f} on at most {sample:,} sentences ({signature})"
-        )
+        sample = counted(config.train.validation_sentences, "sentence")
+        facts.append(f"- validation BLEU {float(bleu):.2f} on at most {sample} ({signature})")
     return f"""---
 language:
 - {languages.src}

@@ -209,6 +209,8 @@ def test_a_run_of_more_than_a_day_is_warned_of() -> None:
         "warning: this run is expected to take about 12 days here; "
         "24 hours from now it will be at about step 1,664 of 20,000"
     )
+    one_day = replace(STEP, seconds_left=1.04 * 86_400, seconds_per_step=1.2)
+    assert "is expected to take about 1 day here; " in shown(one_day)[2]
     # The model of OUTLINE has the size of that preset already.
     assert "a smaller model (such as `--set model.d_model=128 --set model.d_ff=512`)" in second
     base = replace(OUTLINE, parameters=63_000_000)

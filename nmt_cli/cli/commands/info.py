@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, PathSets
+from nmt_cli.plurals import counted
 
 EXAMPLES = """
 nmt info    the model of nmt.toml
@@ -79,7 +80,7 @@ def _run_info(model: Path) -> dict[str, object]:
 
 def _run_rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _first_rows(info)
-    yield "trained", f"{info['step']:,} of {info['max_steps']:,} steps"
+    yield "trained", f"{info['step']:,} of {counted(info['max_steps'], 'step')}"
     if not info["state"].startswith("at step"):
         yield "state", info["state"]
     if info["in_use_by"]:
@@ -112,7 +113,7 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "shortlist", "yes"
     if info["step"] is not None:
         versions = f" with {info['trained_with']}" if info["trained_with"] else ""
-        yield "trained", f"{info['step']:,} steps{versions}"
+        yield "trained", f"{counted(info['step'], 'step')}{versions}"
     if info["init_from"]:
         yield "fine-tuned from", info["init_from"]
     if info["imported_from"]:
@@ -123,7 +124,7 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "weights", info["published"]
     if info["validation"]:
         validation = info["validation"]
-        sample = f"on at most {validation['sentences']:,} sentences"
+        sample = f"on at most {counted(validation['sentences'], 'sentence')}"
         yield "validation", f"BLEU {validation['bleu']:.2f} {sample} ({validation['signature']})"
     yield from _export_rows(info["export"])
 

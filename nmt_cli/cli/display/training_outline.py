@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from nmt_cli.config.automatic import FEWEST_STEPS_PER_WARMUP, shorter_warmup
-from nmt_cli.plurals import agreeing, counted
+from nmt_cli.plurals import counted, written
 from nmt_cli.terminal.progress import duration
 
 if TYPE_CHECKING:
@@ -112,17 +112,18 @@ def other_vocabulary(outline: "Outline") -> str:
 def minutes(seconds: float) -> str:
     """An estimated duration, rounded to its precision.
 
-    >>> minutes(42.3), minutes(110), minutes(7_300)
-    ('42 seconds', '2 minutes', '2h 01m')
+    >>> minutes(42.3), minutes(110), minutes(7_300), minutes(1.2)
+    ('42 seconds', '2 minutes', '2h 01m', '1 second')
     """
     if seconds >= 3_600:
         return duration(seconds)
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    if seconds < 90:
+        return written(f"{seconds:.0f}", "second")
+    return written(f"{seconds / 60:.0f}", "minute")
 
 
 def _epochs(epochs: float) -> str:
-    number = rounded(epochs)
-    return f"{number} {agreeing(1 if number == '1' else 2, 'epoch', 'epochs')}"
+    return written(rounded(epochs), "epoch")
 
 
 def rounded(number: float) -> str:
@@ -158,7 +159,7 @@ def limits(outline: "Outline") -> str:
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:g} {'hour' if hours == 1 else 'hours'}"
+    return written(f"{hours:g}", "hour")
 
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
@@ -212,14 +213,14 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
 
 def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
     """A warning that the run takes more than a day, with suggestions for this machine."""
-    days = rounded(step.seconds_left / LONG_SECONDS)
+    days = written(rounded(step.seconds_left / LONG_SECONDS), "day")
     reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
     smaller = "`--preset small`"
     if outline.parameters <= SMALL_PARAMETERS:
         smaller = "such as `--set model.d_model=128 --set model.d_ff=512`"
     other = "more GPUs (`--gpus N`)" if outline.devices != "CPU" else "a machine with a GPU"
     return [
-        f"this run is expected to take about {days} days here; "
+        f"this run is expected to take about {days} here; "
         f"24 hours from now it will be at about step {reached:,} of {outline.steps:,}",
         f"what suits this machine better: a smaller model ({smaller}) or fewer steps "
         f"(`--max-steps N`), with another `--out`; or {other}",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.errors import DataError
-from nmt_cli.plurals import agreeing
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
@@ -87,7 +87,8 @@ def refuse_other_encoding(lines: "Lines") -> None:
             pass
         if _is_other_encoding(lines):
             raise DataError(
-                f"`{lines.name}`: {lines.invalid:,} of {lines.count:,} lines are not UTF-8, "
+                f"`{lines.name}`: {lines.invalid:,} of {counted(lines.count, 'line')} "
+                f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, "
                 f"the first at line:byte {lines.first_invalid}"
                 + ("" if lines.has_utf8 else "; the file is in another encoding"),
                 repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8),

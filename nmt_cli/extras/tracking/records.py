@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt_cli.errors import NmtError, NoInputError
+from nmt_cli.plurals import counted
 from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.model_check import CONFIG
 from nmt_cli.storage.nearby_models import similar_model
@@ -221,7 +222,7 @@ def differences(summaries: Sequence[RunSummary]) -> list[str]:
     if named := _grouped(texts):
         notes.append(f"scores of different validation texts are not comparable: {named}")
     numbers = [
-        (f"{summary.validation_sentences:,} sentences", summary)
+        (counted(summary.validation_sentences, "sentence"), summary)
         for summary in validated
         if summary.validation_sentences
     ]

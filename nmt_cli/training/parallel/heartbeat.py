@@ -14,6 +14,7 @@ from itertools import islice
 from torch.distributed.distributed_c10d import Store
 
 from nmt_cli.errors import NmtError, UnavailableError
+from nmt_cli.plurals import written
 
 BEAT_SECONDS = 0.5
 # A rank that missed this many beats counts as silent; the statuses of the others are read once in
@@ -200,9 +201,9 @@ class Heartbeat:
         if self._beats_waited > BEATS_BETWEEN_READS and any(other.end for other in others):
             lost = self._lost_rank_error("a rank has ended")
         elif self._beats_waited * BEAT_SECONDS > self.timeout:
-            lost = self._lost_rank_error(f"no answer for {self.timeout:g} seconds")
+            lost = self._lost_rank_error(f"no answer for {written(f'{self.timeout:g}', 'second')}")
         elif silence >= SILENT_SECONDS:
-            lost = self._lost_rank_error(f"no heartbeat for {silence:g} seconds")
+            lost = self._lost_rank_error(f"no heartbeat for {written(f'{silence:g}', 'second')}")
         return lost if self._waiting else None
 
     def _longest_silence(self, others: Sequence[RankStatus]) -> float:

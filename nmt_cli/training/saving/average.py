@@ -15,6 +15,7 @@ from nmt_cli.data.lexical.shortlist import vocabulary_digest
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
+from nmt_cli.plurals import counted
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.output_directory import (
     AVERAGED,
@@ -154,8 +155,8 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
         intervals = Intervals.of(train)
         if intervals.validate % intervals.checkpoint:
             hint = (
-                f"there is a checkpoint every {intervals.checkpoint:,} steps, a validation every "
-                f"{intervals.validate:,}: {by_last}, or train with a multiple as "
+                f"there is a checkpoint every {counted(intervals.checkpoint, 'step')}, a "
+                f"validation every {intervals.validate:,}: {by_last}, or train with a multiple as "
                 "train.validate_every"
             )
         are = "is" if len(chosen) == 1 else "are"

@@ -179,7 +179,7 @@ def test_hanging_rank_is_named_and_all_ranks_end():
     assert first.gave_up
     assert isinstance(first.error, LostRankError)
     assert "rank 1 hangs in step 3, pairs 31, 5 of the corpus" in str(first.error)
-    assert "no answer for 1 seconds" in str(first.error)
+    assert "no answer for 1 second" in str(first.error)
     assert second.gave_up
     assert isinstance(second.error, UnavailableError)
     assert "rank 1 hangs in step 3" in str(second.error)
