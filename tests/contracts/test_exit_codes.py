@@ -159,13 +159,13 @@ def test_exit_codes_of_training_stopped_by_signals(
     signal_number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        settings, "resolve_settings", lambda *_: os.kill(os.getpid(), signal_number)
+        settings, "resolve_settings", lambda *_, **__: os.kill(os.getpid(), signal_number)
     )
     assert forked("train").code == code
 
 
 def test_exit_code_of_ctrl_c_is_130_for_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        settings, "resolve_settings", lambda *_: os.kill(os.getpid(), signal.SIGINT)
+        settings, "resolve_settings", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
     )
     assert forked("score", "one", STDIN).code == 130

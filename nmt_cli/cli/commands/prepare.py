@@ -121,7 +121,6 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
-    from nmt_cli.cli.used_settings import training_note
     from nmt_cli.data.corpus.users import new_model
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
     from nmt_cli.installation import has_torch
@@ -146,8 +145,7 @@ def command(
     show(prepared, console, dropped, repaired, command=typed_again(sys.argv[1:]))
     if as_json:
         typer.echo(_as_json(prepared))
-    if note := training_note(sets or ()):
-        console.note(note)
+    _note_training(sets, console)
     if has_torch():
         console.next(_train_command(resolved, config_file, flags["paths.corpus"], model))
     else:
@@ -207,6 +205,13 @@ def _train_command(
 def _as_json(prepared: "PreparedCorpus") -> str:
     document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
     return json.dumps({**document, **prepared.to_json()})
+
+
+def _note_training(sets: list[str] | None, console: Console) -> None:
+    from nmt_cli.cli.used_settings import training_note
+
+    if note := training_note(sets or ()):
+        console.note(note)
 
 
 def note_languages(config: "Config", console: Console) -> None:

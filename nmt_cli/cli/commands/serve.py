@@ -158,12 +158,8 @@ def command(
     `nmt translate --json`. The search options are the defaults for requests. The terms of
     --glossary apply to every request; those of a request are added, and replace the same ones.
     """
-    resolved = resolve_settings(
-        {**flags, "paths.model": str(model) if model else None},
-        sets,
-        config_file,
-        used=SERVING,
-    )
+    flags = {**flags, "paths.model": str(model) if model else None}
+    resolved = resolve_settings(flags, sets, config_file, used=SERVING)
     _require_libraries()
     path = resolved.config.paths.model
     require_models([path], "name another one: nmt serve MODEL")

@@ -143,8 +143,7 @@ def command(
     are translated one by one, very long ones in segments. A model keeps its own search settings.
     With --n-best, output lines are `N ||| translation ||| score`; N counts input lines from 0.
     """
-    flags = {**flags, "paths.model": _first(model)}
-    resolved = resolve_settings(flags, sets, config_file, used=TRANSLATING)
+    resolved = _settings({**flags, "paths.model": _first(model)}, sets, config_file)
     if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
     of_text, output, flag_file = part_of(part, output, flag_file)
@@ -194,6 +193,12 @@ def _translate_lines(
     progress.note_written(output)
     work.show_stats()
     report.end()
+
+
+def _settings(
+    flags: Mapping[str, object], sets: list[str] | None, config_file: Path | None
+) -> "ResolvedConfig":
+    return resolve_settings(flags, sets, config_file, used=TRANSLATING)
 
 
 def _first(models: Sequence[str] | None) -> str | None:

@@ -181,7 +181,8 @@ def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, sign
     monkeypatch.syspath_prepend(inside)
     for module in ("settings", "commands.translate"):
         monkeypatch.setattr(
-            f"nmt_cli.cli.{module}.resolve_settings", lambda *_: importlib.import_module("swallows")
+            f"nmt_cli.cli.{module}.resolve_settings",
+            lambda *_, **__: importlib.import_module("swallows"),
         )
     done = forked(command)
     assert (done.code, done.out) == (code, b"")
@@ -206,7 +207,7 @@ class Interrupting:
     [(signal.SIGINT, 130, b"interrupted\n"), (signal.SIGTERM, 143, b"terminated (SIGTERM)\n")],
 )
 def test_interrupt_in_a_destructor_ends_the_command(inside, monkeypatch, number, code, message):
-    def resolve_settings(*_: object) -> NoReturn:
+    def resolve_settings(*_: object, **__: object) -> NoReturn:
         Interrupting(number)
         raise AssertionError("the command went on")
 
@@ -500,7 +501,7 @@ def test_second_interrupt_of_launcher_ends_all_ranks_at_once(tmp_path, monkeypat
 def test_further_signals_do_not_disturb_the_end_of_a_command(inside, monkeypatch):
     """`timeout` sends SIGTERM to the command, and then to its whole group."""
 
-    def resolve_settings(*_: object) -> NoReturn:
+    def resolve_settings(*_: object, **__: object) -> NoReturn:
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(60)
