@@ -14,7 +14,14 @@ from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
 from nmt_cli.config.project import PATHS, PROJECT_FILE, TEXT_FILES
 from nmt_cli.config.schema import SETTINGS
-from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, SET_SECTIONS, VALUES, meant_option
+from nmt_cli.config.synonyms import (
+    ADVICE,
+    EXTRA_ARGUMENTS,
+    SET_SECTIONS,
+    VALUE_NAMES,
+    VALUES,
+    meant_option,
+)
 from nmt_cli.config.values import Setting
 from nmt_cli.errors import (
     NmtError,
@@ -23,6 +30,7 @@ from nmt_cli.errors import (
     UsageError,
     WriteError,
     is_out_of_memory,
+    nearest,
 )
 from nmt_cli.terminal.console import Console
 
@@ -144,7 +152,28 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError:
     message = re.sub("is not a valid int(eger)?( range)?", "is not a whole number", message)
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
+    if meant := _meant_value(message, options):
+        hint = f"did you mean `{meant}`?"
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
+
+
+def _meant_value(message: str, options: Sequence[str]) -> str:
+    """The choice that a message of a wrong value, `x` is not one of `a`, `b`, shows; or "".
+
+    >>> _meant_value("`marain` is not one of `marian`, `onnx`", ["--to"])
+    'marian'
+    >>> _meant_value("`hf` is not one of `huggingface`", ["--to"])
+    'huggingface'
+    """
+    found = re.search("`([^`]*)` is not one of (.*)", message)
+    if found is None:
+        return ""
+    choices = re.findall("`([^`]*)`", found[2])
+    names = {
+        name: meant for option in options for name, meant in VALUE_NAMES.get(option, {}).items()
+    }
+    meant = names.get(found[1], "")
+    return meant if meant in choices else nearest(found[1], choices)
 
 
 def _set_option(option: str, command: str) -> str:

@@ -21,7 +21,7 @@ from nmt_cli.config.schema import (
     with_values,
 )
 from nmt_cli.config.search import SearchConfig, SearchConflictError
-from nmt_cli.config.synonyms import meant_setting
+from nmt_cli.config.synonyms import meant_setting_hint
 from nmt_cli.config.values import convert
 from nmt_cli.errors import ConfigError, NmtError, UsageError
 from nmt_cli.plurals import counted
@@ -314,7 +314,7 @@ def _set_layer(text: str) -> SettingsLayer:
     key, equals, value = text.partition("=")
     if not equals:
         hint = "write it as --set key=value, such as model.heads=16"
-        if text.strip() not in SETTINGS and (meant := meant_setting(text.strip(), SETTINGS)):
-            hint = f"did you mean `{meant}`? {hint}"
+        if text.strip() not in SETTINGS and (meant := meant_setting_hint(text.strip(), SETTINGS)):
+            hint = f"{meant} {hint}"
         raise UsageError(f"--set {text}: there is no `=`", hint)
     return SettingsLayer("--set", {key.strip(): value.strip()})

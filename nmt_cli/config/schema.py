@@ -19,7 +19,7 @@ from nmt_cli.config.model_kinds import check_kind
 from nmt_cli.config.presets import PRESETS, preset_hint
 from nmt_cli.config.search import SearchConfig as SearchConfig
 from nmt_cli.config.search import check_search
-from nmt_cli.config.synonyms import meant_setting
+from nmt_cli.config.synonyms import ALL_SETTINGS, meant_setting_hint
 from nmt_cli.config.toml import read_settings
 from nmt_cli.config.train import TrainConfig as TrainConfig
 from nmt_cli.config.train import check_training
@@ -308,7 +308,8 @@ def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) 
         if key not in SETTINGS:
             problems.append(f"{layer.origin}: unknown setting `{shortened(key)}`")
             # Searching for the nearest key takes a millisecond.
-            hints += [_nearest_key(key)] if len(problems) <= MOST_PROBLEMS else []
+            if len(problems) <= MOST_PROBLEMS:
+                hints.append(meant_setting_hint(key, SETTINGS) or ALL_SETTINGS)
             continue
         try:
             values[key] = convert(SETTINGS[key], value)
@@ -317,11 +318,6 @@ def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) 
             problems.append(f"{name} {error}" if name else f"{layer.origin}: `{key}` {error}")
             hints.append(f"{name or key}: {SETTINGS[key].about}")
     return SettingsLayer(layer.origin, values, layer.names)
-
-
-def _nearest_key(key: str) -> str:
-    best = meant_setting(key, SETTINGS)
-    return f"did you mean `{best}`?" if best else "`nmt config show` lists all settings"
 
 
 def _build(flat: Mapping[str, object]) -> Config:

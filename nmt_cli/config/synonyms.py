@@ -205,6 +205,15 @@ VALUES = {
     ),
 }
 
+# So many settings are suggested for one that is unknown; the hint where there is none.
+MOST_MEANT = 4
+ALL_SETTINGS = "`nmt config show` lists all settings"
+
+# Other names of values, by option.
+VALUE_NAMES = {
+    "--to": {"hf": "huggingface", "transformers": "huggingface", "ct2": "ctranslate2"},
+}
+
 # What to do instead of giving more arguments than a command takes.
 EXTRA_ARGUMENTS = {
     "translate": (
@@ -265,3 +274,27 @@ def meant_setting(key: str, known: Iterable[str]) -> str:
     name = key.split(".")[-1]
     same_name = [setting for setting in known if setting.split(".")[1] == name]
     return _SETTINGS.get(name) or next(iter(same_name), "") or nearest(key, known)
+
+
+def meant_setting_hint(key: str, known: Iterable[str]) -> str:
+    """A hint with the settings that the unknown `key` may mean, or "".
+
+    Where it is like no setting, these are the ones of its section that have a word like its name.
+
+    >>> meant_setting_hint("search.lenght", ["search.max_length", "search.beam", "data.length"])
+    'did you mean `search.max_length`?'
+    """
+    known = list(known)
+    section, _, name = key.rpartition(".")
+    best = meant_setting(key, known)
+    meant = (
+        [best]
+        if best
+        else [
+            setting
+            for setting in known
+            if setting.startswith(f"{section}.") and nearest(name, setting.split(".")[1].split("_"))
+        ]
+    )
+    names = " or ".join(f"`{setting}`" for setting in meant[:MOST_MEANT])
+    return f"did you mean {names}?" if names else ""

@@ -207,6 +207,13 @@ def test_a_misspelt_setting_gets_a_suggestion_without_equals_sign_and_beside_a_m
     for words in (["model", "--set", "search.bam=3"], ["--set", "search.bam"]):
         assert main(["export", "--to", "onnx", "--out", "x", *words]) in (2, 78)
         assert "did you mean `search.beam`?" in capsys.readouterr().err
+    assert main(["config", "show", "--set", "search.lenght=5"]) == 78
+    said = " ".join(capsys.readouterr().err.split())
+    for meant in ("length_penalty", "min_length", "max_length"):
+        assert f"`search.{meant}`" in said.partition("did you mean ")[2]
+    for typed, meant in (("hf", "huggingface"), ("ctranslate", "ctranslate2"), ("onx", "onnx")):
+        assert main(["export", "--to", typed, "--out", "x"]) == 2
+        assert f"did you mean `{meant}`?" in capsys.readouterr().err
 
 
 class TestConfigShow:
