@@ -69,18 +69,21 @@ def has_valid_emphasis(pieces: Sequence[MarkedPiece]) -> bool:
         if not _is_mark(piece):
             continue
         first, last = _run(pieces, index)
-        if any(other.kind != piece.kind for other in pieces[first : last + 1] if _is_mark(other)):
-            return False
         before = "".join(raw_text((other,)) for other in pieces[max(0, first - 1) : first])[-1:]
         after = "".join(raw_text((other,)) for other in pieces[last + 1 : last + 2])[:1]
+        length = sum(len(raw_text((other,))) for other in pieces[first : last + 1])
+        kinds = [other.kind for other in pieces[first : last + 1] if _is_mark(other)]
+        is_mixed = len({*kinds}) > 1
+        is_within_word = piece.raw[0] == "*" and before.isalnum() and after.isalnum()
+        # Within a word, a run may end what is open and begin another one: `**a***b*`.
+        if is_mixed and not (is_within_word and kinds == sorted(kinds)):
+            return False
         if piece.kind == "open":
             if not may_stand(piece.raw, before, after):
                 return False
-            length = sum(len(raw_text((other,))) for other in pieces[first : last + 1])
             may_close = may_stand(piece.raw, after, before)
             for begin, mark, outer in opened:
-                # A run that may also close is no end of one if their lengths add up to 3 or 6.
-                closes = may_close and ((length + outer) % 3 != 0 or length == outer)
+                closes = may_close and _may_be_pair(outer, length)
                 if clash(mark, piece.raw) or (
                     closes and begin < first and are_one_run(mark, piece.raw)
                 ):
@@ -89,8 +92,19 @@ def has_valid_emphasis(pieces: Sequence[MarkedPiece]) -> bool:
         elif not may_stand(piece.raw, after, before):
             return False
         else:
+            ended = [outer for _, mark, outer in opened if mark == piece.raw]
+            if is_mixed and not all(_may_be_pair(outer, length) for outer in ended):
+                return False
             opened = [each for each in opened if each[1] != piece.raw]
     return True
+
+
+def _may_be_pair(begin: int, end: int) -> bool:
+    """Whether a run of the length `end`, which may also begin emphasis, may end one of `begin`.
+
+    It does not if their lengths add up to 3 or 6.
+    """
+    return (begin + end) % 3 != 0 or begin == end
 
 
 def _is_mark(piece: MarkedPiece) -> TypeGuard[Tag]:

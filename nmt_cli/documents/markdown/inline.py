@@ -18,6 +18,7 @@ from nmt_cli.data.markup.marked_text import (
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
 from nmt_cli.data.markup.placeholders import NAMED
 from nmt_cli.documents.html.tags import INLINE_KEPT
+from nmt_cli.documents.markdown.emphasis_runs import tags_of_run
 from nmt_cli.documents.template import source_text, write_text
 
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
@@ -132,7 +133,7 @@ def _marks(
             yield Tag(raw, "close" if raw.startswith("</") else "open", name)
     elif kind == "emphasis":
         around = content[: match.start()][-1:], content[match.end() :][:1]
-        yield from _emphasis(raw, *around, is_open=_is_open(raw, before))
+        yield from tags_of_run(raw, *around, before)
 
 
 def _may_have_attributes(piece: MarkedPiece) -> bool:
@@ -147,33 +148,6 @@ def _kind(match: re.Match[str]) -> str:
              *_ATTRIBUTES, "image", "link", "close", "placeholder", "hard",
              "emphasis")  # fmt: skip
     return next(kind for kind in kinds if match[kind] is not None)
-
-
-def _is_open(raw: str, before: Sequence[MarkedPiece]) -> bool:
-    """Whether emphasis that begins with this run goes on where `before` ends."""
-    tags = [piece.kind for piece in before if isinstance(piece, Tag) and piece.raw == raw]
-    return tags.count("open") > tags.count("close")
-
-
-def _emphasis(raw: str, before: str, after: str, *, is_open: bool) -> Iterator[MarkedPiece]:
-    """The tags of a run of `*`, `_` or `~`, as the characters around it have it.
-
-    Between two punctuation marks it may do both: it ends what is open, as in `**(a)**.`.
-    """
-    opens = bool(after) and not after.isspace() and (_is_word(after) or not _is_word(before))
-    closes = bool(before) and not before.isspace() and (_is_word(before) or not _is_word(after))
-    if raw[0] == "_" and opens and closes and _is_word(before) and _is_word(after):
-        return
-    if len(raw) > 4 or not (opens or closes):
-        return
-    is_close = closes and (not opens or is_open)
-    parts = ["**", "*"] if raw == "***" else ["__", "_"] if raw == "___" else [raw]
-    for part in parts if not is_close else reversed(parts):
-        yield Tag(part, "close" if is_close else "open", part)
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum()
 
 
 def _plain(raw: str) -> str:
