@@ -4,15 +4,14 @@ Tags are taken out. A placeholder is replaced by a stand-in, a word that the mod
 one it is taken out like a tag that stands alone.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
-from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.translation.markup.originals import Original, clipped
+from nmt_cli.translation.markup.wordless import is_wordless
 
 # Elements that begin on a new line, and a hard break of Markdown: the words on both sides are
 # different ones.
@@ -21,11 +20,6 @@ _BLOCKS = frozenset(
      "blockquote", "section", "article", "header", "footer", "option", "h1", "h2", "h3", "h4", "h5",
      "h6", "w:br", "w:p", "text:p", "hard")
 )  # fmt: skip
-# The end of a word behind which a number with tags around it is the mark of a footnote: not that of
-# an abbreviation, and in no script without spaces, where words and numbers touch.
-_LETTER = r"[^\W\d_\u0e00-\uffff]"
-_WORD_END = re.compile(rf"{_LETTER}{_LETTER}[.,;!?)\]\"'”’»]*\Z")
-_NOTE = re.compile(r"\s*\[\d{1,3}\]\s*")
 # Their placeholders stand for no word of the sentence.
 _WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")
 
@@ -164,7 +158,7 @@ class _Builder:
         at = self.length
         first = len(self.parts)
         children = tuple(self.nodes(begin + 1, end))
-        is_note = self._is_note(begin, end)
+        is_note = is_wordless(self.pieces, begin, end)
         if not "".join(self.parts[first:]).strip() or is_note:
             del self.parts[kept[0] :]
             self.length = kept[1]
@@ -180,28 +174,6 @@ class _Builder:
         if is_block:
             self._separate(end - 1, end + 1)
         return node
-
-    def _is_note(self, begin: int, end: int) -> bool:
-        """Whether a pair is the mark of a footnote or a power, no word: `<sup>1</sup>`.
-
-        Other formats are such a mark where they have nothing but a number right behind a word, or
-        one in square brackets.
-        """
-        opening, after = self.pieces[begin], self.pieces[end + 1 : end + 2]
-        is_superscript = isinstance(opening, Tag) and opening.name == "sup"
-        ends_word = not after or not isinstance(after[0], Text) or not after[0].text[:1].isalnum()
-        words = "".join(
-            piece.text if isinstance(piece, Text) else piece.raw
-            for piece in self.pieces[begin + 1 : end]
-            if not isinstance(piece, Tag)
-        )
-        if is_superscript or not ends_word:
-            return ends_word and not has_letters(words)
-        if _NOTE.fullmatch(words):
-            return True
-        before = self.pieces[begin - 1] if begin else None
-        is_behind_word = isinstance(before, Text) and _WORD_END.search(before.text)
-        return words.isdecimal() and bool(is_behind_word)
 
     def _atom(
         self, pieces: MarkedText, first: int, last: int, *, is_word: bool | None = None

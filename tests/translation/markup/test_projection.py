@@ -46,6 +46,9 @@ LINKS = [
         ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
         ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
          "Ein Hund schläft<sup><b>2</b></sup>."),
+        # Readings repeat the words that they stand at.
+        ("A <ruby>dog<rp>(</rp><rt>Inu</rt><rp>)</rp></ruby> sleeps.", "Ein Hund schläft.",
+         "Ein <ruby>Hund<rp>(</rp><rt>Inu</rt><rp>)</rp></ruby> schläft."),
         # The space behind a pair is kept, whatever stands at its end.
         ("A <a>dog <img></a> sleeps.", "Ein Hund schläft.", "Ein <a>Hund <img></a> schläft."),
         ("A <a><i>dog <x/></i></a> sleeps.", "Ein Hund schläft.",
