@@ -23,7 +23,7 @@ def word(mark: str, position: str) -> Document:
 
 
 @pytest.mark.parametrize("position", ["superscript", "subscript"])
-@pytest.mark.parametrize("mark", ["1", "12", "*", " 1", "†"])
+@pytest.mark.parametrize("mark", ["1", "12", "*", " 1", "†", "a", "(b)", "a,b"])
 def test_raised_marks_in_word_are_no_words(mark: str, position: str) -> None:
     (segment,) = word(mark, position).segments
     assert carry(segment).text == WORDS

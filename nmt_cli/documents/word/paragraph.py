@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
+from nmt_cli.data.markup.reference_marks import may_be_mark
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.documents.list_marks import is_break_before_item
 from nmt_cli.documents.word.package import Element
@@ -183,7 +184,9 @@ class Paragraph:
                 words = split_words(text, Text)
                 if current != self._usual:
                     raw = names[current]
-                    is_mark = current in self._raised and not has_letters(text)
+                    is_mark = current in self._raised and (
+                        not has_letters(text) or may_be_mark(text)
+                    )
                     name = RAISED if is_mark else raw
                     words = [Tag(f"<{raw}>", "open", name), *words,
                              Tag(f"</{raw}>", "close", name)]  # fmt: skip

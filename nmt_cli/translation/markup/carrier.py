@@ -20,6 +20,8 @@ _BLOCKS = frozenset(
      "blockquote", "section", "article", "header", "footer", "option", "h1", "h2", "h3", "h4", "h5",
      "h6", "w:br", "w:p", "text:p", "hard")
 )  # fmt: skip
+# Punctuation that has no space before it in any language.
+_NEVER_SPACED = (",", ".", ")", "]")
 # Their placeholders stand for no word of the sentence.
 _WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")
 
@@ -117,6 +119,8 @@ class _Builder:
     stand_ins: list[StandIn] = field(default_factory=list)
     originals: list[Original] = field(default_factory=list)
     used: int = 0
+    # Where the last mark of a footnote stood.
+    noted: int = -1
 
     def __post_init__(self) -> None:
         self.pairs = tag_pairs(self.pieces)
@@ -165,6 +169,7 @@ class _Builder:
             del self.originals[kept[2] :]
             del self.stand_ins[kept[3] :]
             pieces = tuple(self.pieces[begin : end + 1])
+            self.noted = self.length if is_note else self.noted
             return self._atom(pieces, begin, end, is_word=False if is_note else None)
         inside = (
             self._space_after(begin) and not self._space_before(begin),
@@ -222,6 +227,9 @@ class _Builder:
             if space and self.originals and self.originals[-1].begin == self.length:
                 self._keep_space(space)
             text = stripped
+        elif self.noted == self.length and text.lstrip()[:1] in _NEVER_SPACED:
+            # The space between a mark and a comma stands between the word and the comma here.
+            text = text.lstrip()
         self._add(text)
 
     def _keep_space(self, space: str) -> None:

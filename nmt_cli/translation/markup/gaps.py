@@ -27,11 +27,15 @@ class Element:
     mark_after: bool = False
 
     @property
+    def is_note(self) -> bool:
+        """Whether it is raised, as the mark of a footnote is."""
+        first = self.pieces[0]
+        return isinstance(first, Tag) and first.name == "sup"
+
+    @property
     def is_word(self) -> bool:
         """Whether it must not stand against a word, as the mark of a footnote may."""
-        first = self.pieces[0]
-        is_note = isinstance(first, Tag) and first.name == "sup"
-        return not is_note and any(isinstance(piece, Placeholder) for piece in self.pieces)
+        return not self.is_note and any(isinstance(piece, Placeholder) for piece in self.pieces)
 
 
 def joined(
@@ -99,6 +103,8 @@ def _needs_space(element: Element, side: int, neighbour: str) -> bool:
     """Whether an element needs a space on a side (-1: before it) from this character there."""
     if element.kind != "atom" or not neighbour:
         return False
+    if side > 0 and element.is_note and neighbour in _CLOSING:
+        return False
     if element.space in (side, 2):
         return not element.is_word or neighbour not in (_OPENING if side < 0 else _CLOSING)
     is_word = neighbour.isalnum() or neighbour == _ELEMENT
@@ -106,9 +112,13 @@ def _needs_space(element: Element, side: int, neighbour: str) -> bool:
 
 
 def _wrong_sides(elements: Sequence[Element], at: int) -> int:
-    """How many elements are on the wrong side of a space that stands before element `at`."""
+    """How many elements are on the wrong side of a space that stands before element `at`.
+
+    A raised mark between a word and punctuation belongs to the word.
+    """
     return sum(
-        (element.space == -1 and index < at) or (element.space == 1 and index >= at)
+        (element.space == -1 and index < at)
+        or ((element.space == 1 or (element.space == 0 and element.is_note)) and index >= at)
         for index, element in enumerate(elements)
     )
 

@@ -46,6 +46,14 @@ LINKS = [
         ("A dog<sup>1</sup> sleeps.", "Ein Hund schläft.", "Ein Hund<sup>1</sup> schläft."),
         ("A dog sleeps<sup><b>2</b></sup>.", "Ein Hund schläft.",
          "Ein Hund schläft<sup><b>2</b></sup>."),
+        ("A dog<sup>a</sup> sleeps<sup>(b)</sup>.", "Ein Hund schläft.",
+         "Ein Hund<sup>a</sup> schläft<sup>(b)</sup>."),
+        ("A dog<a><sup>[c]</sup></a> sleeps.", "Ein Hund schläft.",
+         "Ein Hund<a><sup>[c]</sup></a> schläft."),
+        # The space that separates the mark from punctuation is no space of the translation.
+        ("A dog<sup>1</sup> , small", "Ein Hund, kleine", "Ein Hund<sup>1</sup>, kleine"),
+        ("A dog<sup>1</sup> small", "Ein Hund, kleine", "Ein Hund<sup>1</sup>, kleine"),
+        ("A dog<sup>1</sup>; small", "Ein Hund ; kleine", "Ein Hund<sup>1</sup> ; kleine"),
         # Readings repeat the words that they stand at.
         ("A <ruby>dog<rp>(</rp><rt>Inu</rt><rp>)</rp></ruby> sleeps.", "Ein Hund schläft.",
          "Ein <ruby>Hund<rp>(</rp><rt>Inu</rt><rp>)</rp></ruby> schläft."),
@@ -92,6 +100,22 @@ def test_tags_go_with_their_words(line: str, target: str, expected: str) -> None
     result = project(line, target, [*LINKS, ("unbelievable", "kleine")])
     assert raw_text(result.pieces) == expected
     assert not result.moved
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["1<sup>er</sup>", "M<sup>me</sup>", "M<sup>e</sup>", "19<sup>th</sup>", "n<sup>o</sup>",
+     "x<sup>n</sup>", "XIX<sup>e</sup>", "dog <sup>a</sup>", "dog<sup>th</sup>",
+     "dog<sup>s</sup>s"],
+)  # fmt: skip
+def test_raised_letters_of_a_word_are_words(word: str) -> None:
+    assert (
+        carry(parse_line(f"The {word} sleeps.")).text == f"The {words_of(parse_line(word))} sleeps."
+    )
+
+
+def test_space_between_a_mark_and_a_comma_is_not_translated() -> None:
+    assert carry(parse_line("A dog<sup>1</sup> , a cat<sup>a</sup> .")).text == "A dog, a cat."
 
 
 def test_tag_between_punctuation_gets_no_space_in_a_language_without_spaces() -> None:
