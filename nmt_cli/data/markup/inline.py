@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
+from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import ENTITY, Mark, escaped, find_tags, unescaped
 from nmt_cli.data.markup.kept import USUAL, Kept
 from nmt_cli.data.markup.markdown import find_code, find_emphasis, find_links
@@ -66,7 +67,7 @@ Text(text=' of ', raw=None), Placeholder(raw='{name}'), Text(text='.', raw=None)
     """
     if not has_marks(line, kept):
         return (Text(line),) if line else ()
-    return with_pairs_only(tuple(_pieces(line, _marks(line, _line_finders(kept)))))
+    return with_pairs_only(with_formulas(tuple(_pieces(line, _marks(line, _line_finders(kept))))))
 
 
 def _marks(line: str, finders: _Finders) -> list[Mark]:

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from html import escape, unescape
 
+from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import VOID
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
@@ -136,7 +137,7 @@ class _Segmenter:
         """End the current segment."""
         if self._pieces:
             self._template.add(
-                with_pairs_only(self._pieces),
+                with_pairs_only(with_formulas(self._pieces)),
                 self._place(self._begin),
                 _write,
                 is_heading=self._is_heading,

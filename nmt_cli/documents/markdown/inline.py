@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from html import unescape
 
+from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import VOID, keeps_its_text
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
@@ -108,7 +109,7 @@ Tag(raw='*', kind='close', name='*'))
     if words + content[end:]:
         words += content[end:]
         pieces.append(source_text(_plain(words), words))
-    return _without_single_marks(pieces, labels)
+    return with_formulas(_without_single_marks(pieces, labels))
 
 
 def _marks(
