@@ -10,6 +10,7 @@ from nmt_cli.data.markup.html_tags import VOID
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
+from nmt_cli.documents.deletions import with_deletions_apart
 from nmt_cli.documents.document import ReadOptions, has_words, message_notes
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, Declaration, decode
 from nmt_cli.documents.html.events import Event, find_events, with_messages
@@ -136,12 +137,10 @@ class _Segmenter:
     def _flush(self) -> None:
         """End the current segment."""
         if self._pieces:
-            self._template.add(
-                with_pairs_only(with_formulas(self._pieces)),
-                self._place(self._begin),
-                _write,
-                is_heading=self._is_heading,
-            )
+            place = self._place(self._begin)
+            pieces = with_pairs_only(with_formulas(self._pieces))
+            pieces = with_deletions_apart(self._template, pieces, place, _write)
+            self._template.add(pieces, place, _write, is_heading=self._is_heading)
             self._pieces = []
 
     def _place(self, position: int) -> str:

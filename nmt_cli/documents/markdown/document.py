@@ -18,6 +18,7 @@ from nmt_cli.data.markup.marked_text import (
     raw_text,
 )
 from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.documents.deletions import with_deletions_apart
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
 from nmt_cli.documents.html.document import add_html
@@ -104,6 +105,7 @@ class MarkdownDocument:
                 write = _write_cell if block.is_cell else write_marks
                 place = f"line {line}"
                 pieces = self._with_parts_apart(block.pieces, place, write)
+                pieces = with_deletions_apart(self._template, pieces, place, write)
                 self._template.add_sentences(pieces, place, write, is_heading=block.is_heading)
         self._template.keep(self._text[end:])
 
