@@ -18,7 +18,8 @@ _HEAD = re.compile(rf"(?<!\w)(?:\d{{0,3}}{_SYMBOLS}(?:\({_SYMBOLS}\))?|[A-Za-z\u
 # What stands between two subscripts, and behind the last one.
 _BETWEEN = re.compile(rf"\)?\(?(?:{_SYMBOLS})?\)?")
 _TAIL = re.compile(rf"{_SYMBOLS}(?!\w)")
-_SCRIPT = re.compile(r"[^\s<>]{1,8}")
+# `\ufffc` stands for an element of XLIFF.
+_SCRIPT = re.compile(r"[^\s<>\ufffc]{1,8}")
 # A formula with its brackets is no longer before its first subscript.
 _LONGEST_HEAD = 40
 

@@ -135,7 +135,9 @@ class ContentReader:
         code = self._raw(child.content, child.content_end)
         shown = attributes.get("equiv-text") or attributes.get("disp") or html.unescape(code)
         pieces = parse_line(shown.strip())
-        is_filled_in = len(pieces) == 1 and isinstance(pieces[0], Placeholder)
+        # A `<sub>` is text for another place here, not that of a formula.
+        is_code = len(pieces) == 1 and isinstance(pieces[0], Placeholder)
+        is_filled_in = is_code and "<sub" not in shown
         return is_filled_in or _id_of(child).startswith("INTERPOLATION")
 
     def _texts(self, raw: str) -> Iterator[str | MarkedPiece]:

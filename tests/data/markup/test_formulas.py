@@ -37,3 +37,24 @@ def test_formulas_of_documents_are_kept() -> None:
     html = "<p>The H<sub>2</sub>O tax</p><td>CO<sub>2</sub></td>"
     assert changed(html, "html") == "<p>THE H<sub>2</sub>O TAX</p><td>CO<sub>2</sub></td>"
     assert changed("The H<sub>2</sub>O \\* tax\n", "markdown") == "THE H<sub>2</sub>O \\* TAX\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a CO&lt;sub&gt;2&lt;/sub&gt; tax", "A CO&lt;sub&gt;2&lt;/sub&gt; TAX"),
+        # Elements within a subscript are kept, too.
+        (
+            "a CO&lt;sub&gt;2<x id='1'/>&lt;/sub&gt; tax",
+            "A CO&lt;sub&gt;2<x id='1'/>&lt;/sub&gt; TAX",
+        ),
+    ],
+)
+def test_formulas_of_xliff_are_kept(source: str, expected: str) -> None:
+    text = (
+        '<xliff version="1.2"><file original="a" source-language="en" datatype="x"><body>'
+        '<trans-unit id="1"><source>{}</source>{}</trans-unit></body></file></xliff>'
+    )
+    states = 'state="needs-review-translation" state-qualifier="leveraged-mt"'
+    target = f"<target {states}>{expected}</target>"
+    assert changed(text.format(source, ""), "xliff") == text.format(source, target)
