@@ -11,6 +11,15 @@ from nmt_cli.plurals import agreeing, counted
 
 # A document and its segments are held in memory.
 MAX_DOCUMENT_BYTES = 64 << 20
+# Symbols of units that most languages share; models invent words for a cell with one alone.
+_UNITS = frozenset(
+    ("m", "km", "dm", "cm", "mm", "µm", "μm", "nm", "ha", "g", "kg", "mg", "µg", "μg", "t", "kt",
+     "Mt", "l", "L", "hl", "hL", "dl", "dL", "cl", "cL", "ml", "mL", "s", "ms", "min", "h", "V",
+     "kV", "mV", "A", "mA", "W", "kW", "MW", "GW", "TW", "Wh", "kWh", "MWh", "GWh", "TWh", "J",
+     "kJ", "MJ", "GJ", "TJ", "PJ", "N", "kN", "Pa", "hPa", "kPa", "MPa", "Hz", "kHz", "MHz", "GHz",
+     "C", "F", "K", "mol", "ppm", "ppb", "dB", "kB", "MB", "GB", "TB", "lm", "lx")
+)  # fmt: skip
+_LONGEST_AMOUNT = 40
 
 
 class Document(Protocol):
@@ -107,10 +116,21 @@ def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedTex
 
 
 def has_words(pieces: MarkedText) -> bool:
-    """Whether there is a letter to translate; numbers and signs alone stay as they are.
+    """Whether there is a letter to translate; numbers, signs and units alone stay as they are.
 
-    >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),)), has_words((Text("(a)"),))
-    (False, True, False)
+    >>> [has_words((Text(text),)) for text in ("3.5 %", "25 km/h", "m²", "(a)", "3 dogs")]
+    [False, False, False, False, True]
     """
     texts = [piece.text for piece in pieces if isinstance(piece, Text)]
-    return any(map(has_letters, texts)) and not ITEM_ALONE.fullmatch("".join(texts))
+    if not any(map(has_letters, texts)):
+        return False
+    text = "".join(texts)
+    return not ITEM_ALONE.fullmatch(text) and not _has_only_units(text)
+
+
+def _has_only_units(text: str) -> bool:
+    if len(text) > _LONGEST_AMOUNT:
+        return False
+    words = "".join(letter if letter.isalpha() else " " for letter in text).split()
+    # A letter alone may be anything.
+    return len(text.strip()) > 1 and all(word in _UNITS for word in words)
