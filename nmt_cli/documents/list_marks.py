@@ -22,8 +22,8 @@ ITEM = re.compile(rf"\s*{_MARK}\s+")
 ITEM_ALONE = re.compile(rf"\s*{_MARK}(?:\s+{_NEXT_MARK})*\s*")
 # The number of a section before its sentence, which is told from a quantity by its tags.
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s*")
-# A number before the words of a heading.
-_SECTION = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s+")
+# A number before the words of a heading, or a capital letter or Roman number with a full stop.
+_SECTION = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVX]{2,5}\.)\s+")
 # A character as a document may write it: with an entity, escaped twice in XLIFF, with a backslash.
 _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
 # No mark with the space after it is written with more characters, or has more pieces.
@@ -38,7 +38,7 @@ def split_marks(
 ) -> tuple[MarkedText, MarkedText]:
     """The marks at the beginning of a text, each with the space after it, and the rest.
 
-    is_heading: a number before a capital letter is that of a section.
+    is_heading: a number or letter before a capital letter is that of a section.
 
     >>> split_marks((Text("(a) (i) the name"),))
     ((Text(text='(a) ', raw=None), Text(text='(i) ', raw=None)), (Text(text='the name', raw=None),))

@@ -176,6 +176,12 @@ def test_a_hard_break_behind_all_words_is_left_out() -> None:
         ("html", "<h2>1.2<a></a> <i>The</i> dog</h2>", "The dog"),
         ("html", "<h2></h2><p>5 Dogs", "5 Dogs"),
         ("html", "<h2>5 dogs</h2>", "5 dogs"),
+        ("markdown", "### A. Definitions\n", "Definitions"),
+        ("markdown", "A. Definitions\n", "A. Definitions"),
+        ("html", "<h2>IV. <i>The</i> dog</h2>", "The dog"),
+        ("html", "<h2>B. (2) The dog</h2>", "The dog"),
+        ("html", "<h2>A. dog</h2>", "A. dog"),
+        ("html", "<h2>U.S. Dogs</h2><p>", "U.S. Dogs"),
     ],
 )
 def test_numbers_of_headings_are_kept(kind: str, text: str, expected: str) -> None:
