@@ -29,8 +29,8 @@ _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
 # No mark with the space after it is written with more characters, or has more pieces.
 _LONGEST = 500
 _MOST_PIECES = 40
-# The names of tags that break a line and do not always end a sentence: of Markdown, of Word.
-_BREAKS = ("hard", "w:br")
+# The names of tags that break a line and do not always end a sentence: of Markdown, Word and HTML.
+_BREAKS = ("hard", "w:br", "br")
 
 
 def split_marks(

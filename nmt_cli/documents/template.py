@@ -18,6 +18,8 @@ from nmt_cli.documents.list_marks import is_break_before_item, split_marks
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
+# Longer texts are no items within a pair of tags, and are not searched for them.
+_MOST_PIECES_OF_ITEMS = 500
 Write = Callable[[MarkedText], str]
 
 
@@ -148,12 +150,18 @@ class Template:
 def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
     """The pieces, cut at the tags that end a sentence; each such tag is a part.
 
-    These are tags of HTML, and breaks of lines before an item of a list.
+    These are tags of HTML, and breaks of lines before an item of a list, also within tags that are
+    around all of the pieces.
 
     >>> parts = parts_between_blocks((Text("A dog"), Tag("<br>", "empty", "br"), Text("sleeps")))
     >>> list(map(raw_text, parts))
     ['A dog', '<br>', 'sleeps']
     """
+    if _are_items_in_tags(pieces):
+        yield pieces[:1]
+        yield from parts_between_blocks(pieces[1:-1])
+        yield pieces[-1:]
+        return
     depth = 0
     part: list[MarkedPiece] = []
     for index, piece in enumerate(pieces):
@@ -167,6 +175,16 @@ def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
         else:
             part.append(piece)
     yield (*part,)
+
+
+def _are_items_in_tags(pieces: MarkedText) -> bool:
+    """Whether one pair of tags is around several lines of which one begins an item."""
+    is_short = len(pieces) <= _MOST_PIECES_OF_ITEMS
+    return (
+        is_short
+        and _is_surrounded(pieces)
+        and any(is_break_before_item(pieces, index) for index in range(len(pieces)))
+    )
 
 
 def trimmed(

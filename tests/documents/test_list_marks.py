@@ -146,11 +146,27 @@ def test_breaks_of_lines_before_items_end_segments_in_word() -> None:
         ("(a) the court;\\\n(b) the judge.", ["the court;", "the judge."]),
         ("the court;  \n**(b)** the judge.", ["the court;", "the judge."]),
         ("**(a) the court;**\\\n**(b) the judge.**", ["the court;", "the judge."]),
+        # Tags around all of the items.
+        ("**(a) the court\\\n(b) the judge**", ["the court", "the judge"]),
+        ("<b>*(a) the court<br>(b) the judge*</b>", ["the court", "the judge"]),
+        ("*the court\\\nthe judge*", ["the courtthe judge"]),
         ("the court\\\nthe judge", ["the courtthe judge"]),
     ],
 )
 def test_hard_breaks_before_items_end_segments(text: str, segments: list[str]) -> None:
     assert list(map(plain_text, opened(text, "markdown").segments)) == segments
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**(a) the dog\\\n(b) the cat**\n", "**(a) THE DOG\\\n(b) THE CAT**\n"),
+        ("*1. a  \n2. b*\n", "*1. A  \n2. B*\n"),
+        ("*<b>(A) a<br>(B) b</b>*\n", "*<b>(A) A<br>(B) B</b>*\n"),
+    ],
+)
+def test_tags_around_items_stay_around_them(text: str, expected: str) -> None:
+    assert changed(text, "markdown") == expected
 
 
 def test_a_hard_break_behind_all_words_is_left_out() -> None:
