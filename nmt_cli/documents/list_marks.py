@@ -31,6 +31,15 @@ _LONGEST = 500
 _MOST_PIECES = 40
 # The names of tags that break a line and do not always end a sentence: of Markdown, Word and HTML.
 _BREAKS = ("hard", "w:br", "br")
+# The mark of an item within a line: behind a colon or dash the first one, behind a semicolon, and
+# perhaps a word such as `and`, each other one.
+_IN_LINE = re.compile(
+    r"(?P<before>\A\s*|[:;—–]\s+(?:[^\W\d_]{1,5}\s+)?)"
+    r"(?P<bracket>\(?)(?P<label>[a-z]|[ivx]{1,5}|\d{1,2})\)\s+(?=\S)"
+)
+_LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
+_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+_NUMBERS = tuple(map(str, range(1, 100)))
 
 
 def split_marks(
@@ -57,6 +66,65 @@ def split_marks(
         marks += mark
         rest, last = following, written
     return tuple(marks), rest
+
+
+def parts_at_items(pieces: Sequence[MarkedPiece]) -> list[MarkedText]:
+    """The pieces, cut before the marks of items that one line has; one part if it has none.
+
+    The marks are a sequence from its first one on, which begins the text or follows a colon or
+    dash; before each other one stands a semicolon.
+
+    >>> parts = parts_at_items((Text("(a) the court; and (b) the judge"),))
+    >>> [plain_text(part) for part in parts]
+    ['(a) the court; and ', '(b) the judge']
+    """
+    found: list[tuple[int, re.Match[str]]] = []
+    depth = 0
+    is_start = True
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, Tag):
+            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            continue
+        if isinstance(piece, Text) and depth == 0 and ")" in piece.text:
+            found += [
+                (index, match)
+                for match in _IN_LINE.finditer(piece.text)
+                if match["before"].strip() or is_start
+            ]
+        is_start = is_start and not plain_text((piece,)).strip()
+    if len(found) < 2 or not _are_items([match for _, match in found]):
+        return [tuple(pieces)]
+    parts: list[MarkedText] = []
+    rest = list(pieces)
+    for index, match in reversed(found):
+        piece = rest[index]
+        assert isinstance(piece, Text)
+        at = match.end("before")
+        raw = piece.text if piece.raw is None else piece.raw
+        end = at if piece.raw is None else _end_in(raw, piece.text[:at])
+        if at and not end:
+            return [tuple(pieces)]
+        parts.append((_text(piece.text[at:], raw[end:]), *rest[index + 1 :]))
+        rest[index:] = [_text(piece.text[:at], raw[:end])] if at else []
+    return [*([tuple(rest)] if rest else []), *reversed(parts)]
+
+
+def _are_items(marks: Sequence[re.Match[str]]) -> bool:
+    labels = tuple(mark["label"] for mark in marks)
+    is_begun = ";" not in marks[0]["before"]
+    is_continued = all(";" in mark["before"] for mark in marks[1:])
+    is_alike = len({mark["bracket"] for mark in marks}) == 1
+    sequences = (_LETTERS, _ROMANS, _NUMBERS)
+    return (
+        is_begun
+        and is_continued
+        and is_alike
+        and any(sequence[: len(labels)] == labels for sequence in sequences)
+    )
+
+
+def _text(text: str, raw: str) -> Text:
+    return Text(text, None if text == raw else raw)
 
 
 def begins_with_mark(pieces: Sequence[MarkedPiece]) -> bool:

@@ -14,7 +14,7 @@ from nmt_cli.data.markup.marked_text import (
 from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
-from nmt_cli.documents.list_marks import is_break_before_item, split_marks
+from nmt_cli.documents.list_marks import is_break_before_item, parts_at_items, split_marks
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
@@ -60,7 +60,7 @@ class Template:
         *,
         is_heading: bool = False,
     ) -> None:
-        """Add a segment, or keep it as it is if it has no words.
+        """Add a segment, or keep it as it is if it has no words; each item of a list is one.
 
         The white space at its ends, and tags around all of it, are kept outside of it. write:
         makes the document's text of the translation. is_heading: it may begin with the number of
@@ -68,13 +68,14 @@ class Template:
         """
         if any(isinstance(piece, Placeholder) and is_choice(piece.raw) for piece in pieces):
             self.messages.append(place)
-        if not has_words(tuple(pieces)):
-            self._keep_pieces(pieces)
-            return
-        before, inner, after = trimmed(pieces, is_heading=is_heading)
-        self._keep_pieces(before)
-        self.parts.append(self.slot(inner, place, write))
-        self._keep_pieces(after)
+        for number, part in enumerate(parts_at_items(pieces)):
+            if not has_words(part):
+                self._keep_pieces(part)
+                continue
+            before, inner, after = trimmed(part, is_heading=is_heading and number == 0)
+            self._keep_pieces(before)
+            self.parts.append(self.slot(inner, place, write))
+            self._keep_pieces(after)
 
     def add_sentences(
         self, pieces: MarkedText, place: str, write: Write, *, is_heading: bool = False

@@ -169,6 +169,34 @@ def test_tags_around_items_stay_around_them(text: str, expected: str) -> None:
     assert changed(text, "markdown") == expected
 
 
+ITEMS = [
+    ("(a) a dog; (b) a <b>cat</b>; and (c) it.", ["a dog;", "a cat; and", "it."]),
+    ("He sees: (i) a dog; or (ii) a cat.", ["He sees:", "a dog; or", "a cat."]),
+    ("He sees the <i>dog</i> — 1) of it; 2) of him", ["He sees the dog —", "of it;", "of him"]),
+    ("(a) Tom &amp; Ann;\n (b) it", ["Tom & Ann;", "it"]),
+    # No sequence from its first one on, or no semicolon before each other one.
+    ("See: (b) a dog; (c) a cat", ["See: (b) a dog; (c) a cat"]),
+    ("See: (a) a dog; (c) a cat", ["See: (a) a dog; (c) a cat"]),
+    ("See paragraph (a); (b) is not", ["See paragraph (a); (b) is not"]),
+    ("(a) a dog, (b) a cat", ["a dog, (b) a cat"]),
+    ("(a) a dog; b) a cat", ["a dog; b) a cat"]),
+    ("(a) a dog <b>; (b) a</b> cat", ["a dog ; (b) a cat"]),
+]
+
+
+@pytest.mark.parametrize(("text", "segments"), ITEMS)
+def test_items_in_one_line_are_segments(text: str, segments: list[str]) -> None:
+    document = opened(f"<p>{text}</p>", "html")
+    assert list(map(plain_text, document.segments)) == segments
+    assert document.render(document.segments).decode() == f"<p>{text}</p>"
+
+
+def test_marks_of_items_in_one_line_are_kept() -> None:
+    text = "(a) Tom &amp; Ann;\n (b) it; or (c) a *dog*"
+    expected = "(a) TOM &amp; ANN;\n (b) IT; OR (c) A *DOG*"
+    assert changed(f"<p>{text}</p>", "html") == f"<p>{expected}</p>"
+
+
 def test_a_hard_break_behind_all_words_is_left_out() -> None:
     document = opened("**A dog\\\nsleeps.** Now.\n", "markdown")
     (segment,) = document.segments
