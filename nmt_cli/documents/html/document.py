@@ -24,6 +24,7 @@ from nmt_cli.documents.html.tags import (
     declaration_in,
     declared_encoding,
     is_excluded,
+    is_in_language,
     is_translated,
 )
 from nmt_cli.documents.template import Slot, Template, source_text, trimmed, write_text
@@ -95,7 +96,12 @@ class _Segmenter:
         """Whether an element is not translated."""
         if event.name in VOID:
             return False
-        return event.name in KEPT | INLINE_KEPT or is_excluded(attributes_of(event.raw))
+        if event.name in KEPT | INLINE_KEPT:
+            return True
+        attributes = attributes_of(event.raw)
+        return is_excluded(attributes) or (
+            event.name not in ("html", "body") and is_in_language(attributes, self._language)
+        )
 
     def _keep(self, event: Event, raw: str) -> None:
         """Keep a whole element: as a word, as a mark in the text, or between segments."""

@@ -84,6 +84,20 @@ def is_excluded(attributes: Sequence[Attribute]) -> bool:
     )
 
 
+def is_in_language(attributes: Sequence[Attribute], language: str) -> bool:
+    """Whether the author says that an element is in this language, whatever the country.
+
+    >>> is_in_language(attributes_of('<span lang="fr-CA">'), "fr")
+    True
+    """
+    code = language.lower().partition("-")[0]
+    return bool(code) and any(
+        attribute.name in ("lang", "xml:lang")
+        and attribute.value.strip().lower().partition("-")[0] == code
+        for attribute in attributes
+    )
+
+
 def is_translated(tag: str, attribute: Attribute, attributes: Sequence[Attribute]) -> bool:
     """Whether the value of an attribute is text for readers."""
     if is_excluded(attributes):
