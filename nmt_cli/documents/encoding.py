@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import utf16_without_mark
-from nmt_cli.data.text.encoding import has_utf8_characters, is_utf8, repair_hint
+from nmt_cli.data.text.encoding import (
+    conversion_hint,
+    has_utf8_characters,
+    is_utf8,
+    repair_hint,
+)
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.documents.document import MAX_DOCUMENT_BYTES
 from nmt_cli.errors import DataError
@@ -181,7 +186,7 @@ def _not_in(
             f"`{name}`, line {line}: not {encoding.upper()}, but UTF-8",
             f"correct the encoding that it names: {copy_command(change, name, 'utf8')}",
         )
-    return DataError(message, f"convert it, for example: {to_utf8(name, 'CP1252', declaration)}")
+    return DataError(message, conversion_hint(to_utf8(name, "CP1252", declaration)))
 
 
 def encode(

@@ -272,7 +272,8 @@ def test_prepare_refuses_another_encoding(folder, capsys, more):
     assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
     err = capsys.readouterr().err
     assert "error: `train.de`: 150 of 200 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "hint: convert it, for example: iconv -f CP1252 -t UTF-8 train.de > train.utf8.de" in err
+    assert "hint: convert it, and look at its letters (CP1252 is Western European, CP1250" in err
+    assert ", for example: iconv -f CP1252 -t UTF-8 train.de > train.utf8.de" in err
     assert not (folder / "corpus").exists()
     assert main(["init", *TRAIN, "--preset", "tiny"]) == 65
     assert "`train.de`: 150 of 200 lines are not UTF-8" in capsys.readouterr().err
@@ -323,7 +324,8 @@ def test_few_lines_in_another_encoding_are_a_warning_with_command(folder, capsys
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     err = capsys.readouterr().err
     assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
-    assert "; convert it, for example: iconv -f CP1252 -t UTF-8 train.de >" in err
+    assert "; convert it, and look at its letters (CP1252 is Western European, CP1250" in err
+    assert ", for example: iconv -f CP1252 -t UTF-8 train.de >" in err
 
 
 @pytest.fixture

@@ -16,6 +16,11 @@ MIXED_TO_UTF8 = (
     'sys.stdout.buffer.writelines(line.decode("utf-8", "other").encode() '
     "for line in sys.stdin.buffer)"
 )
+# Text in another code page can be converted from Windows-1252 without an error, to wrong letters.
+CODE_PAGES = (
+    "CP1252 is Western European, CP1250 Central European, CP1257 Baltic, CP1251 Cyrillic, "
+    "CP1253 Greek, CP1254 Turkish"
+)
 CR_TO_LF = r"tr '\r' '\n'"
 # A file with more invalid lines than both of these limits is in another encoding, not damaged.
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
@@ -59,22 +64,30 @@ def repair_hint(name: str, invalid: int, *, has_utf8: bool) -> str:
     has_utf8: whether it has a byte order mark of UTF-8, or characters of several bytes in other
     lines; converting the whole file would damage these.
 
-    >>> repair_hint("a.fr", 1, has_utf8=False)
-    'convert it, for example: iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr'
+    >>> repair_hint("a.fr", 1, has_utf8=False).rpartition(", for example: ")[2]
+    'iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr'
     >>> repair_hint("a.fr", 1, has_utf8=True)
     'correct that line: the others are UTF-8, and converting the whole file would damage them'
-    >>> repair_hint("a.fr", 9, has_utf8=True).partition(": ")[0]
+    >>> repair_hint("a.fr", 9, has_utf8=True).partition(", and")[0]
     'other lines are UTF-8; convert only the bytes that are not'
     """
     if not has_utf8:
-        return f"convert it, for example: {conversion(name)}"
+        return conversion_hint(conversion(name))
     if invalid > MOST_BY_HAND:
         command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
-        return f"other lines are UTF-8; convert only the bytes that are not: {command}"
+        return (
+            "other lines are UTF-8; convert only the bytes that are not, and look at the letters "
+            f"({CODE_PAGES}): {command}"
+        )
     return (
         f"correct {agreeing(invalid, 'that line', 'those lines')}: the others are UTF-8, and "
         "converting the whole file would damage them"
     )
+
+
+def conversion_hint(command: str) -> str:
+    """The advice to convert a file in an encoding that is not known by a command for CP1252."""
+    return f"convert it, and look at its letters ({CODE_PAGES}), for example: {command}"
 
 
 def refuse_other_encoding(lines: "Lines") -> None:

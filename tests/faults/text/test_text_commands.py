@@ -13,6 +13,8 @@ from faults.support.forked import Ended, forked
 from faults.support.letters import save_byte_model
 from faults.tally import fault
 
+from nmt_cli.data.text.encoding import conversion_hint
+
 PACKAGE = Path(__file__).resolve().parents[3] / "nmt_cli"
 # One line each, whatever other programs take for an end.
 ODD = [f"one{chr(mark)}two words" for mark in nasty_lines.SEPARATORS.values()]
@@ -228,7 +230,7 @@ def test_strict_refuses_invalid_utf8_in_every_command(name: str) -> None:
     error, blank, hint = result.err.decode().splitlines()
     assert error == "error: `bad`, line 2, byte 4: not UTF-8"
     command = "iconv -f CP1252 -t UTF-8 bad > bad.utf8"
-    assert (blank, hint) == ("", f"hint: convert it, for example: {command}")
+    assert (blank, hint) == ("", f"hint: {conversion_hint(command)}")
     assert not Path("corpus").exists()
 
 
