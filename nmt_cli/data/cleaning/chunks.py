@@ -9,7 +9,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
-from nmt_cli.data.cleaning.held_out import digests_of
+from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
 from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
@@ -85,6 +85,7 @@ class RawChunk(NamedTuple):
 class CleanChunk(NamedTuple):
     """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
 
+    loose: digests of the sources that ignore capital letters and punctuation;
     doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
     this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
     first indices, by kind; repaired_rows: the rows of their list without the file, if needed.
@@ -96,6 +97,7 @@ class CleanChunk(NamedTuple):
     src: bytes
     tgt: bytes
     digests: bytes
+    loose: bytes
     doubts: bytes
     early: tuple[np.ndarray, np.ndarray]
     early_text: bytes
@@ -142,6 +144,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         joined_lines(src).encode(),
         joined_lines(tgt).encode(),
         digests_of(src, tgt).tobytes(),
+        loose_digests(src).tobytes(),
         doubts.tobytes(),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),

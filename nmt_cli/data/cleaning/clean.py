@@ -20,7 +20,7 @@ from nmt_cli.data.cleaning.chunks import (
     RawChunk,
     clean_chunk,
 )
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST, HeldOut
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
@@ -76,9 +76,11 @@ class LineRange(NamedTuple):
 class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
-    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, the kind of noise of each pair;
-    repaired: by kind, the number of repaired pairs and the first of them; repaired_rows: the number
-    of pairs in the list of them; shifts: lines that seem shifted; notes: warnings for the user.
+    digests: (pairs,) of both sentences; are_near: (pairs,) bool, whether the source differs from a
+    long held-out one at most in capital letters and punctuation; kinds: (pairs,) uint8, the kind of
+    noise of each pair; repaired: by kind, the number of repaired pairs and the first of them;
+    repaired_rows: the number of pairs in the list of them; shifts: lines that seem shifted; notes:
+    warnings for the user.
     """
 
     directory: Path
@@ -86,6 +88,7 @@ class CleanText:
     read: int = 0
     pairs: int = 0
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
+    are_near: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
     repaired_rows: int = 0
@@ -137,7 +140,8 @@ def clean_training_text(
     keep_dropped, keep_repaired: whether the text of such pairs is written there, too.
     """
     text = CleanText(directory)
-    digests, doubts = bytearray(), bytearray()
+    digests, doubts, are_near = bytearray(), bytearray(), bytearray()
+    near = np.concatenate([np.zeros(0, SENTENCE_DIGEST), *(each.near for each in held_out)])
     cleaning = Cleaning.of(config, keep_dropped=keep_dropped, keep_repaired=keep_repaired)
     reader = _Reader(config, cleaning)
     with ExitStack() as files:
@@ -156,10 +160,13 @@ def clean_training_text(
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
+            loose = np.frombuffer(chunk.loose, SENTENCE_DIGEST)
+            are_near += np.isin(loose, near).tobytes()
             for sentences in held_out:
-                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST))
+                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST), loose)
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
+    text.are_near = np.frombuffer(are_near, bool)
     text.kinds = np.frombuffer(doubts, np.uint8)
     text.notes, text.shifts = reader.notes, reader.shifts
     return text

@@ -1,6 +1,7 @@
 """Finds held-out sentences in the training text; sizes of the sets that are set apart from it."""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,6 +19,9 @@ PAIR_DIGEST = np.dtype([("src", SENTENCE_DIGEST), ("tgt", SENTENCE_DIGEST)])
 LARGEST_SPLIT = 0.2
 # Shorter target sentences translate many sources in any text; they are not looked for.
 LEAST_WORDS = 5
+# Punctuation, except between digits: 1.5 is not 15.
+_SIGNS = r"!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u3011\uff01-\uff0f\uff1a-\uff20।॥،؛؟۔"
+_PUNCTUATION = re.compile(rf"(?<!\d)[{_SIGNS}]+|[{_SIGNS}]+(?!\d)")
 # A smaller share of target sentences beside other sources may be formulas of the kind of text.
 LEAST_SHARE = 0.01
 
@@ -37,6 +41,21 @@ def digest(sentence: str) -> bytes:
         sentence = remove_invisible(sentence.replace("\ufeff", ""))
     sentence = " ".join(unicodedata.normalize("NFC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
+
+
+def loose_digests(sentences: Sequence[str]) -> np.ndarray:
+    """Return digests of cleaned sentences that ignore capital letters and punctuation.
+
+    They are (sentences,) SENTENCE_DIGEST.
+
+    >>> digests = loose_digests(["The dog sleeps!", "the dog, sleeps", "the dogs sleep"])
+    >>> len(set(digests.tolist()))
+    2
+    >>> len(set(loose_digests(["1.5 km", "15 km"]).tolist()))
+    2
+    """
+    loose = (_PUNCTUATION.sub(" ", sentence.lower()) for sentence in sentences)
+    return np.frombuffer(b"".join(map(digest, loose)), SENTENCE_DIGEST)
 
 
 def pair_hashes(digests: np.ndarray, *salts: int) -> np.ndarray:
@@ -84,12 +103,23 @@ class HeldOut:
             np.array([rough_word_count(tgt[line]) >= LEAST_WORDS for line in kept], bool)
             for tgt in tgts
         ]
+        # Short ones say the same in many texts.
+        self._is_long_src = np.array(
+            [rough_word_count(src[line]) >= LEAST_WORDS for line in kept], bool
+        )
+        self._loose_src = loose_digests([src[line] for line in kept])
+        self._found_loose = np.zeros(len(kept), bool)
         self._found_src = np.zeros(len(kept), bool)
         self._found_tgt = np.zeros(len(kept), bool)
 
-    def mark_found(self, pairs: np.ndarray) -> None:
-        """Mark the sentences that some training pairs have; pairs: their digests, PAIR_DIGEST."""
+    def mark_found(self, pairs: np.ndarray, loose: np.ndarray) -> None:
+        """Mark the sentences that some training pairs have.
+
+        pairs: their digests, (pairs,) PAIR_DIGEST; loose: those of the sources that ignore capital
+        letters and punctuation, (pairs,) SENTENCE_DIGEST.
+        """
         self._found_src |= np.isin(self._src, pairs["src"])
+        self._found_loose |= np.isin(self._loose_src, loose) & self._is_long_src
         for targets, is_long in zip(self._targets, self._are_long, strict=True):
             self._found_tgt |= np.isin(targets, pairs["tgt"]) & is_long
 
@@ -97,6 +127,11 @@ class HeldOut:
     def sources(self) -> np.ndarray:
         """The digests of the source sentences."""
         return self._src
+
+    @property
+    def near(self) -> np.ndarray:
+        """The loose digests of the source sentences that are not short."""
+        return self._loose_src[self._is_long_src]
 
     @property
     def long_targets(self) -> np.ndarray:
@@ -115,9 +150,14 @@ class HeldOut:
         return int(self._found_src.sum())
 
     @property
+    def found_near(self) -> int:
+        """The number of long sources found only with other capital letters or punctuation."""
+        return int((self._found_loose & ~self._found_src).sum())
+
+    @property
     def found_targets(self) -> int:
         """The number of sources found only by a long translation so far."""
-        return int((self._found_tgt & ~self._found_src).sum())
+        return int((self._found_tgt & ~self._found_src & ~self._found_loose).sum())
 
 
 def repeats_held_out(held_out: Sequence[HeldOut], pairs: np.ndarray) -> np.ndarray:

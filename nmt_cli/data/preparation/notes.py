@@ -109,6 +109,12 @@ def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
                 f"{found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also occur "
                 f"in the training text; {what}"
             )
+        if near := sentences.found_near:
+            notes.append(
+                f"{near:,} of {counted(sentences.count, f'{sentences.name} sentence')} occur in "
+                "the training text with other capital letters or punctuation, and scores on "
+                f"them are higher than on new text; {what}"
+            )
         if targets and targets >= LEAST_SHARE * sentences.count:
             notes.append(
                 f"{targets:,} of {counted(sentences.count, f'{sentences.name} target')} also occur "

@@ -220,7 +220,8 @@ class PreparationRun:
         if data.clean != "off":
             self._check_meaning(text, ledger)
         if kinds.drops(data, kinds.HELD_OUT):
-            ledger.mark(kinds.HELD_OUT, repeats_held_out(held_out, text.digests))
+            repeated = repeats_held_out(held_out, text.digests) | text.are_near
+            ledger.mark(kinds.HELD_OUT, repeated)
 
     def _check_meaning(self, text: CleanText, ledger: Ledger) -> None:
         """Mark the pairs that do not translate each other, and sources with too many targets."""

@@ -280,6 +280,27 @@ def test_copies_that_differ_only_in_invisible_characters_are_found(
     assert done.dropped["also in validation or test text"] == 6
 
 
+@pytest.mark.parametrize("drops", [False, True])
+def test_copies_with_other_capitals_or_punctuation_are_found(
+    tmp_path: Path, *, drops: bool
+) -> None:
+    """But not short ones, nor other numbers; an exact copy counts once."""
+    train_pairs = [(f"this is sentence number {n}.5!", f"Satz Nummer {n}.") for n in range(60)]
+    train_pairs += [("Yes!", "Ja!"), ("the long new sentence is here.", "Der neue Satz.")]
+    test_pairs = [(f"This, is sentence number {n}.5", f"Satz {n}") for n in range(5)]
+    test_pairs += [("This is sentence number 75", "Satz 75"), ("yes.", "Ja."), train_pairs[-1]]
+    test = write_pairs(tmp_path, "test", test_pairs)
+    settings: dict[str, object] = {"subwords": "bytes", "test": test, "drop_held_out": drops}
+    done = prepared(tmp_path, train_pairs, **settings)
+    notes = [note for note in done.notes if "in the training text" in note]
+    assert notes[0].startswith("1 of 8 test sentences also occur in the training text; ")
+    assert notes[1].startswith(
+        "5 of 8 test sentences occur in the training text with other capital"
+    )
+    assert len(notes) == 2
+    assert done.dropped.get("also in validation or test text", 0) == 6 * drops
+
+
 def test_all_references_of_the_test_set_are_looked_for(tmp_path: Path) -> None:
     """Each of a line once, however many of its references are found."""
     pairs = [(f"a new source, {n}", f"das ist der erste Satz Nummer {n}.") for n in range(40)]
