@@ -220,7 +220,9 @@ def test_many_lines_in_another_encoding_are_converted_without_the_others(tmp_pat
     with pytest.raises(DataError, match="51 of 52 lines are not UTF-8") as caught:
         require_utf8(["a.de"])
     hint, _, command = caught.value.hint.partition(": ")
-    assert hint.startswith("other lines are UTF-8; convert only the bytes that are not, and look at")
+    assert hint.startswith(
+        "other lines are UTF-8; convert only the bytes that are not, and look at"
+    )
     subprocess.run(command, shell=True, check=True)
     text = "Gr\u00fcn\n" * 50 + "J\u00f6rg \u4e2d\n\u20ac 5\n"
     assert Path("a.utf8.de").read_text("utf-8") == text

@@ -137,6 +137,10 @@ def test_attention_map_refuses_empty_and_split_lines(translator: Translator) -> 
         sentence_attention(translator, "a b. " * 12)
     with pytest.raises(DataError, match="made for"):
         sentence_attention(translator, "a b", target="z" * 60)
+    with pytest.raises(TypeError, match="`line` must be a str, one sentence, not list"):
+        sentence_attention(translator, ["a b"])
+    with pytest.raises(TypeError, match="`target` must be a str, one sentence, not list"):
+        sentence_attention(translator, "a b", target=["z"])
 
 
 def test_subwords_are_shown_without_markers() -> None:

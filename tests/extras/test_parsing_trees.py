@@ -66,6 +66,8 @@ def test_only_ascii_white_space_ends_a_word() -> None:
         (["(NN a dog)"], 1, "`dog` has no bracket and no tag"),
         (["(NP (DT a)", "dog)"], 2, "`dog` has no bracket and no tag"),
         (["(S a", "(NN dog))"], 2, "behind the word `a`"),
+        (["(S (NN a)", "(VP (VBZ)))"], 2, r"the bracket `\(VBZ\)` has no word"),
+        (["(S (NNP (Ashish)))"], 1, r"the bracket `\(Ashish\)` has no word"),
     ],
 )
 def test_invalid_tree_is_named_with_its_line(

@@ -131,7 +131,8 @@ class HeldOut:
     @property
     def near(self) -> np.ndarray:
         """The loose digests of the source sentences that are not short."""
-        return self._loose_src[self._is_long_src]
+        near: np.ndarray = self._loose_src[self._is_long_src]
+        return near
 
     @property
     def long_targets(self) -> np.ndarray:

@@ -66,8 +66,12 @@ def sentence_attention(
     """The attention of the first model of `translator` while it writes its best translation.
 
     target: another translation to use instead. Raises DataError where there is none, or where the
-    line is translated in segments; UnavailableError where torch is not installed.
+    line is translated in segments; TypeError for a line or target that is no str; UnavailableError
+    where torch is not installed.
     """
+    for name, text in (("line", line), ("target", target or "")):
+        if not isinstance(text, str):
+            raise TypeError(f"`{name}` must be a str, one sentence, not {type(text).__name__}")
     require_torch("sentence_attention()")
     from nmt_cli.inference.attention_maps import attention_maps
 

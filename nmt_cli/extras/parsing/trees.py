@@ -113,9 +113,10 @@ class TreeReader:
     (parsers write `(())` if they fail).
     """
 
-    def __init__(self, name: str) -> None:
-        """name: the file name for error messages."""
+    def __init__(self, name: str, *, needs_words: bool = False) -> None:
+        """name: the file name for error messages; needs_words: of every bracket with a label."""
         self._name = name
+        self._needs_words = needs_words
         self._open: list[_Bracket] = []
 
     def feed(self, line: str, line_number: int) -> Iterator[Tree]:
@@ -143,7 +144,10 @@ class TreeReader:
     def _end(self, line_number: int) -> Iterator[Tree]:
         if not self._open:
             raise self._error(line_number, "a bracket is closed that was not opened")
-        tree = self._open.pop().closed()
+        bracket = self._open.pop()
+        tree = bracket.closed()
+        if self._needs_words and bracket.label and bracket.word is None and not bracket.children:
+            raise self._error(line_number, f"the bracket `({bracket.label})` has no word")
         if self._open:
             self._open[-1].children.append(tree)
         else:
@@ -170,10 +174,11 @@ class TreeReader:
 def read_trees(path: Path | str) -> Iterator[Tree]:
     """Read the trees of a file (`-`: stdin; compressed or not), each on one or several lines.
 
-    Raises NoInputError, and DataError naming file and line.
+    Raises NoInputError, and DataError naming file and line, also for a bracket with a label alone,
+    whose word is lost.
     """
     with read_lines(path) as lines:
-        reader = TreeReader(lines.name)
+        reader = TreeReader(lines.name, needs_words=True)
         for line_number, line in enumerate(lines, 1):
             yield from reader.feed(line, line_number)
         reader.finish()

@@ -336,15 +336,16 @@ def test_commands_leave_other_files_unchanged(folder: Path, command: str, checks
 
 @fault("I12")
 def test_protected_input_is_recognised_through_any_path(folder: Path, checks) -> None:
-    """From other folders, through links, by another project file, by a setting."""
+    """From other folders, through links, by another project file, as validation text."""
     (folder / "plain").write_text("a\n")
     (folder / "elsewhere.toml").write_text('data.train = [["plain", "train.en"]]\n')
+    (folder / "checked.toml").write_text('data.valid = ["plain", "train.en"]\n')
     before = contents(folder)
     (folder.parent / "away").mkdir()
     for name, lines in {
         "user": [
             "-o plain --config elsewhere.toml", "-o elsewhere.toml --config elsewhere.toml",
-            "-o plain --set data.valid=['plain','train.en']", "-o to-here/to-here/train.de",
+            "-o plain --config checked.toml", "-o to-here/to-here/train.de",
             f"-o {folder}/train.de", f"-o {folder}/own/../hard",
         ],
         "away": ["-o ../user/train.de", "-o ../user/soft", f"-o {folder}/nmt.toml",
