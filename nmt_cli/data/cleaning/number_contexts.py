@@ -34,8 +34,29 @@ _DAY = re.compile(
     rf"(?<![\d.,/])(\d\d?)(?:st|nd|rd|th|\.)?{_GAP}(?:de |of )?({_MONTH}),? (?:de )?({_YEAR})"
     rf"|(?<!\w)({_MONTH}) (\d\d?)(?:st|nd|rd|th)?, ({_YEAR})"
 )
+# The first day of a month has a word in many languages: le premier, der Erste.
+_FIRST = re.compile(
+    r"first|premi|erst|eerst|prim|prem|перв|перш|първ|πρώτ|prv|pierwsz|első|ilk|birinci|först|først"
+    r"|fyrst|ensimm|esim|أول|ראשון|पहल|首|初|첫",
+    re.IGNORECASE,
+)
+# Numbers that are never in words: of parts of a text, before units, and in codes (K1A 0N5).
+_OF_PART = re.compile(
+    r"(?<![^\W_])(?:(?:sub)?sections?|(?:sub)?paragraphs?|articles?|clauses?|chapters?|tables?"
+    r"|figures?|pages?|artikels?|abschnitts?|absatz|kapitels?|tabellen?|abbildung|seite"
+    r"|paragraphes?|chapitres?|tableaux?|artículos?|secci[oó]n|capítulos?|tablas?|figuras?"
+    r"|páginas?|§§?) ?(\d{1,6})(?![^\W_]|[.,]\d)",
+    re.IGNORECASE,
+)
+_OF_UNIT = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}(?:°|km/h)")
+_CODE = re.compile(
+    r"(?<!\w)(?:[A-Z]{1,4}\d{2,6}[A-Z]{0,3}|[A-Z]\d[A-Z]|\d[A-Z]\d|\d{2,4}[A-Z]{1,3}\d{1,6})(?![^\W_])"
+)
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
+# The 19th century is le XIXe siècle.
+_ROMAN = re.compile(r"(?<!\w)([XVI]{2,})(?![XVI])")
+MAX_ROMAN, MAX_ROMAN_DIGITS = 39, 2
 # A million and a thousand millions. An English billion is a German Milliarde, so that only these
 # two are told apart.
 _MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
@@ -59,6 +80,8 @@ def contexts_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> boo
         or _money_is_scaled(src, tgt, value)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
+        or _digits_are_lost(src, tgt)
+        or _digits_are_lost(tgt, src)
     )
 
 
@@ -168,12 +191,54 @@ def _days_are_lost(text: str, other: str) -> bool:
     >>> [_days_are_lost("on 5 March 2026", tgt) for tgt in (
     ...     "im März 2026", "am 5. März 2026", "2026年3月5日", "le cinq mars", "1 5 2026")]
     [True, False, False, False, False]
-    >>> _days_are_lost("le 1 mars 2026", "the first of March 2026")
-    False
+    >>> [_days_are_lost("le 1 mars 2026", tgt) for tgt in ("the first of March 2026", "in 2026")]
+    [False, True]
     """
     numbers = [int(group) for group in _DIGITS.findall(other)]
     for match in _DAY.finditer(text):
         day, year = int(match[1] or match[5]), int(match[3] or match[6])
-        if 1 < day <= 31 and year in numbers and day not in numbers:
+        if not 1 <= day <= 31 or day in numbers or year not in numbers:
+            continue
+        if day > 1 or not _FIRST.search(other):
             return True
     return False
+
+
+def _digits_are_lost(text: str, other: str) -> bool:
+    """Whether a number that is never in words is not on the other side.
+
+    >>> [_digits_are_lost("Section 7 is at 40 °C.", tgt) for tgt in (
+    ...     "§ 7, 40 °C", "§ 7, warm", "warm, 40 °C", "VII, 40")]
+    [False, True, True, False]
+    >>> _digits_are_lost("K1A 0N5", "K1A"), _digits_are_lost("an A320", "A 320")
+    (True, False)
+    """
+    found = {number for pattern in (_OF_PART, _CODE) for number in pattern.findall(text)}
+    found.update(_OF_UNIT.findall(text))
+    if not found:
+        return False
+    groups = {group.lstrip("0") for group in _DIGITS.findall(other)}
+    roman = romans(other)
+    for number in found:
+        parts = _DIGITS.findall(number)
+        is_held = all(part.lstrip("0") in groups for part in parts)
+        if not is_held and as_roman("".join(parts)) not in roman:
+            return True
+    return False
+
+
+def as_roman(number: str) -> str:
+    """The Roman numeral of a small number; "" for others.
+
+    >>> [as_roman(number) for number in ("19", "24", "39", "40", "1.5")]
+    ['XIX', 'XXIV', 'XXXIX', '', '']
+    """
+    if not number.isdecimal() or len(number) > MAX_ROMAN_DIGITS or int(number) > MAX_ROMAN:
+        return ""
+    tens, ones = divmod(int(number), 10)
+    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
+
+
+def romans(text: str) -> set[str]:
+    """The Roman numerals of a text that are no single letter."""
+    return set(_ROMAN.findall(text))

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from nmt_cli.data.cleaning.number_contexts import contexts_differ
+from nmt_cli.data.cleaning.number_contexts import as_roman, contexts_differ, romans
 from nmt_cli.data.cleaning.raised_numbers import raised_numbers_differ
 
 _DIGITS = re.compile(r"\d+")
@@ -33,8 +33,8 @@ _CURRENCY = re.compile(
 )
 # The parts of a number such as 10-200-3000.
 _PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
-# Groups of digits that may be one number in another text.
-_DIVIDED = re.compile(r"\d+(?:[^\w\n]{1,2}\d+)+")
+# Groups of digits that may be one number in another text, which those of a time may not.
+_DIVIDED = re.compile(r"\d+(?:[^\w\n:]{1,2}\d+)+")
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
@@ -50,13 +50,11 @@ MOST_DIGITS = 40
 MAX_DIVIDED = 5
 # Of a reference such as 12(3) or [1], no number is written out.
 _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
+_FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
 # Of a reference such as 7(1)(e)(ii)(A) or 7(1)e), the letters; they may stand alone: Absatz 1
 # Buchstabe e.
 _LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z]|[ivx]{2,}|[A-Z])\)")
 _LETTER = re.compile(r"(?<![^\W\d_])(?:[a-z]|[ivx]{2,}|[A-Z])(?![^\W_])")
-# The 19th century is le XIXe siècle.
-_ROMAN = re.compile(r"(?<!\w)([XVI]{2,})(?![XVI])")
-MAX_ROMAN = 39
 # Powers of ten that have words: thousand, lakh, million, crore, billion, trillion.
 SCALES = (3, 5, 6, 7, 9, 12)
 
@@ -121,9 +119,9 @@ def numbers_changed(src: str, tgt: str) -> bool:
         others = _NUMBER.findall(other)
         if any(not _has_form_in(number, others) for number in missing):
             return True
-    in_digits, roman = _always_in_digits(side, other), set(_ROMAN.findall(other))
+    in_digits, roman = _always_in_digits(side, other), romans(other)
     if any(
-        (_is_rarely_written_out(number, groups) and _as_roman(number) not in roman)
+        (_is_rarely_written_out(number, groups) and as_roman(number) not in roman)
         or number in in_digits
         for number, groups in missing.items()
     ):
@@ -148,6 +146,8 @@ def _lost_references(src: str, tgt: str) -> bool:
     [True, False, True]
     >>> _lost_references("the fee [1]", "les droits"), _lost_references("fee [1]", "droits (1)")
     (True, False)
+    >>> _lost_references("the fee[1] of 8(1)", "les droits de 8(1)")
+    True
     >>> [_lost_references("7(1)(e)", tgt) for tgt in ("7(1)a)", "7(1)e)", "7 (1) Buchstabe e")]
     [True, False, False]
     """
@@ -155,6 +155,10 @@ def _lost_references(src: str, tgt: str) -> bool:
         not {*reference.findall(side)} <= {*anywhere.findall(other)}
         for reference, anywhere in ((_REFERENCE, _DIGITS), (_LETTER_REFERENCE, _LETTER))
         for side, other in ((src, tgt), (tgt, src))
+    ) or any(
+        _REFERENCE.findall(side).count(number) > _DIGITS.findall(other).count(number)
+        for side, other in ((src, tgt), (tgt, src))
+        for number in _FOOTNOTE.findall(side)
     )
 
 
@@ -272,7 +276,7 @@ def _missing(
     missing = {}
     for number in _NUMBER.findall(text):
         groups = _DIGITS.findall(number)
-        if is_held("".join(groups)):
+        if is_held(number):
             continue
         lacking = {
             group
@@ -285,34 +289,38 @@ def _missing(
 
 
 def _held_in_part(text: str) -> Callable[[str], bool]:
-    """What tells whether digits are anywhere in the numbers of a text."""
+    """What tells whether the digits of a number are anywhere in the numbers of a text."""
     groups = _DIGITS.findall(text)
     joined = "".join(groups)
     whole = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(text)}
     whole.update(group.strip("0") for group in groups)
     # The last two digits of a year may be enough: 1990-91, the 60s.
     whole.update(group[2:].strip("0") for group in groups if len(group) == YEAR_DIGITS)
-    return lambda digits: digits.strip("0") in whole or digits.strip("0") in joined
+
+    def is_held(number: str) -> bool:
+        digits = "".join(_DIGITS.findall(number)).strip("0")
+        return digits in whole or digits in joined
+
+    return is_held
 
 
 def _held_as_number(text: str, other: str) -> Callable[[str], bool]:
-    """What tells whether digits of `text` are a number of `other`, or a group of its digits."""
+    """What tells whether a number of `text` is one of `other`, or a group of its digits."""
     groups = _DIGITS.findall(other)
-    # Both 2.5 million and 2,500,000 are 25 here.
-    numbers = {"".join(_DIGITS.findall(number)).strip("0") for number in _NUMBER.findall(other)}
+    values = set(map(_value, _NUMBER.findall(other)))
     short = {group.lstrip("0") for group in groups}
     short.update(group[2:].lstrip("0") for group in groups if len(group) == YEAR_DIGITS)
     # Numbers may be divided in another way, such as 12345 and 12-345, and 20200123 may be a date.
     short.update(group for run, parts in _runs(text).items() if run in groups for group in parts)
-    long = {run.strip("0") for run in _runs(other)} | {group.strip("0") for group in groups}
+    long = {run.lstrip("0") for run in _runs(other)}
 
-    def is_held(digits: str) -> bool:
-        stripped = digits.strip("0")
-        if digits.lstrip("0") in short or stripped in numbers:
+    def is_held(number: str) -> bool:
+        digits = "".join(_DIGITS.findall(number)).lstrip("0")
+        if digits in short or any(_is_form_of(_value(number), value) for value in values):
             return True
         # Not the 1 of 1,250 for 10.
         return len(digits) > MIN_DIGITS and (
-            stripped in long or any(len(run) > LONGEST_PLAIN and stripped in run for run in long)
+            digits in long or any(len(run) > LONGEST_PLAIN and digits in run for run in long)
         )
 
     return is_held
@@ -330,18 +338,6 @@ def _runs(text: str) -> dict[str, Sequence[str]]:
         for first in range(len(groups))
         for last in range(first + 2, min(first + MAX_DIVIDED, len(groups)) + 1)
     }
-
-
-def _as_roman(number: str) -> str:
-    """The Roman numeral of a small number; "" for others.
-
-    >>> [_as_roman(number) for number in ("19", "24", "39", "40", "1.5")]
-    ['XIX', 'XXIV', 'XXXIX', '', '']
-    """
-    if not number.isdecimal() or len(number) > MIN_DIGITS or int(number) > MAX_ROMAN:
-        return ""
-    tens, ones = divmod(int(number), 10)
-    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
 
 
 def _always_in_digits(text: str, other: str) -> set[str]:
