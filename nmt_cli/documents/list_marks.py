@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from html import unescape
+from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
@@ -40,6 +41,7 @@ _IN_LINE = re.compile(
 _LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
 _ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _NUMBERS = tuple(map(str, range(1, 100)))
+_SEQUENCES = (_LETTERS, _ROMANS, _NUMBERS)
 
 
 def split_marks(
@@ -114,12 +116,11 @@ def _are_items(marks: Sequence[re.Match[str]]) -> bool:
     is_begun = ";" not in marks[0]["before"]
     is_continued = all(";" in mark["before"] for mark in marks[1:])
     is_alike = len({mark["bracket"] for mark in marks}) == 1
-    sequences = (_LETTERS, _ROMANS, _NUMBERS)
     return (
         is_begun
         and is_continued
         and is_alike
-        and any(sequence[: len(labels)] == labels for sequence in sequences)
+        and any(sequence[: len(labels)] == labels for sequence in _SEQUENCES)
     )
 
 
@@ -133,8 +134,41 @@ def begins_with_mark(pieces: Sequence[MarkedPiece]) -> bool:
     >>> begins_with_mark((Text("(b) the judge"),)), begins_with_mark((Text("(b)"),))
     (True, False)
     """
+    return bool(first_mark(pieces))
+
+
+def first_mark(pieces: Sequence[MarkedPiece]) -> str:
+    """The mark of a list item at the beginning of a text; "": there is none, or nothing behind it.
+
+    >>> first_mark((Text("(b) the judge"),))
+    '(b)'
+    """
     found = _first_mark(tuple(pieces[:_MOST_PIECES]))
-    return found is not None and bool(found[1])
+    return plain_text(found[0]).strip() if found and found[1] else ""
+
+
+def items_behind(words: str, marks: Sequence[str]) -> list[int]:
+    """Which of the marks at the beginnings of lines behind these words are those of a list.
+
+    Each is the first one of a sequence or follows another one. Without a colon behind the words,
+    one mark is no list.
+
+    >>> items_behind("You shall:", ("(a)", "(3)", "(b)")), items_behind("a dog of", ("(a)", "(3)"))
+    ([0, 2], [])
+    """
+    found: list[int] = []
+    awaited = {sequence[0] for sequence in _SEQUENCES}
+    for index, mark in enumerate(marks):
+        label = mark.strip("().").lower()
+        if label in awaited or not label[:1].isalnum():
+            found.append(index)
+            awaited.update(
+                following
+                for sequence in _SEQUENCES
+                for previous, following in pairwise(sequence)
+                if previous == label
+            )
+    return found if len(found) > 1 or words.rstrip().endswith((":", "—", "–")) else []
 
 
 def is_break_before_item(pieces: Sequence[MarkedPiece], index: int) -> bool:

@@ -257,7 +257,20 @@ def test_numbers_of_headings_are_kept_in_word() -> None:
         ("<b>(a)</b>\na dog\n<b>(b)</b> a cat", ["a dog", "a cat"],
          "<b>(a)</b>\nA DOG\n<b>(b)</b> A CAT"),
         ("• a dog\n• a cat", ["a dog", "a cat"], "• A DOG\n• A CAT"),
+        # Items behind the words that they belong to.
+        ("He sees:\n(a) a dog;\n(b) a\ncat.", ["He sees:", "a dog;", "a cat."],
+         "HE SEES:\n(a) A DOG;\n(b) A\nCAT."),
+        ("He\nsees\n1. a dog;\n2. a cat.", ["He sees", "a dog;", "a cat."],
+         "HE\nSEES\n1. A DOG;\n2. A CAT."),
+        ("<i>He sees:\n<b>(a)</b> a dog</i>", ["He sees:", "a dog"],
+         "<i>HE SEES:\n<b>(a)</b> A DOG</i>"),
+        ("He sees:\n(a) a dog of\n(3) it;\n(i) b;\n(ii) c", ["He sees:", "a dog of (3) it;", "b;",
+         "c"], "HE SEES:\n(a) A DOG OF\n(3) IT;\n(i) B;\n(ii) C"),
+        ("He sees: (i) a dog; or\n(ii) a black\ncat", ["He sees:", "a dog; or", "a black cat"],
+         "HE SEES: (i) A DOG; OR\n(ii) A BLACK\nCAT"),
         # A sentence, in which a line begins with a mark by chance.
+        ("Of a dog\n(1) of it\n(3) of us", ["Of a dog (1) of it (3) of us"],
+         "OF A DOG\n(1) OF IT\n(3) OF US"),
         ("A dog of\n(b) sleeps.", ["A dog of (b) sleeps."], "A DOG OF\n(B) SLEEPS."),
     ],
 )  # fmt: skip
@@ -277,6 +290,21 @@ def test_items_in_a_cue_of_ass_are_segments(text: str) -> None:
     head += "MarginV, Effect, Text\n"
     document = opened(f"{head}{event}{text}\n", "subtitles")
     assert [plain_text(segment) for segment in document.segments] == ["A dog", "A cat"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The dog sees:\n(a) a black cat;\n(b) a man of it; or\n(c) a small dog.",
+        "The dog sees: (a) a black cat;\n(b) a man of it; or\n(c) a small dog.",
+        "(a) a black cat; (b) a man\nof it; or (c) a small dog.",
+    ],
+)
+def test_items_in_a_cue_keep_their_number_of_lines(text: str) -> None:
+    document = opened(f"{SRT_TIME}{text}\n", "subtitles")
+    longer = each_text(document.segments, lambda words: f"{words} and many other words")
+    lines = document.render(longer).decode().splitlines()[2:]
+    assert len(lines) == len(text.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
@@ -11,7 +12,7 @@ from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.list_marks import ITEM, begins_with_mark
+from nmt_cli.documents.list_marks import ITEM, first_mark, items_behind, parts_at_items
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
 from nmt_cli.documents.template import Template, trimmed
@@ -137,20 +138,30 @@ class SubtitleDocument:
     def _items(self, cue: Cue) -> list[str]:
         """The items of a list and the breaks of lines before them; empty: the cue is no list.
 
-        Each begins a line with its mark, the first one at the start of the cue.
+        Each begins a line with its mark. Before the first one may stand the words that the list
+        belongs to.
         """
         raw = self._text[cue.begin : cue.end]
         starts = list(_LINE_START.finditer(raw))
-        breaks = [
-            match.span(1)
-            for match, line in zip(starts, _with_next_lines(raw, starts), strict=True)
-            if ITEM.match(raw, match.end())
-            or begins_with_mark(with_pairs_only(self._format.parse(line)))
+        found = [
+            (start.span(1), mark)
+            for start, line in zip(starts, _with_next_lines(raw, starts), strict=True)
+            if (mark := self._mark(raw[start.end() :], line))
         ]
-        if len(breaks) < 2 or breaks[0][0] > 0:
+        if found and found[0][0][0] > 0:
+            words = plain_text(self._format.parse(raw[: found[0][0][0]]))
+            found = [found[index] for index in items_behind(words, [mark for _, mark in found])]
+        elif len(found) < 2:
             return []
-        cuts = [*(position for span in breaks for position in span), len(raw)]
+        if not found:
+            return []
+        cuts = [0, *(position for span, _ in found for position in span), len(raw)]
         return [raw[begin:end] for begin, end in pairwise(cuts)]
+
+    def _mark(self, words: str, line: str) -> str:
+        """The mark of an item at the beginning of a line; words: the line without its tags."""
+        found = ITEM.match(words)
+        return found[0].strip() if found else first_mark(with_pairs_only(self._format.parse(line)))
 
     def _add_group(self, group: Sequence[Cue]) -> None:
         place = f"cue {group[0].number}"
@@ -169,10 +180,10 @@ class SubtitleDocument:
 
     def _add(self, raw: str, place: str) -> None:
         """Add a cue, or what one person says in it, or an item of a list, as a segment."""
-        pieces = with_pairs_only(self._format.parse(raw))
-        # The breaks of lines before and after the words are kept, not made again.
-        words = raw_text(trimmed(pieces)[1])
-        self._template.add(pieces, place, lambda pieces: self._format.write(pieces, words))
+        for part in parts_at_items(with_pairs_only(self._format.parse(raw))):
+            # The breaks of lines before and after the words are kept, not made again.
+            words = raw_text(trimmed(part)[1])
+            self._template.add(part, place, partial(self._format.write, raw=words))
 
     def _add_joined(self, raws: Sequence[str], gaps: Sequence[str], place: str) -> None:
         """Add the cues of one sentence as one segment."""
