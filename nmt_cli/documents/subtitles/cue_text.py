@@ -14,6 +14,10 @@ from nmt_cli.data.markup.marked_text import (
     Text,
     plain_text,
 )
+from nmt_cli.documents.subtitles.elided_words import (
+    cuts_before_elided_words,
+    ends_with_elided_word,
+)
 from nmt_cli.documents.template import source_text
 
 # Lines of subtitles have at most this many characters, where that is possible.
@@ -98,19 +102,22 @@ def _spaced(pieces: Sequence[MarkedPiece], escape: object) -> list[tuple[int, st
     """The words with the marks at them: how long each is on the screen, and how it is written."""
     assert callable(escape)
     words: list[tuple[int, str]] = []
-    length, written = 0, ""
+    shown, written = "", ""
     for piece in pieces:
         if not isinstance(piece, Text):
             written += piece.raw
-            length += len(piece.raw) if isinstance(piece, Placeholder) else 0
+            shown += piece.raw if isinstance(piece, Placeholder) else ""
             continue
         parts = re.split(r"[ \t\r\n]+", piece.text)
         for index, part in enumerate(parts):
-            if index and (length or written):
-                words.append((length, written))
-                length, written = 0, ""
-            length, written = length + len(part), written + escape(part)
-    return [*words, (length, written)] if written else words
+            if index and ends_with_elided_word(shown):
+                # No line ends here.
+                shown, written = shown + " ", written + " "
+            elif index and written:
+                words.append((len(shown), written))
+                shown, written = "", ""
+            shown, written = shown + part, written + escape(part)
+    return [*words, (len(shown), written)] if written else words
 
 
 def _break_positions(words: Sequence[tuple[int, str]], count: int) -> list[int]:
@@ -142,10 +149,11 @@ def cut(pieces: MarkedText, shares: Sequence[float]) -> list[list[MarkedPiece]]:
 
     It is cut where the translator put the marks `CUT`, unless a cue would then get no words or
     less than a third of its share; then by `shares`, the length of each cue in the source, at the
-    nearest space.
+    nearest space. An elided word such as `l’` is never the last one of a cue.
     """
+    moved = cuts_before_elided_words(pieces, CUT)
     parts: list[list[MarkedPiece]] = [[]]
-    for piece in pieces:
+    for piece in moved:
         if piece == CUT:
             parts.append([])
         else:
@@ -157,7 +165,7 @@ def cut(pieces: MarkedText, shares: Sequence[float]) -> list[list[MarkedPiece]]:
         for length, share in zip(lengths, shares, strict=True)
     ):
         return parts
-    return _cut_by_share([piece for piece in pieces if piece != CUT], shares)
+    return _cut_by_share([piece for piece in moved if piece != CUT], shares)
 
 
 def _cut_by_share(
@@ -170,7 +178,9 @@ def _cut_by_share(
     for piece in pieces:
         if isinstance(piece, Text):
             spaces += [
-                position + match.start() for match in re.finditer(r"(?<=\S) +(?=\S)", piece.text)
+                position + match.start()
+                for match in re.finditer(r"(?<=\S) +(?=\S)", piece.text)
+                if not ends_with_elided_word(piece.text[: match.start()])
             ]
             position += len(piece.text)
         elif isinstance(piece, Placeholder):

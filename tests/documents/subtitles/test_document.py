@@ -76,6 +76,36 @@ def test_cut_in_a_useless_place_is_replaced_by_shares(translation: MarkedText) -
     assert texts_of(document.render([translation])) == ["Ich glaube, dass", "es schon spät ist."]
 
 
+@pytest.mark.parametrize(
+    ("translation", "expected"),
+    [
+        ((Text("L’agent de l’ "), CUT, Text("entrée ici.")), ["L’agent de", "l’entrée ici."]),
+        ((Text("L’agent (d’"), CUT, Text("entrée) est.")), ["L’agent", "(d’entrée) est."]),
+        (
+            (Text("Il dit <l'agent> dell' "), Tag("<i>", "open", "i"), CUT, Text("acqua."),
+             Tag("</i>", "close", "i")),
+            ["Il dit <l'agent>", "dell'<i>acqua.</i>"],
+        ),
+        # Nothing is left before the cut, so that it is cut by shares.
+        ((Text("L’ "), CUT, Text("entrée de la date.")), ["L’entrée de", "la date."]),
+        ((Text("Il voit l’ auto ici."),), ["Il voit", "l’ auto ici."]),
+        ((Text("the dogs’ "), CUT, Text("house is here")), ["the dogs’", "house is here"]),
+    ],
+)  # fmt: skip
+def test_no_cue_ends_with_an_elided_word(translation: MarkedText, expected: list[str]) -> None:
+    document = opened(srt("I believe that", "it is late now."), "subtitles")
+    written = document.render([translation]).decode().splitlines()
+    assert [written[2], written[6]] == expected
+
+
+def test_no_line_ends_with_an_elided_word() -> None:
+    document = opened(srt("I see\nit"), "subtitles")
+    translation = (Text("Je l’ "), Tag("<i>", "open", "i"), Text("entrée."))
+    written = document.render([(*translation, Tag("</i>", "close", "i"))]).decode()
+    assert written.splitlines()[2:] == ["Je", "l’ <i>entrée.</i>"]
+    assert b"the dogs\xe2\x80\x99\nhouse" in document.render([(Text("the dogs’ house"),)])
+
+
 def test_more_cues_than_words_keep_their_number_and_times() -> None:
     data = srt("and so", "it went", "on")
     document = opened(data, "subtitles")
