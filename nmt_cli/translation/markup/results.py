@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
@@ -50,7 +51,7 @@ def _check_numbers(translation: Translation, source: str, text: str, kept: Kept)
 
     The words alone were checked, without the numbers that are put back.
     """
-    if not kept.numbers or numbers_changed(source, text):
+    if not kept.numbers or numbers_changed(source, text) or is_enumeration_lost(source, text):
         return translation
     return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
 

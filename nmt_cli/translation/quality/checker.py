@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.trigrams import verdict
@@ -106,7 +107,7 @@ class QualityChecker:
 
     def _flags_of(self, sentence: CheckedSentence) -> Iterator[str]:
         source, text = sentence.source, sentence.text
-        if numbers_changed(source, text):
+        if numbers_changed(source, text) or is_enumeration_lost(source, text):
             yield "number_mismatch"
         if is_placeholder_lost(source, text):
             yield "placeholder_lost"

@@ -227,6 +227,16 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
         assert set(of_document.translation.flags) == set(flagged.flags)
 
 
+def test_lost_marks_of_items_stay_a_mismatch_where_numbers_are_put_back() -> None:
+    source = (Text("He sees (a) "), Placeholder("1937"), Text(" dogs, (b) a cat."))
+    flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))
+    for last, flags in ((" chiens, b) un chat.", ()), (" chiens, un chat.", flagged.flags)):
+        pieces = (Text("Il voit a) "), source[1], Text(last))
+        result = results.MarkedResult([pieces], flagged)
+        found = results.as_marked("", source, result, Kept(numbers=True))
+        assert found.translation.flags == flags
+
+
 def test_numbers_of_tags_are_no_mismatch() -> None:
     source = (Tag('<a href="2017.html">', "open", "a"), Text("In 1937"), Tag("</a>", "close", "a"))
     kept = Kept(numbers=True)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
 from nmt_cli.data.cleaning.mojibake import undo_mojibake
 from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
@@ -166,6 +167,21 @@ def test_good_translation_has_no_flags() -> None:
         ("The carrier[1] of 8(1).", "Der Träger [1] von 8(1).", False),
         ("Of the 19th century.", "Du XIXe siècle.", False),
         ("Of the 19th century.", "Du XXIe siècle.", True),
+        # Marks of items in running text.
+        ("He shall (a) keep it, (b) send it and (c) pay.", "Il doit a) a) garder.", True),
+        ("He shall (a) keep it and (b) send it.", "Il doit a) garder, b) envoyer.", False),
+        ("He shall (c) keep it and (d) send it.", "Il doit garder et l’envoyer.", False),
+        ("He shall (a) keep it and (b) send it.", "Er muss es a halten und b senden.", False),
+        ("He shall (c) keep (d) it, (a) it, (b) it.", "Il doit a) d’un b’un.", True),
+        ("He must 1) keep it, 2) send it and 3) pay.", "Il doit le garder et payer.", True),
+        ("He must 1) keep it and 2) send it.", "Il doit 1° le garder, 2° l’envoyer.", False),
+        ("a record, and (b) a report", "un dossier et un rapport", True),
+        ("a record, and (b) a report", "un dossier et b) un rapport", False),
+        ("under paragraph (b) of it", "en vertu de cela", False),
+        ("the dog(s) (see 1) or cat(s) (see 2)", "les chiens (1) et les chats (2)", False),
+        ("He sees (i) a dog, (ii) a cat.", "Il voit un chien, un chat.", True),
+        ("See (a) a dog, (b) a cat.", "Смотри (а) собаку, (б) кошку.", False),
+        ("See （1） a dog, （2） a cat.", "Voir un chien.", True),
     ],
 )
 def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
@@ -187,6 +203,8 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
         "$5 ",
         "(7)",
         "7(a)",
+        "(a) b, (b) ",
+        "a) (",
         "É…",
         "Ã©",
         "7A ",
@@ -202,6 +220,7 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
 def test_numbers_of_endless_text_are_compared_in_linear_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
     numbers_changed(text, text[: len(text) // 2])
+    is_enumeration_lost(text, text[: len(text) // 2])
     undo_mojibake(text)
 
 

@@ -1,0 +1,79 @@
+"""Finds marks of items in running text, `(a) ..., (b) ...` or `1) ... 2) ...`, that got lost."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+_MARK = re.compile(
+    r"(?P<other>[()（）])|(?:(?<=\s)|(?<=[(（])|\A)(?P<label>[a-z]|[ivx]{2,5}|[A-Z]|\d{1,2})(?=[)）])"
+)
+# What stands before the mark of another item: `keep a record, and (b)`.
+_BETWEEN = re.compile(r"[,;:，；：、]\s*(?:[^\W\d_]{1,5}\s+)?[(（]?\Z")
+_LONGEST_BETWEEN = 10
+_WORD_END = re.compile(r"[^\W_]\Z|[)）]\Z")
+# Not the `d` of `d’un`.
+_ALONE = re.compile(r"(?<!\w)(?:[a-z]|[ivx]{2,5}|\d{1,2})(?![\w'’])", re.IGNORECASE)
+# Letters of other scripts stand for Latin ones.
+_OTHER_LETTER = re.compile(r"(?<!\w)[^\W\d_a-zA-Z](?=[)）.])")
+_LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
+_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+_NUMBERS = tuple(map(str, range(1, 100)))
+_SEQUENCES = (_LETTERS, _ROMANS, _NUMBERS)
+
+
+def is_enumeration_lost(src: str, tgt: str) -> bool:
+    """Return whether a mark of the items in a source is not in its translation.
+
+    The marks are a sequence from the first one on, or from the second one, where a document keeps
+    the first. In the translation they may stand without brackets, as in `Buchstaben a und b`.
+
+    >>> source = "He shall (a) keep it, (b) send it and (c) pay."
+    >>> [is_enumeration_lost(source, tgt) for tgt in ("Il doit a) b) c)", "Il doit a) a) c)")]
+    [False, True]
+    """
+    if ")" not in src and "）" not in src:
+        return False
+    marks = list(_marks(src))
+    found = {label for sequence in _SEQUENCES for label in _chain(marks, sequence)}
+    if not found:
+        return False
+    shown = {_in_ascii(word).lower() for word in _ALONE.findall(tgt)}
+    missing = found - shown
+    return len(missing) > len(_OTHER_LETTER.findall(tgt))
+
+
+def _marks(text: str) -> Iterator[tuple[str, bool]]:
+    """The labels of the marks, and whether each follows the item before it."""
+    depth = 0
+    for match in _MARK.finditer(text):
+        if match["other"]:
+            depth = depth + 1 if match["other"] in "(（" else max(0, depth - 1)
+            continue
+        before = text[max(0, match.start() - _LONGEST_BETWEEN) : match.start()]
+        has_bracket = before[-1:] in ("(", "（")
+        # Neither `(see 1)` nor `the dog(s)`, nor the reference 7(1)(a).
+        if (depth == 1 and not _WORD_END.search(before[:-1])) if has_bracket else depth == 0:
+            yield _in_ascii(match["label"]).lower(), bool(_BETWEEN.search(before))
+        # Its own closing bracket closes nothing.
+        depth += not has_bracket and depth == 0
+
+
+def _chain(marks: Iterable[tuple[str, bool]], sequence: Sequence[str]) -> list[str]:
+    """The marks that follow one another in a sequence; none where one may be no item."""
+    chain: list[str] = []
+    is_item = False
+    awaited = sequence[:2]
+    for label, follows_item in marks:
+        if label in awaited:
+            is_item = is_item or (follows_item and label == sequence[1])
+            chain.append(label)
+            at = sequence.index(label) + 1
+            awaited = sequence[at : at + 1]
+    return chain if len(chain) > 1 or is_item else []
+
+
+def _in_ascii(text: str) -> str:
+    return "".join(
+        str(unicodedata.decimal(character)) if character.isdecimal() else character
+        for character in text
+    )
