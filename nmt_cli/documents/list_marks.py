@@ -25,6 +25,8 @@ ITEM_ALONE = re.compile(rf"\s*{_MARK}(?:\s+{_NEXT_MARK})*\s*")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s*")
 # A number before the words of a heading, or a capital letter or Roman number with a full stop.
 _SECTION = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVX]{2,5}\.)\s+")
+# A Roman number of several letters, which begins no name.
+_ROMAN_NUMBER = re.compile(r"\s*(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})\.\s+")
 # A character as a document may write it: with an entity, escaped twice in XLIFF, with a backslash.
 _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
 # No mark with the space after it is written with more characters, or has more pieces.
@@ -49,7 +51,8 @@ def split_marks(
 ) -> tuple[MarkedText, MarkedText]:
     """The marks at the beginning of a text, each with the space after it, and the rest.
 
-    is_heading: a number or letter before a capital letter is that of a section.
+    is_heading: a number or letter before a capital letter is that of a section, as a Roman number
+    of several letters with a full stop always is.
 
     >>> split_marks((Text("(a) (i) the name"),))
     ((Text(text='(a) ', raw=None), Text(text='(i) ', raw=None)), (Text(text='the name', raw=None),))
@@ -57,7 +60,7 @@ def split_marks(
     rest = tuple(pieces)
     marks: list[MarkedPiece] = []
     last = ""
-    if is_heading and (found := _section(rest)):
+    if found := _section(rest, _SECTION if is_heading else _ROMAN_NUMBER):
         marks, rest = [*found[0]], found[1]
     while found := _first_mark(rest):
         mark, following = found
@@ -199,9 +202,9 @@ def _first_mark(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
     return _cut(pieces, ITEM)
 
 
-def _section(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
-    """The number of a section before the words of its heading, and these; None: there is none."""
-    found = _cut(pieces, _SECTION)
+def _section(pieces: MarkedText, number: re.Pattern[str]) -> tuple[MarkedText, MarkedText] | None:
+    """The number of a section before its first sentence, and this; None: there is none."""
+    found = _cut(pieces, number)
     return found if found and _begins_sentence(found[1]) else None
 
 

@@ -48,6 +48,18 @@ SRT_TIME = "1\n00:00:01,000 --> 00:00:02,000\n"
         # Those of lines that end in hard breaks.
         ("markdown", "(a) a *b*;\\\n(b) c.\n", "(a) A *B*;\\\n(b) C.\n"),
         ("markdown", "> (a) a;  \n> **(b)** c.\n", "> (a) A;  \n> **(b)** C.\n"),
+        # Roman numbers of paragraphs.
+        (
+            "html",
+            "<p>II. The dog</p><p><b>XIV.</b> A cat",
+            "<p>II. THE DOG</p><p><b>XIV.</b> A CAT",
+        ),
+        ("markdown", "IV. *The* dog\n", "IV. *THE* DOG\n"),
+        (
+            "html",
+            "<p>IV. drip</p><p>IXI. It</p><p>XL. It",
+            "<p>IV. DRIP</p><p>IXI. IT</p><p>XL. IT",
+        ),
         # Numbers of headings.
         ("html", "<h3>5 A dog</h3>", "<h3>5 A DOG</h3>"),
         # These are words.
@@ -73,6 +85,11 @@ def test_marks_of_list_items_are_kept_in_every_kind(kind: str, text: str, expect
         ('<a id="x"></a>(a) the dog', "the dog"),
         ("<b>2</b>. The dog", "The dog"),
         ("(<i>a</i>) the dog", "the dog"),
+        ("II. The dog", "The dog"),
+        ("<b>XIV.</b> The dog", "The dog"),
+        # No Roman number, or none before a sentence.
+        ("IXI. The dog", "IXI. The dog"),
+        ("IV. drip", "IV. drip"),
         # A quantity belongs to its sentence, and so does a date.
         ("<b>5</b> dogs", "5 dogs"),
         ("<b>5</b>The dog", "5The dog"),
@@ -122,6 +139,16 @@ def test_marks_of_list_items_may_have_tags_in_xliff() -> None:
     )
     assert opened(text, "xliff").segments == [(Text("the name"),)]
     assert '>(<g id="1">a</g>) THE NAME</target>' in changed(text, "xliff")
+
+
+def test_roman_numbers_of_paragraphs_are_kept_in_word() -> None:
+    document = docx.Document()
+    document.add_paragraph("II. The dog")
+    data = saved(document)
+    (segment,) = opened(data, "docx").segments
+    assert segment == (Text("The dog"),)
+    translated = opened(data, "docx").render([(Text("Der Hund"),)])
+    assert docx.Document(io.BytesIO(translated)).paragraphs[0].text == "II. Der Hund"
 
 
 def test_breaks_of_lines_before_items_end_segments_in_word() -> None:
