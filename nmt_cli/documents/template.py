@@ -15,6 +15,7 @@ from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
 from nmt_cli.documents.list_marks import is_break_before_item, parts_at_items, split_marks
+from nmt_cli.documents.section_letters import SectionLetters
 
 # Not the no-break space, which separates words on purpose.
 WHITE_SPACE = " \t\r\n\f\v"
@@ -46,6 +47,9 @@ class Template:
         self.places: list[str] = []
         self.messages: list[str] = []
         self.tags: dict[str, Sequence[str | Slot]] = {}
+        self._letters = SectionLetters()
+        # What is kept before segments whose marks were found by later ones.
+        self._marks: dict[int, Sequence[str | Slot]] = {}
 
     def keep(self, text: str) -> None:
         """Add text that is not translated."""
@@ -76,6 +80,8 @@ class Template:
             self._keep_pieces(before)
             self.parts.append(self.slot(inner, place, write))
             self._keep_pieces(after)
+            if number == 0:
+                self._keep_letters(before)
 
     def add_sentences(
         self, pieces: MarkedText, place: str, write: Write, *, is_heading: bool = False
@@ -122,6 +128,13 @@ class Template:
             raise ValueError(f"{len(translated)} translations of {len(self.segments)} segments")
         return self._joined(self.parts, translated)
 
+    def _keep_letters(self, before: MarkedText) -> None:
+        """Keep the letters of paragraphs that the last segment shows to be marks."""
+        index = len(self.segments) - 1
+        for found in self._letters.found_by(index, before, self.segments[index]):
+            marks, self.segments[found] = split_marks(self.segments[found], is_heading=True)
+            self._marks[found] = list(self._kept(marks))
+
     def _keep_pieces(self, pieces: Sequence[MarkedPiece]) -> None:
         self.parts += self._kept(pieces)
 
@@ -135,6 +148,13 @@ class Template:
         )
 
     def _written(self, slot: Slot, translated: Sequence[MarkedText]) -> str:
+        if slot.index in self._marks:
+            marks = self._joined(self._marks[slot.index], translated)
+            raw = raw_text(self.segments[slot.index])
+            return marks + self._words(replace(slot, raw=raw), translated)
+        return self._words(slot, translated)
+
+    def _words(self, slot: Slot, translated: Sequence[MarkedText]) -> str:
         pieces, source = translated[slot.index], self.segments[slot.index]
         has_slots = any(isinstance(piece, Tag) and piece.raw in self.tags for piece in pieces)
         if pieces == source and not has_slots:

@@ -141,6 +141,46 @@ def test_marks_of_list_items_may_have_tags_in_xliff() -> None:
     assert '>(<g id="1">a</g>) THE NAME</target>' in changed(text, "xliff")
 
 
+@pytest.mark.parametrize(
+    ("texts", "segments"),
+    [
+        (["A. The dog", "It is.", "<b>B.</b> A cat", "C. D. Man"],
+         ["The dog", "It is.", "A cat", "D. Man"]),
+        (["I. Dogs", "A. Small", "B. Big", "II. Cats"], ["Dogs", "Small", "Big", "Cats"]),
+        (["IV. Dogs", "V. Cats"], ["Dogs", "Cats"]),
+        # Initials of names, and words.
+        (["A. Smith", "M. Jones", "C. Miller"], ["A. Smith", "M. Jones", "C. Miller"]),
+        (["L. Smith", "M. Jones"], ["L. Smith", "M. Jones"]),
+        (["A. small", "B. big"], ["A. small", "B. big"]),
+    ],
+)  # fmt: skip
+def test_letters_of_a_sequence_of_paragraphs_are_kept(
+    texts: list[str], segments: list[str]
+) -> None:
+    data = "".join(f"<p>{text}</p>" for text in texts)
+    document = opened(data, "html")
+    assert list(map(plain_text, document.segments)) == segments
+    assert document.render(document.segments).decode() == data
+    written = document.render([(Text("x"),) for _ in segments]).decode()
+    for text, words in zip(texts, segments, strict=True):
+        assert f"<p>{text.replace(words, 'x')}</p>" in written
+
+
+def test_letters_of_a_sequence_keep_their_tags_with_texts() -> None:
+    data = '<p>A. Dog</p><p><b title="a cat">B.</b> Cat</p>'
+    document = opened(data, "html")
+    assert list(map(plain_text, document.segments)) == ["Dog", "a cat", "Cat"]
+    translated = each_text(document.segments, str.upper)
+    assert document.render(translated).decode() == data.replace("a cat", "A CAT").replace(
+        "Dog", "DOG"
+    ).replace("Cat", "CAT")
+
+
+def test_letters_of_headings_continue_those_of_paragraphs() -> None:
+    document = opened("A. Dogs\n\n# B. Cats\n\nC. Men\n", "markdown")
+    assert list(map(plain_text, document.segments)) == ["Dogs", "Cats", "Men"]
+
+
 def test_roman_numbers_of_paragraphs_are_kept_in_word() -> None:
     document = docx.Document()
     document.add_paragraph("II. The dog")

@@ -1,0 +1,54 @@
+"""Letters and Roman numbers before paragraphs, `A.`, `B.`, ..., which are told from initials."""
+
+import re
+from collections.abc import Sequence
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text
+from nmt_cli.documents.document import has_words
+from nmt_cli.documents.list_marks import split_marks
+
+_LABEL = re.compile(r"\s*([A-Z]|[IVX]{2,5})\.\s*")
+_LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_ROMANS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV")
+
+
+class SectionLetters:
+    """Follows the paragraphs of a document, in order.
+
+    A single letter may be the initial of a name, `A. Smith`. It is a mark where it continues a
+    sequence, or where a later paragraph does.
+    """
+
+    def __init__(self) -> None:
+        # The labels that would continue a sequence, with it and with the paragraph before, if the
+        # mark of that one is still among its words.
+        self._awaited: dict[str, tuple[Sequence[str], int | None]] = {}
+
+    def found_by(self, index: int, before: Sequence[MarkedPiece], words: MarkedText) -> list[int]:
+        """The paragraphs that a further one shows to begin with marks among their words.
+
+        index: of the paragraph; before: the marks that are kept anyway.
+
+        >>> from nmt_cli.data.markup.marked_text import Text
+        >>> letters = SectionLetters()
+        >>> [letters.found_by(index, (), (Text(text),))
+        ...     for index, text in enumerate(["A. Scope", "M. Smith", "It is.", "B. Terms"])]
+        [[], [], [], [0, 3]]
+        """
+        kept = _LABEL.fullmatch(plain_text(before))
+        marks, rest = ((), words) if kept else split_marks(words, is_heading=True)
+        found = kept or _LABEL.fullmatch(plain_text(marks))
+        if not found or not has_words(rest):
+            return []
+        label = found[1]
+        awaited = self._awaited.pop(label, None)
+        if awaited is None and not kept and label not in ("A", "I"):
+            return []
+        usual = _ROMANS if label[1:] or label == "I" else _LETTERS
+        sequence, previous = awaited or (usual, None)
+        own = None if kept else index
+        if label in sequence:
+            is_open = own is not None and awaited is None
+            following = sequence[sequence.index(label) + 1 :][:1]
+            self._awaited.update(dict.fromkeys(following, (sequence, own if is_open else None)))
+        return [] if awaited is None else [each for each in (previous, own) if each is not None]
