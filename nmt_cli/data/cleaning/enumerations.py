@@ -15,6 +15,9 @@ _WORD_END = re.compile(r"[^\W_]\Z|[)）]\Z")
 _ALONE = re.compile(r"(?<!\w)(?:[a-z]|[ivx]{2,5}|\d{1,2})(?![\w'’])", re.IGNORECASE)
 # Letters of other scripts stand for Latin ones.
 _OTHER_LETTER = re.compile(r"(?<!\w)[^\W\d_a-zA-Z](?=[)）.])")
+# The letter of a paragraph, or the initial of a name. Others may be words in short: French M. for
+# Mr, R. for the answer to a question.
+_FIRST = re.compile(r"\s*([ABCEFGI-LNOT-Z])\.\s+[A-Z]")
 _LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
 _ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _NUMBERS = tuple(map(str, range(1, 100)))
@@ -22,7 +25,7 @@ _SEQUENCES = (_LETTERS, _ROMANS, _NUMBERS)
 
 
 def is_enumeration_lost(src: str, tgt: str) -> bool:
-    """Return whether a mark of the items in a source is not in its translation.
+    """Return whether a mark of the items in a source, or before it, is not in its translation.
 
     The marks are a sequence from the first one on, or from the second one, where a document keeps
     the first. In the translation they may stand without brackets, as in `Buchstaben a und b`.
@@ -30,7 +33,11 @@ def is_enumeration_lost(src: str, tgt: str) -> bool:
     >>> source = "He shall (a) keep it, (b) send it and (c) pay."
     >>> [is_enumeration_lost(source, tgt) for tgt in ("Il doit a) b) c)", "Il doit a) a) c)")]
     [False, True]
+    >>> [is_enumeration_lost("A. The dog", tgt) for tgt in ("A. Le chien", "Le chien")]
+    [False, True]
     """
+    if (first := _FIRST.match(src)) and not re.search(rf"(?<!\w){first[1]}[.)）]", tgt):
+        return not _OTHER_LETTER.search(tgt)
     if ")" not in src and "）" not in src:
         return False
     marks = list(_marks(src))

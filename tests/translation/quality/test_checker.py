@@ -182,6 +182,13 @@ def test_good_translation_has_no_flags() -> None:
         ("He sees (i) a dog, (ii) a cat.", "Il voit un chien, un chat.", True),
         ("See (a) a dog, (b) a cat.", "Смотри (а) собаку, (б) кошку.", False),
         ("See （1） a dog, （2） a cat.", "Voir un chien.", True),
+        # A letter before the sentence, or an initial.
+        ("A. The dog sleeps.", "Le chien dort.", True),
+        ("A. The dog sleeps.", "Un chien dort a.", True),
+        ("B. Smith sleeps.", "Il dort, B. Smith.", False),
+        ("B. Smith sleeps.", "Б. Смит спит.", False),
+        ("M. Smith dort.", "Mr Smith sleeps.", False),
+        ("A. small dog", "un petit chien", False),
     ],
 )
 def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
