@@ -14,7 +14,8 @@ from nmt_cli.data.markup.marked_text import (
 from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
-from nmt_cli.documents.list_marks import is_break_before_item, parts_at_items, split_marks
+from nmt_cli.documents.labels import is_letter, parts_of
+from nmt_cli.documents.list_marks import is_break_before_item, split_marks
 from nmt_cli.documents.section_letters import SectionLetters
 
 # Not the no-break space, which separates words on purpose.
@@ -64,7 +65,8 @@ class Template:
         *,
         is_heading: bool = False,
     ) -> None:
-        """Add a segment, or keep it as it is if it has no words; each item of a list is one.
+        """Add a segment, or keep it as it is if it has no words; each item of a list is
+        one, and so is a label before it.
 
         The white space at its ends, and tags around all of it, are kept outside of it. write:
         makes the document's text of the translation. is_heading: it may begin with the number of
@@ -72,8 +74,8 @@ class Template:
         """
         if any(isinstance(piece, Placeholder) and is_choice(piece.raw) for piece in pieces):
             self.messages.append(place)
-        for number, part in enumerate(parts_at_items(pieces)):
-            if not has_words(part):
+        for number, part in enumerate(parts_of(pieces)):
+            if not has_words(part) or is_letter(part):
                 self._keep_pieces(part)
                 continue
             before, inner, after = trimmed(part, is_heading=is_heading and number == 0)

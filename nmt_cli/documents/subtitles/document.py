@@ -11,8 +11,9 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text,
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
+from nmt_cli.documents.labels import parts_of
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.list_marks import ITEM, first_mark, items_behind, parts_at_items
+from nmt_cli.documents.list_marks import ITEM, first_mark, items_behind
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
 from nmt_cli.documents.template import Template, trimmed
@@ -180,7 +181,7 @@ class SubtitleDocument:
 
     def _add(self, raw: str, place: str) -> None:
         """Add a cue, or what one person says in it, or an item of a list, as a segment."""
-        for part in parts_at_items(with_pairs_only(self._format.parse(raw))):
+        for part in parts_of(with_pairs_only(self._format.parse(raw))):
             # The breaks of lines before and after the words are kept, not made again.
             words = raw_text(trimmed(part)[1])
             self._template.add(part, place, partial(self._format.write, raw=words))
