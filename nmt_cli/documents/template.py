@@ -65,9 +65,9 @@ class Template:
         *,
         is_heading: bool = False,
     ) -> None:
-        """Add a segment, or keep it as it is if it has no words; each item of a list is
-        one, and so is a label before it.
+        """Add a segment, or keep it as it is if it has no words.
 
+        Each item of a list is a segment, and so is a label before it.
         The white space at its ends, and tags around all of it, are kept outside of it. write:
         makes the document's text of the translation. is_heading: it may begin with the number of
         a section, which is kept, too.
