@@ -109,6 +109,35 @@ def keeps_its_text(tag: str) -> bool:
     return match is not None and _is_untranslated(match)
 
 
+class Resolved(NamedTuple):
+    """A text without entities, and where in the text with entities each character begins.
+
+    places: one more than characters; the last one is the end of the text.
+    """
+
+    text: str
+    places: Sequence[int]
+
+
+def resolved(text: str) -> Resolved:
+    """What `unescaped` returns, with the places of its characters.
+
+    >>> resolved("a&nbsp;b")
+    Resolved(text='a b', places=[0, 1, 7, 8])
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    end = 0
+    for match in ENTITY.finditer(text) if "&" in text else ():
+        character = unescaped(match[0])
+        parts += [text[end : match.start()], character]
+        places += [*range(end, match.start()), *[match.start()] * len(character)]
+        end = match.end()
+    if not end:
+        return Resolved(text, range(len(text) + 1))
+    return Resolved("".join([*parts, text[end:]]), [*places, *range(end, len(text) + 1)])
+
+
 def unescaped(text: str) -> str:
     """Text with its entities resolved; a space that may not break is a plain one.
 

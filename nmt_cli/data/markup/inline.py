@@ -10,9 +10,16 @@ from itertools import chain
 
 from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import ENTITY, Mark, escaped, find_tags, unescaped
-from nmt_cli.data.markup.kept import USUAL, Kept
+from nmt_cli.data.markup.kept import USUAL, Kept, compared
 from nmt_cli.data.markup.markdown import find_code, find_emphasis, find_links
-from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    raw_text,
+)
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.data.markup.placeholders import (
     find_addresses,
@@ -176,7 +183,7 @@ def _split_text(piece: Text, kept: Kept) -> list[MarkedPiece]:
 def _split_names(text: str, raw: str, kept: Kept) -> list[MarkedPiece]:
     """The names of a text that is written in another way than HTML, such as `5\\$ for NordPad`."""
     of_text, of_raw = (list(kept.names.find(side)) for side in (text, raw))
-    if [mark.piece for mark in of_text] != [mark.piece for mark in of_raw]:
+    if _names_of(of_text) != _names_of(of_raw):
         return [Text(text, raw)]
     pieces: list[MarkedPiece] = []
     ends = 0, 0
@@ -185,6 +192,10 @@ def _split_names(text: str, raw: str, kept: Kept) -> list[MarkedPiece]:
         ends = own.end, written.end
     pieces.append(Text(text[ends[0] :], raw[ends[1] :]))
     return [piece for piece in pieces if not isinstance(piece, Text) or piece.text or piece.raw]
+
+
+def _names_of(marks: Sequence[Mark]) -> list[str]:
+    return [compared(raw_text([mark.piece])) for mark in marks]
 
 
 def is_marked(pieces: Sequence[MarkedPiece]) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nmt_cli.data.markup.html_tags import Mark, escaped
+from nmt_cli.data.markup.html_tags import Mark, resolved, unescaped
 from nmt_cli.data.markup.marked_text import Placeholder
 from nmt_cli.data.text.sanitize import clean_source
 
@@ -15,6 +15,8 @@ _STARTS = re.compile(r"[^\W_]+|\S")
 _CHARACTERS = re.compile(r"\S")
 _SPACE = re.compile(r"\s")
 _DIGIT = re.compile(r"\d")
+# Typographic apostrophes, which programs put in the place of the plain one.
+_APOSTROPHE = re.compile("[\u2018\u2019\u02bc]")
 
 
 class KeptNames:
@@ -24,9 +26,9 @@ class KeptNames:
         """Index the names; spaced: whether they are whole words only, as in most languages."""
         self._spaced = spaced
         self._starts = _STARTS if spaced else _CHARACTERS
-        # Lines are cleaned before they are searched, and HTML writes `AT&amp;T`.
-        forms = (form for name in names for form in (name, clean_source(name), escaped(name)))
-        self._names = frozenset(filter(None, map(str.strip, forms)))
+        # Lines are cleaned before they are searched.
+        forms = (form for name in names for form in (name, clean_source(name)))
+        self._names = frozenset(filter(None, (compared(form).strip() for form in forms)))
         lengths: dict[str, set[int]] = defaultdict(set)
         for name in self._names:
             lengths[self._first(name)].add(len(name))
@@ -38,7 +40,7 @@ class KeptNames:
         return bool(self._names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._names
+        return compared(name) in self._names
 
     def find(self, line: str) -> Iterator[Mark]:
         """Each name in a line; of those that begin at the same place the longest.
@@ -48,18 +50,19 @@ class KeptNames:
         """
         if not self._names:
             return
-        # A name may be broken over two lines of a document.
-        spaced = _SPACE.sub(" ", line)
+        plain, places = resolved(line)
+        text = _comparable(plain)
         end = 0
-        for start in self._starts.finditer(line):
+        for start in self._starts.finditer(text):
             begin = start.start()
             if begin < end:
                 continue
             for length in self._lengths.get(start[0], ()):
-                name = spaced[begin : begin + length]
-                if name in self._names and self._is_whole(line, begin, begin + len(name)):
+                name = text[begin : begin + length]
+                if name in self._names and self._is_whole(text, begin, begin + len(name)):
                     end = begin + len(name)
-                    yield Mark(begin, end, Placeholder(line[begin:end]))
+                    span = places[begin], places[end]
+                    yield Mark(*span, Placeholder(line[slice(*span)]))
                     break
 
     def _first(self, name: str) -> str:
@@ -75,6 +78,20 @@ class KeptNames:
             _goes_on(line[begin], line[begin - 1 : begin], line[max(0, begin - 2) : begin - 1])
             or _goes_on(line[end - 1], line[end : end + 1], line[end + 1 : end + 2])
         )
+
+
+def compared(name: str) -> str:
+    """A name as it is compared: without entities, with plain spaces and apostrophes.
+
+    >>> compared("O\u2019Hara&nbsp;&amp; Sons")
+    "O'Hara & Sons"
+    """
+    return _comparable(unescaped(name))
+
+
+def _comparable(text: str) -> str:
+    # A name may be broken over two lines of a document.
+    return _APOSTROPHE.sub("'", _SPACE.sub(" ", text))
 
 
 def _goes_on(edge: str, beside: str, next_but_one: str) -> bool:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
 
-from nmt_cli.data.markup.html_tags import Mark
+from nmt_cli.data.markup.html_tags import Mark, unescaped
 from nmt_cli.data.markup.kept import KeptNames
 from nmt_cli.data.markup.marked_text import MarkedPiece, Placeholder, Tag, Text, raw_text
 
@@ -51,16 +51,22 @@ def _joined(pieces: Sequence[MarkedPiece], names: KeptNames) -> Iterator[MarkedP
         at, end = ends[index] - len(raw_text([piece])), ends[index]
         for mark in cuts[index]:
             if mark.begin >= at:
-                yield from _text(raw[at : mark.begin])
+                yield from _text(raw[at : mark.begin], piece)
                 yield mark.piece
             at = mark.end
-        yield from _text(raw[at:end])
+        yield from _text(raw[at:end], piece)
 
 
-def _text(raw: str) -> list[Text]:
-    return [Text(raw)] if raw else []
+def _text(raw: str, whole: MarkedPiece) -> list[Text]:
+    """The rest of a piece that was cut."""
+    if not raw:
+        return []
+    has_entities = isinstance(whole, Text) and whole.raw is not None
+    return [Text(unescaped(raw), raw) if has_entities else Text(raw)]
 
 
 def _may_be_cut(piece: MarkedPiece, rest: int) -> bool:
     """Whether a name may leave this many characters of a piece: of words, but not of others."""
-    return not rest or (isinstance(piece, Text) and piece.raw is None)
+    return not rest or (
+        isinstance(piece, Text) and (piece.raw is None or unescaped(piece.raw) == piece.text)
+    )

@@ -151,6 +151,10 @@ def test_numbers_are_kept_where_asked() -> None:
         (["NordPad"], "`NordPad` <b id=NordPad> https://x.org/NordPad", "P:`NordPad`| |e:<b id=NordPad>| |P:https://x.org/NordPad"),
         (["AT&T"], "AT&T, AT&amp;T", "P:AT&T|, |P:AT&amp;T"),
         ([" NordPad "], "a NordPad.", "a |P:NordPad|."),
+        (["Bor\u00e9al Transit"], "of Bor&eacute;al&nbsp;Transit.", "of |P:Bor&eacute;al&nbsp;Transit|."),
+        (["AT&amp;T"], "AT&T, AT&#38;T, AT&#x26;Ts", "P:AT&T|, |P:AT&#38;T|, AT&Ts"),
+        (["Nord\u00a0Pad", "Pad 2"], "Nord Pad of Pad&#160;2", "P:Nord Pad| of |P:Pad&#160;2"),
+        (["O'Hara", "L\u2019Or"], "O\u2019Hara, O&rsquo;Hara, L'Or", "P:O\u2019Hara|, |P:O&rsquo;Hara|, |P:L'Or"),
     ],
 )  # fmt: skip
 def test_names_are_kept_where_asked(names: list[str], line: str, expected: str) -> None:
@@ -219,6 +223,12 @@ def test_names_in_the_texts_of_a_document_are_found() -> None:
     assert written(split) == (
         "P:NordPad v2.4.1| of |P:AT&amp;T|e:<br/>|5$ for |P:NordPad|.|P:v2.4.1"
     )
+    page = Text("of NordPad ", "of NordPad&nbsp;"), Placeholder("v2.4.1")
+    assert with_placeholders(page, kept)[-1] == Placeholder("NordPad&nbsp;v2.4.1")
+    # A text that is written in another way than HTML, but has entities, too.
+    other = (Text("5$ for AT&T of NordPad", "5\\$ for AT&amp;T&nbsp;of&nbsp;NordPad"),)
+    assert raw_text(with_placeholders(other, kept)) == raw_text(other)
+    assert written(with_placeholders(other, kept)) == "5$ for |P:AT&amp;T| of |P:NordPad"
     # A name that its document writes in another way.
     odd = (Text("my*pad", "my\\*pad"),)
     assert with_placeholders(odd, Kept(names=KeptNames(["my*pad"]))) == odd

@@ -22,6 +22,10 @@ KEPT = Kept(names=KeptNames(["NordPad", "NordPad Pro", "C++", "Pad One"]))
         ("> The dog sees NordPad\n> Pro and\n> C++ here.\n", ["NordPad Pro", "C++"]),
         # Its first line alone has no mark.
         ("> The dog sees Pad\n> One here.\n", ["Pad One"]),
+        (
+            "> The dog sees\n> NordPad&nbsp;Pro and\n> C&#43;+ here.\n",
+            ["NordPad&nbsp;Pro", "C&#43;+"],
+        ),
         ("No mark in\nthese lines.\n", []),
         ("- The man sees\n  --fast and NordPad\n  Pro.\n", ["--fast", "NordPad Pro"]),
         ("NordPad\nPro sees a\\*b and --fast.\n", ["NordPad Pro", "--fast"]),
