@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from nmt_cli.data.markup.marked_text import MarkedText, Text
+from nmt_cli.data.markup.marked_text import MarkedText, Tag, Text
+from nmt_cli.data.markup.reference_marks import may_be_mark
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.documents.list_marks import ITEM_ALONE
 from nmt_cli.plurals import agreeing, counted
@@ -118,6 +119,8 @@ def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedTex
 def has_words(pieces: MarkedText) -> bool:
     """Whether there is a letter to translate; numbers, signs and units alone stay as they are.
 
+    So does a raised letter alone, which is the mark of a note.
+
     >>> [has_words((Text(text),)) for text in ("3.5 %", "25 km/h", "m²", "(a)", "3 dogs")]
     [False, False, False, False, True]
     """
@@ -125,6 +128,8 @@ def has_words(pieces: MarkedText) -> bool:
     if not any(map(has_letters, texts)):
         return False
     text = "".join(texts)
+    if may_be_mark(text) and any(isinstance(each, Tag) and each.name == "sup" for each in pieces):
+        return False
     return not ITEM_ALONE.fullmatch(text) and not _has_only_units(text)
 
 

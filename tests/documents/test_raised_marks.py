@@ -30,6 +30,15 @@ def test_raised_marks_in_word_are_no_words(mark: str, position: str) -> None:
     assert sum(isinstance(piece, Tag) for piece in segment) == 2
 
 
+def test_raised_letter_at_the_beginning_of_a_paragraph_in_word_is_no_word() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph()
+    paragraph.add_run("a").font.superscript = True
+    paragraph.add_run(" The Act is repealed.")
+    (segment,) = opened(saved(document), "docx").segments
+    assert carry(segment).text == "The Act is repealed."
+
+
 def test_raised_words_in_word_are_words() -> None:
     (segment,) = word("th", "superscript").segments
     assert carry(segment).text == "Section 5 of the Actth is repealed."

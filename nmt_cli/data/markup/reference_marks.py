@@ -1,4 +1,4 @@
-"""Raised letters that are marks of references, such as those of the footnotes of a table."""
+"""Marks of references, such as those of footnotes, and symbols that are no words."""
 
 import re
 
@@ -10,6 +10,18 @@ _MARK = re.compile(rf"{_BRACKETED}|[A-Za-z](?:, ?[A-Za-z]){{0,4}}")
 _BASE = re.compile(r"[^\W\d_]{3}[.,;!?)\]\"'”’»]*\Z")
 _ROMAN = re.compile(r"(?<!\w)[IVXLCDM]+\Z")
 _LONGEST_ROMAN = 12
+# `[12]`; in a link or raised also `[a]`, `[iv]`, `[*]` and `[note 2]`, and signs without brackets.
+_NUMBER = re.compile(r"\s*\[\d{1,3}\]\s*")
+_SIGNS = "[*†‡§¶]{1,4}"
+_NOTE = re.compile(
+    rf"\s*(?:{_SIGNS}|\[(?:{_SIGNS}|[a-z]|[ivx]{{2,5}}|(?:note|nota|nb|fn)\s?\d{{1,3}})\])\s*",
+    re.IGNORECASE,
+)
+# Arrows, boxes to tick, bullets, stars and pictures; no signs that sentences are made of.
+_SYMBOLS = re.compile(
+    "\\s*[*†‡|•·\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u27f0-\u27ff\u2900-\u297f"
+    "\u2b00-\u2bff\U0001f000-\U0001faff\ufe0e\ufe0f\u200d]+\\s*"
+)
 
 
 def may_be_mark(text: str) -> bool:
@@ -34,3 +46,23 @@ def is_reference_mark(text: str, before: str) -> bool:
     if text.strip()[0] in "([":
         return True
     return bool(_BASE.search(before[-20:])) and not _ROMAN.search(before[-_LONGEST_ROMAN:])
+
+
+def is_note(text: str, *, apart: bool) -> bool:
+    """Whether a text is the mark of a note; apart: whether it is a link, or raised.
+
+    >>> [is_note(text, apart=True) for text in ("[1]", "[a]", "[note 2]", "*", "5", "[see]")]
+    [True, True, True, True, False, False]
+    >>> [is_note(text, apart=False) for text in ("[1]", "[a]", "*")]
+    [True, False, False]
+    """
+    return bool(_NUMBER.fullmatch(text) or (apart and _NOTE.fullmatch(text)))
+
+
+def is_symbol(text: str) -> bool:
+    """Whether a text is an arrow, a box, a bullet or another such symbol.
+
+    >>> [is_symbol(text) for text in ("\u21a9", "|", "\u2610", "+", "-", "5")]
+    [True, True, True, False, False, False]
+    """
+    return bool(_SYMBOLS.fullmatch(text))

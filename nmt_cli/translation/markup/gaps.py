@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nmt_cli.data.markup.links import is_link_tag
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.reference_marks import is_note
 from nmt_cli.translation.markup.tokens import Token
 
 # No space stands before these, and none after those.
@@ -28,9 +30,12 @@ class Element:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is raised, as the mark of a footnote is."""
+        """Whether it is raised, as the mark of a footnote is, or a link with such a mark."""
         first = self.pieces[0]
-        return isinstance(first, Tag) and first.name == "sup"
+        if not isinstance(first, Tag):
+            return False
+        texts = [piece.text for piece in self.pieces if isinstance(piece, Text)]
+        return first.name == "sup" or (is_link_tag(first) and is_note("".join(texts), apart=True))
 
     @property
     def is_word(self) -> bool:

@@ -4,17 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nmt_cli.data.markup.emphasis import EMPHASIS, are_one_run, clash, may_stand
+from nmt_cli.data.markup.links import is_link_tag
 from nmt_cli.data.markup.marked_text import Placeholder
 from nmt_cli.translation.markup.carrier import Node, Pair
 
-# The names of links in HTML, in lines, in documents of Markdown and in Word documents. Images are
-# among them: what stands in their alternative text is lost.
-_LINKS = frozenset(("a", "link", "[", "w:hyperlink"))
-# Elements of XLIFF that are links.
-_LINK_TYPE = re.compile(
-    r"<(?:g|pc|bpt|ept|x|sc|ec)\b[^>]*?\s(?:ctype|subType|type|id|equivStart)="
-    r"[\"'](?:x-a|link|START_LINK\w*)[\"']"
-)
 # What stands for a format in a paragraph of Word.
 _FORMAT = re.compile(r"</?f\d+>")
 # A link by its label, an address in angle brackets, and an element with a link in it.
@@ -23,10 +16,7 @@ _LINKED = re.compile(r"\[|<[\w.+-]+[:@]|(?s:.)*<a[\s>]")
 
 def is_link(pair: Pair) -> bool:
     """Whether a pair is a link or an image."""
-    return any(
-        tag is not None and (tag.name in _LINKS or bool(_LINK_TYPE.match(tag.raw)))
-        for tag in (pair.opening, pair.closing)
-    )
+    return any(tag is not None and is_link_tag(tag) for tag in (pair.opening, pair.closing))
 
 
 def is_barred(pair: Pair, placeholder: str) -> bool:
