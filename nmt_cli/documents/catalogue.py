@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.documents.accelerators import Accelerator, find_accelerator, label_with
 from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode, encode, encoding_notes
 from nmt_cli.documents.libraries import require_library
@@ -35,7 +36,7 @@ class _Entry:
 
     first: the first line after its comments; flags: the line of its flags, or None; targets: the
     first and last line of each of its translations; templates: of the translations; segments: the
-    index of the first segment of each template.
+    index of the first segment of each template; accelerators: of the source of each template.
     """
 
     first: int
@@ -43,6 +44,7 @@ class _Entry:
     targets: Sequence[tuple[int, int]]
     templates: Sequence[Template]
     segments: Sequence[int]
+    accelerators: Sequence[Accelerator | None]
 
 
 class CatalogueDocument:
@@ -120,19 +122,22 @@ class CatalogueDocument:
             (line for line in _comments(self._lines, first) if self._lines[line].startswith("#,")),
             None,
         )
-        templates, segments = [], []
+        templates, segments, accelerators = [], [], []
         for index in range(len(targets)):
             # The only form of a language without plurals stands for all numbers.
             is_singular = plurals == 0 or (index == 0 and plurals > 1)
             source = entry.msgid if is_singular else entry.msgid_plural
             template = Template()
-            add_lines(template, source, f"line {first + 1}")
+            accelerator = find_accelerator(source, gtk=True)
+            text = accelerator.text if accelerator else source
+            add_lines(template, text, f"line {first + 1}")
             self._messages += template.messages
             segments.append(len(self.segments))
             self.segments += template.segments
             self.places += template.places
             templates.append(template)
-        return _Entry(first, flags, targets, templates, segments)
+            accelerators.append(accelerator)
+        return _Entry(first, flags, targets, templates, segments, accelerators)
 
     def _targets(self, first: int) -> Iterator[tuple[int, int]]:
         """The first and last line of each `msgstr` of the entry that begins at line `first`."""
@@ -178,10 +183,10 @@ class CatalogueDocument:
         ]
         if all(translated[i] == self.segments[i] for span in indices for i in span):
             return False
-        for (begin, end), template, span in reversed(
-            list(zip(entry.targets, entry.templates, indices, strict=True))
-        ):
+        parts = zip(entry.targets, entry.templates, indices, entry.accelerators, strict=True)
+        for (begin, end), template, span, accelerator in reversed(list(parts)):
             text = template.fill([translated[index] for index in span])
+            text = label_with(text, accelerator)
             ending = lines[begin][len(lines[begin].rstrip("\r\n")) :] or "\n"
             field = _FIELD.match(lines[begin].lstrip())
             assert field is not None

@@ -20,6 +20,8 @@ from nmt_cli.data.markup.marked_text import (
 )
 from nmt_cli.data.markup.messages import find_messages
 from nmt_cli.data.markup.pairs import with_pairs_only
+from nmt_cli.documents.accelerators import Accelerator, find_accelerator, with_accelerator
+from nmt_cli.documents.list_marks import parts_at_items
 from nmt_cli.documents.template import Template, parts_between_blocks, source_text, write_text
 from nmt_cli.documents.xliff.elements import XmlElement
 
@@ -156,7 +158,8 @@ class ContentReader:
                     yield part if is_section else _REFERENCE.sub(_character, part)
 
     def _add_line(self, items: Sequence[str | MarkedPiece]) -> None:
-        parsed = _parsed(items)
+        accelerator = _accelerator_of(items)
+        parsed = _parsed([accelerator.text] if accelerator else items)
         pieces = with_pairs_only(tuple(_with_scopes(parsed)))
         written = [
             piece if is_element else self._escaped(piece)
@@ -169,7 +172,7 @@ class ContentReader:
                 for piece in part
             )
             end = begin + len(part)
-            write = partial(_written, has_entities=has_entities)
+            write = partial(_written, has_entities=has_entities, accelerator=accelerator)
             self.template.add(written[begin:end], self.place, write)
             begin = end
 
@@ -196,10 +199,24 @@ def _character(match: re.Match[str]) -> str:
     return _NAMED[name] if name else chr(int(decimal) if decimal else int(hexadecimal, 16))
 
 
-def _written(pieces: MarkedText, *, has_entities: bool) -> str:
+def _accelerator_of(items: Sequence[str | MarkedPiece]) -> Accelerator | None:
+    """The accelerator of a text that is one segment, and has no elements."""
+    words = [item for item in items if isinstance(item, str)]
+    line = "".join(words)
+    accelerator = find_accelerator(line) if len(words) == len(items) else None
+    if accelerator is None:
+        return None
+    pieces = parse_line(accelerator.text)
+    is_one = len([*parts_between_blocks(pieces)]) == len(parts_at_items(pieces)) == 1
+    return accelerator if is_one else None
+
+
+def _written(
+    pieces: MarkedText, *, has_entities: bool, accelerator: Accelerator | None = None
+) -> str:
     """A translation; its text has entities of HTML if that of the source has them."""
     return write_text(
-        tuple(_nested(pieces)),
+        with_accelerator(tuple(_nested(pieces)), accelerator),
         lambda text: escaped(html.escape(text, quote=False) if has_entities else text),
     )
 
