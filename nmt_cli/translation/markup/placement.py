@@ -78,6 +78,7 @@ class Placer:
                 taken.add(begin)
                 ending = _POSSESSIVE.search(self._aligned.target[begin:end])
                 result[atom.at] = Copied(begin, end, piece.raw, ending[0] if ending else "")
+        self._lost -= {*result}
         return result
 
     def _splits_word(self, atom: Atom, piece: Placeholder, word: int) -> bool:

@@ -34,6 +34,7 @@ from nmt_cli.translation.markup.carrier import (
     words_apart,
 )
 from nmt_cli.translation.markup.gaps import merged
+from nmt_cli.translation.markup.ordinals import align_ordinals, apart, with_ordinals
 from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Placer
 from nmt_cli.translation.markup.rules import is_link, may_hold
@@ -150,14 +151,19 @@ class Projector:
             return _restored(segment.text, [copy for copy in copies if copy]), False
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
-        tgt = self._words.tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        nodes, ordinals = with_ordinals(_nodes_of(carrier, segment), source, segment.text)
+        copied = [(copy.begin, copy.end) for copy in copies if copy]
+        numbers = [span for ordinal in ordinals for span in ordinal.target]
+        tgt = self._words.tokens(segment.text, apart(copied, numbers))
         spans = [
             (begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins, strict=True)
         ]
+        spans = apart(spans, [span for ordinal in ordinals for span in ordinal.source])
         src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
         terms = _terms_of(job, segment)
         align_terms(matrix, terms, segment.text, src, tgt, spaced=self._words.spaced)
+        align_ordinals(matrix, ordinals, src, tgt)
         for begin, copy in zip(begins, copies, strict=True):
             if copy is not None:
                 row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
@@ -172,9 +178,7 @@ class Projector:
         ]
         kept = [copy for copy in copies if copy]
         found = placer.replaced(lost, kept)
-        nodes = _with_atoms(_nodes_of(carrier, segment), [
-            atom for atom in lost if atom.at not in found
-        ])  # fmt: skip
+        nodes = _with_atoms(nodes, [atom for atom in lost if atom.at not in found])
         pieces = placer.place(nodes, [*kept, *found.values()])
         return pieces, placer.displaced
 
