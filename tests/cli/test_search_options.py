@@ -145,6 +145,20 @@ def test_names_are_copied(nmt) -> None:
     assert (sampled.code, "dog" in sampled.lines[0], "first" in sampled.lines[0]) == (0, True, True)
 
 
+def test_names_that_the_text_lacks_have_a_note(nmt) -> None:
+    Path("names").write_text("dog\nO'Hara\nNordPad\nfirst\n", "utf-8")
+    Path("named").write_text("the dog of O\u2019Hara\nNordPads\n", "utf-8")
+    result = nmt("translate", "--keep", "names", "named")
+    assert result.err == (
+        "2 of 4 names of --keep do not occur in the text as whole words: `NordPad`, `first`\n"
+    )
+    document = nmt("translate", "--keep", "names", "--document", "named", "--kind", "text")
+    assert document.err == result.err
+    assert nmt("translate", "--keep", "names", "--quiet", "named").err == ""
+    Path("names").write_text("dog\n")
+    assert nmt("translate", "--keep", "names", "named").err == ""
+
+
 def test_names_are_not_taken_for_another_language(nmt, monkeypatch) -> None:
     checked: list[str] = []
     monkeypatch.setattr(

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.cli.commands.translation.constraints import ConstraintFiles, read_constraints
+from nmt_cli.cli.commands.translation.name_use import NameUse
 from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
 from nmt_cli.cli.commands.translation.pivots import chain
@@ -55,9 +57,12 @@ class Work(NamedTuple):
     stats: TranslationStats | None = None
     part: Part = WHOLE
     prefixes: "Prefixes | None" = None
+    names: NameUse | None = None
 
     def note(self, translation: "Translation") -> None:
-        """Count a translation for --stats."""
+        """Count a translation for --stats, and look for the names of --keep in its source."""
+        if self.names is not None:
+            self.names.add(translation.source)
         if self.stats is not None:
             self.stats.add(translation)
 
@@ -82,7 +87,9 @@ class Work(NamedTuple):
             self.console.note(notice)
 
     def show_stats(self) -> None:
-        """Write the figures of --stats."""
+        """Write the figures of --stats, and which names of --keep the text does not have."""
+        if self.names is not None and self.names.note:
+            self.console.note(self.names.note)
         if self.stats is not None:
             self.stats.show(self.translator, self.console)
 
@@ -121,7 +128,9 @@ def starting(
     text = None if loading.then else file
     constraining = partial(read_constraints, files, text, console)
     stats = TranslationStats() if loading.with_stats else None
-    return partial(_start, loading, stats, constraining, resolved, console)
+    # A stream or a part of a text may lack names that the rest of it has.
+    is_whole = Path(file).is_file() and loading.part == WHOLE
+    return partial(_start, loading, stats, constraining, resolved, console, is_whole=is_whole)
 
 
 def _start(
@@ -130,6 +139,8 @@ def _start(
     constraining: "Callable[[], Constraints]",
     resolved: "ResolvedConfig",
     console: "Console",
+    *,
+    is_whole: bool,
 ) -> Work:
     """Load the models, and check that they fit the settings and constraints."""
     constraints = constraining()
@@ -137,7 +148,10 @@ def _start(
     search = _search(translator.steps[-1], resolved, constraints)
     if stats is not None:
         stats.loaded()
-    return Work(console, translator, search, constraints, stats, loading.part)
+    work = Work(console, translator, search, constraints, stats, loading.part)
+    if not (constraints.kept and is_whole):
+        return work
+    return work._replace(names=NameUse(constraints.kept, work.kept.names))
 
 
 def _search(
