@@ -184,7 +184,8 @@ class MarkupTranslator:
 
     def _item(self, text: MarkedText, search: MarkedSearch) -> _Item:
         words = words_of(text)
-        if not any(map(str.isalnum, words)) or search.copies(words):
+        # The marks of notes are no words.
+        if not any(map(str.isalnum, carry(text).text)) or search.copies(words):
             return _Item(text, [])
         placeholders = placeholders_of(text)
         choices = self._stand_ins.choices(placeholders, words) if placeholders else [[]]

@@ -319,6 +319,11 @@ def test_names_in_marked_texts_are_kept(translator: Translator) -> None:
     assert found.translation.source == shown_text(text)
 
 
+def test_marks_of_notes_alone_are_copied(translator: Translator) -> None:
+    for line in ("<sup>a</sup>", '<a href="#n">[note 2]</a> <b>*</b>'):
+        assert translator.translate(line, beam=1).text == line
+
+
 def test_what_users_of_programs_type_is_copied(translator: Translator) -> None:
     lines = [
         "Use --force or the --verbose dog.", "The $name dog of v2.4.1 sleeps.",
