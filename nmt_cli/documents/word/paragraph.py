@@ -11,8 +11,14 @@ from nmt_cli.data.markup.reference_marks import may_be_mark
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.documents.list_marks import is_break_before_item
 from nmt_cli.documents.word.package import Element
+from nmt_cli.documents.word.ranges import (
+    WORD,
+    end_of_range,
+    is_comment_mark,
+    nested,
+    with_ranges,
+)
 
-WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LINK = "w:hyperlink"
 # The name of tags around raised and lowered marks, such as that of a footnote; HTML has the same.
 RAISED = "sup"
@@ -77,7 +83,7 @@ class Paragraph:
         self._containers: dict[str, Element] = {}
         self._formats: dict[str, Element | None] = {"": None}
         self._raised: set[str] = set()
-        self._atoms = list(self._read(element))
+        self._atoms = list(self._read(element, ""))
         self._usual = self._usual_format()
         self.pieces = self._as_pieces()
 
@@ -104,10 +110,14 @@ class Paragraph:
         frequent = [key for key in frequent if key not in self._raised] or frequent
         return max(frequent, key=lambda key: (parts[key], characters[key]))
 
-    def _read(self, parent: Element) -> Iterator[tuple[str, str, str]]:
-        """The content as (kind, text or tag, format): kind is text, object, open or close."""
+    def _read(self, parent: Element, scope: str) -> Iterator[tuple[str, str, str]]:
+        """The content as (kind, text or tag, format): kind is text, object, open or close.
+
+        scope: the tag of the container that it is in, "" for none.
+        """
         field: list[Element] = []
         depth = 0
+        last = ""
         for child in parent:
             before = depth
             if child.tag == f"{WORD}r":
@@ -120,21 +130,31 @@ class Paragraph:
                 if depth == 0:
                     yield self._object(field)
                     field = []
+            elif last and child.tag == f"{WORD}r" and is_comment_mark(child):
+                self._objects[last].append(child)
             elif child.tag == f"{WORD}r":
                 yield from self._read_run(child)
             elif child.tag in _CONTAINERS:
-                name = f"c{len(self._containers)}"
-                self._containers[f"<{name}>"] = child
-                inner = child.find(f"{WORD}sdtContent")
-                # No link may get into another one.
-                kind = LINK if child.tag == f"{WORD}hyperlink" else name
-                yield "open", f"<{name}>", kind
-                yield from self._read(child if inner is None else inner)
-                yield "close", f"</{name}>", kind
+                yield from self._read_container(child)
+            elif end := end_of_range(child, scope):
+                last = self._object([child])[1]
+                yield end[0], last, end[1]
+                continue
             elif child.tag not in _KEPT_APART:
                 yield self._object([child])
+            last = ""
         if field:
             yield self._object(field)
+
+    def _read_container(self, element: Element) -> Iterator[tuple[str, str, str]]:
+        name = f"c{len(self._containers)}"
+        self._containers[f"<{name}>"] = element
+        inner = element.find(f"{WORD}sdtContent")
+        # No link may get into another one.
+        kind = LINK if element.tag == f"{WORD}hyperlink" else name
+        yield "open", f"<{name}>", kind
+        yield from self._read(element if inner is None else inner, f"<{name}>")
+        yield "close", f"</{name}>", kind
 
     def _object(self, elements: Sequence[Element]) -> tuple[str, str, str]:
         raw = f"<x{len(self._objects)}/>"
@@ -206,7 +226,7 @@ class Paragraph:
             else:
                 pieces.append(Tag(value, "open" if kind == "open" else "close", key))
         flush()
-        return with_pairs_only(pieces)
+        return with_pairs_only(nested(pieces))
 
     @property
     def is_heading(self) -> bool:
@@ -217,20 +237,22 @@ class Paragraph:
     def columns(self) -> Iterator[MarkedText]:
         """The pieces, cut at tabs and at breaks of lines before items of a list.
 
-        Each tab and each such break is a column, too. Links and the like are not cut.
+        Each tab and each such break is a column, too. Links and the like are not cut; ranges, such
+        as bookmarks, may begin in one column and end in another one.
         """
         depth = 0
         column: list[MarkedPiece] = []
         for index, piece in enumerate(self.pieces):
             if isinstance(piece, Tag):
-                depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+                if piece.raw not in self._objects:
+                    depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
                 is_end = piece.raw in self._tabs or is_break_before_item(self.pieces, index)
                 if depth == 0 and is_end:
-                    yield from ((*column,), (piece,))
+                    yield from (with_ranges(column), (piece,))
                     column = []
                     continue
             column.append(piece)
-        yield (*column,)
+        yield with_ranges(column)
 
     def write(self, pieces: Sequence[MarkedPiece]) -> None:
         """Replace the content of the paragraph by these pieces; objects they lack come last."""

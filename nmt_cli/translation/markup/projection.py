@@ -37,6 +37,7 @@ from nmt_cli.translation.markup.gaps import merged
 from nmt_cli.translation.markup.ordinals import align_ordinals, apart, with_ordinals
 from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Placer
+from nmt_cli.translation.markup.ranges import in_order
 from nmt_cli.translation.markup.rules import is_link, may_hold
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.spans import Aligned
@@ -138,7 +139,8 @@ class Projector:
             pieces = at_ends(job.source, words_of(pieces))
             result = separated(job.source, pieces, spaced=self._words.spaced)
             moved = True
-        return Projected(result, sentences, moved)
+        result, is_inverted = in_order(job.source, result)
+        return Projected(result, sentences, moved or is_inverted)
 
     def _segment(
         self, job: Job, segment: Segment, attention: dict[IdPair, Matrix], *, strict: bool
