@@ -115,6 +115,20 @@ def _is_within_compound(text: str, end: int, begin: int) -> bool:
     return joins and _is_letter(text[end - 1])
 
 
+def is_elided(text: str, tokens: Sequence[Token], gap: int) -> bool:
+    """Whether a gap is behind a word that ends with an apostrophe, right before the next word.
+
+    >>> text = "l'emploi 'public'"
+    >>> tokens = TargetWords("fr").tokens(text)
+    >>> [is_elided(text, tokens, gap) for gap in range(len(tokens) + 1)]
+    [False, True, False, False, False, False]
+    """
+    if not 0 < gap < len(tokens):
+        return False
+    end, begin = tokens[gap - 1].end, tokens[gap].begin
+    return end == begin and text[end - 1] in APOSTROPHES and _is_within_compound(text, end, begin)
+
+
 def tokens_with(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
     """The tokens of a text, where each of these spans is one word."""
     tokens: list[Token] = []

@@ -83,7 +83,11 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
         previous = max((atom for atom in atoms if atom < index), default=-1)
         following = min((atom for atom in atoms if atom > index), default=len(elements))
         before = around[0] if previous < 0 else _ELEMENT
-        after = around[1] if following == len(elements) else _ELEMENT
+        is_last = following == len(elements)
+        after = around[1] if is_last else _ELEMENT
+        if not is_last and {element.space, elements[following].space} == {1}:
+            # Both belong to the word before them.
+            after = ""
         if _needs_space(element, -1, before) and not _ends_with_space(result):
             result.append(Text(" "))
         result += element.pieces
@@ -108,10 +112,8 @@ def _needs_space(element: Element, side: int, neighbour: str) -> bool:
     """Whether an element needs a space on a side (-1: before it) from this character there."""
     if element.kind != "atom" or not neighbour:
         return False
-    if side > 0 and element.is_note and neighbour in _CLOSING:
-        return False
     if element.space in (side, 2):
-        return not element.is_word or neighbour not in (_OPENING if side < 0 else _CLOSING)
+        return neighbour not in (_OPENING if side < 0 else _CLOSING)
     is_word = neighbour.isalnum() or neighbour == _ELEMENT
     return element.is_word and element.space in (0, -side) and is_word
 

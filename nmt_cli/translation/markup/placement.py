@@ -8,7 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text
-from nmt_cli.translation.markup.boundaries import APOSTROPHES, HYPHENS, compound_of, is_in_brackets
+from nmt_cli.translation.markup.boundaries import (
+    APOSTROPHES,
+    HYPHENS,
+    compound_of,
+    is_elided,
+    is_in_brackets,
+)
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
 from nmt_cli.translation.markup.gaps import Element, joined
 from nmt_cli.translation.markup.rules import Places, is_link
@@ -112,7 +118,8 @@ class Placer:
         for node in nodes:
             if isinstance(node, Atom) and id(node) not in moved:
                 gap = min(max(self._between_words(node, self._gap_of(node)), low), high)
-                atoms.setdefault(_outside(gap, node, placed), []).append(node)
+                gap = self._beside_elision(node, _outside(gap, node, placed), bounds, placed)
+                atoms.setdefault(gap, []).append(node)
         gap = low
         for each in [*placed, None]:
             until = each.low if each else high
@@ -156,6 +163,31 @@ class Placer:
         if first == gap:
             return gap
         return first if gap - first < last - gap else last
+
+    def _beside_elision(
+        self, atom: Atom, gap: int, bounds: tuple[int, int], placed: Sequence[PairSpan]
+    ) -> int:
+        """The gap, or one beside the two words if it is between an elided word and the next one.
+
+        What stands at the end of a word goes behind both, other marks before the elided word.
+        """
+        target, tgt = self._aligned.target, self._aligned.tgt
+        has_words = any(isinstance(piece, Placeholder) for piece in atom.pieces)
+        if has_words or not is_elided(target, tgt, gap):
+            return gap
+        before, after = gap - 1, gap + 1
+        while is_elided(target, tgt, before):
+            before -= 1
+        while is_elided(target, tgt, after):
+            after += 1
+        # Behind the pairs that begin with the second word.
+        after = max([after, *(each.high for each in placed if each.low < after < each.high)])
+        is_at_end = atom.space_after and not atom.space_before
+        for place in (after, before) if is_at_end else (before, after):
+            within = any(each.low < place < each.high for each in placed)
+            if bounds[0] <= place <= bounds[1] and not within:
+                return place
+        return gap
 
     def _gap_of(self, atom: Atom) -> int:
         """The gap between target tokens for what stands between source tokens."""
