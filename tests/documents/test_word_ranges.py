@@ -26,7 +26,7 @@ def paragraph_of(written: str) -> Paragraph:
         name, _, number = part.partition(" ")
         if name.endswith(("Start", "End")):
             content += f"<w:{name} w:id='{number}'/>"
-        elif name == "commentReference":
+        elif name.endswith("Reference"):
             content += f"<w:r><w:{name} w:id='{number}'/></w:r>"
         elif part == "tab":
             content += "<w:r><w:tab/></w:r>"
@@ -144,3 +144,9 @@ def test_empty_bookmarks_stay_single() -> None:
     assert plain_text(segment) == "a list"
     assert written == "une [bookmarkStart 1][bookmarkEnd 1]liste"
     assert not moved
+
+
+@pytest.mark.parametrize("kind", ["footnoteReference", "endnoteReference"])
+def test_marks_of_footnotes_stay_at_their_word(kind: str) -> None:
+    written, _ = translated(f"whose[{kind} 1], name is", "dont nom figure")
+    assert written == f"dont[{kind} 1] nom figure"

@@ -38,6 +38,7 @@ _KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
 # Objects that separate the words on both sides: breaks of lines and tabs.
 _TABS = frozenset(f"{WORD}{name}" for name in ("tab", "ptab"))
 _SEPARATORS = _TABS | frozenset(f"{WORD}{name}" for name in ("br", "cr"))
+_NOTES = frozenset(f"{WORD}{name}" for name in ("footnoteReference", "endnoteReference"))
 # A format with a smaller share of the characters of the most frequent one is never the usual one.
 SHARE_OF_USUAL = 0.25
 # Properties of runs that say nothing about how the words look.
@@ -191,7 +192,8 @@ class Paragraph:
                 self._objects[raw].append(child)
                 if child.tag in _TABS:
                     self._tabs.add(raw)
-                yield kind, raw, "w:br" if child.tag in _SEPARATORS else "x"
+                name = RAISED if child.tag in _NOTES else "x"
+                yield kind, raw, "w:br" if child.tag in _SEPARATORS else name
 
     def _as_pieces(self) -> MarkedText:
         pieces: list[MarkedPiece] = []

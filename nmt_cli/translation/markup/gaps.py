@@ -34,6 +34,8 @@ class Element:
         first = self.pieces[0]
         if not isinstance(first, Tag):
             return False
+        if first.name == "note":
+            return first.raw[:2] in ("[^", "^[")
         texts = [piece.text for piece in self.pieces if isinstance(piece, Text)]
         return first.name == "sup" or (is_link_tag(first) and is_note("".join(texts), apart=True))
 
@@ -85,7 +87,7 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
         before = around[0] if previous < 0 else _ELEMENT
         is_last = following == len(elements)
         after = around[1] if is_last else _ELEMENT
-        if not is_last and {element.space, elements[following].space} == {1}:
+        if not is_last and element.space == 1 and elements[following].space in (0, 1):
             # Both belong to the word before them.
             after = ""
         if _needs_space(element, -1, before) and not _ends_with_space(result):

@@ -51,3 +51,10 @@ def test_marks_of_footnotes_in_markdown_get_into_no_elision() -> None:
               Tag("[^d]", "empty", "note"), Text(" is"))  # fmt: skip
     [result] = aligned_by(LINKS, "fr").project([job(source, carry(source), ["qu’emploi, est"])])
     assert raw_text(result.pieces) == "qu’emploi[^c][^d], est"
+
+
+def test_marks_of_footnotes_stay_at_their_word_without_the_comma_behind_them() -> None:
+    source = (Text("those"), Tag("[^a]", "empty", "note"), Text(" office"),
+              Tag("[^b]", "empty", "note"), Text(", is"))  # fmt: skip
+    [result] = aligned_by(LINKS, "fr").project([job(source, carry(source), ["qu’emploi est"])])
+    assert raw_text(result.pieces) == "qu’emploi[^a][^b] est"
