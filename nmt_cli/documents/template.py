@@ -15,6 +15,7 @@ from nmt_cli.data.markup.messages import is_choice
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.html.tags import BLOCK
 from nmt_cli.documents.labels import is_letter, parts_of
+from nmt_cli.documents.line_blocks import line_ends
 from nmt_cli.documents.list_marks import is_break_before_item, split_marks
 from nmt_cli.documents.section_letters import SectionLetters
 
@@ -173,22 +174,24 @@ class Template:
 def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
     """The pieces, cut at the tags that end a sentence; each such tag is a part.
 
-    These are tags of HTML, and breaks of lines before an item of a list, also within tags that are
-    around all of the pieces.
+    These are tags of HTML, and breaks of lines before an item of a list or between two lines that
+    are no parts of one sentence, also within tags that are around all of the pieces.
 
     >>> parts = parts_between_blocks((Text("A dog"), Tag("<br>", "empty", "br"), Text("sleeps")))
     >>> list(map(raw_text, parts))
     ['A dog', '<br>', 'sleeps']
     """
-    if _are_items_in_tags(pieces):
+    if _are_lines_in_tags(pieces):
         yield pieces[:1]
         yield from parts_between_blocks(pieces[1:-1])
         yield pieces[-1:]
         return
     depth = 0
+    ends = line_ends(pieces)
     part: list[MarkedPiece] = []
     for index, piece in enumerate(pieces):
         is_block = isinstance(piece, Tag) and piece.raw.startswith("<") and piece.name in BLOCK
+        is_block = is_block or index in ends
         is_block = is_block or (depth == 0 and is_break_before_item(pieces, index))
         if isinstance(piece, Tag) and not is_block:
             depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
@@ -200,13 +203,16 @@ def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
     yield (*part,)
 
 
-def _are_items_in_tags(pieces: MarkedText) -> bool:
-    """Whether one pair of tags is around several lines of which one begins an item."""
+def _are_lines_in_tags(pieces: MarkedText) -> bool:
+    """Whether one pair of tags is around several lines that are segments of their own."""
     is_short = len(pieces) <= _MOST_PIECES_OF_ITEMS
     return (
         is_short
         and _is_surrounded(pieces)
-        and any(is_break_before_item(pieces, index) for index in range(len(pieces)))
+        and (
+            any(is_break_before_item(pieces, index) for index in range(len(pieces)))
+            or bool(line_ends(pieces[1:-1]))
+        )
     )
 
 

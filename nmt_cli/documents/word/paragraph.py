@@ -9,6 +9,7 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.data.markup.reference_marks import may_be_mark
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.documents.line_blocks import line_ends
 from nmt_cli.documents.list_marks import is_break_before_item
 from nmt_cli.documents.word.package import Element
 from nmt_cli.documents.word.ranges import (
@@ -17,6 +18,7 @@ from nmt_cli.documents.word.ranges import (
     is_comment_mark,
     nested,
     with_ranges,
+    without_ranges,
 )
 
 LINK = "w:hyperlink"
@@ -237,11 +239,22 @@ class Paragraph:
         return style is not None and str(style.get(f"{WORD}val")).lower().startswith("heading")
 
     def columns(self) -> Iterator[MarkedText]:
-        """The pieces, cut at tabs and at breaks of lines before items of a list.
+        """The pieces, cut at tabs, and at breaks of lines before items of a list or between lines
+        that are no parts of one sentence.
 
         Each tab and each such break is a column, too. Links and the like are not cut; ranges, such
         as bookmarks, may begin in one column and end in another one.
         """
+        for column in self._columns():
+            ends = line_ends(without_ranges(column), is_heading=self.is_heading)
+            begin = 0
+            for end in sorted(ends):
+                yield from (with_ranges(column[begin:end]), column[end : end + 1])
+                begin = end + 1
+            yield with_ranges(column[begin:])
+
+    def _columns(self) -> Iterator[MarkedText]:
+        """The pieces, cut at tabs and at breaks of lines before items of a list."""
         depth = 0
         column: list[MarkedPiece] = []
         for index, piece in enumerate(self.pieces):
@@ -250,11 +263,11 @@ class Paragraph:
                     depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
                 is_end = piece.raw in self._tabs or is_break_before_item(self.pieces, index)
                 if depth == 0 and is_end:
-                    yield from (with_ranges(column), (piece,))
+                    yield from ((*column,), (piece,))
                     column = []
                     continue
             column.append(piece)
-        yield with_ranges(column)
+        yield (*column,)
 
     def write(self, pieces: Sequence[MarkedPiece]) -> None:
         """Replace the content of the paragraph by these pieces; objects they lack come last."""

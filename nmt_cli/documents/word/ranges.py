@@ -47,7 +47,7 @@ def with_ranges(pieces: Sequence[MarkedPiece]) -> MarkedText:
     of a list item, which is kept at its place.
     """
     paired = with_pairs_only(pieces)
-    alone = tuple(_alone(piece) if is_range(piece) else piece for piece in paired)
+    alone = without_ranges(paired)
     if alone == paired or not begins_with_mark(alone):
         return paired
     result = list(paired)
@@ -56,6 +56,11 @@ def with_ranges(pieces: Sequence[MarkedPiece]) -> MarkedText:
         if begin < first and is_range(paired[begin]):
             result[begin], result[end] = alone[begin], alone[end]
     return tuple(result)
+
+
+def without_ranges(pieces: Sequence[MarkedPiece]) -> MarkedText:
+    """The pieces, in which the ends of all ranges stand alone."""
+    return tuple(_alone(piece) if is_range(piece) else piece for piece in pieces)
 
 
 def _alone(piece: MarkedPiece) -> MarkedPiece:

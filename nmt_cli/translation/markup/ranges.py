@@ -1,4 +1,4 @@
-"""Beginnings and ends of ranges that stand alone, since the ranges cross other ones."""
+"""What a translation has between two marks that stand alone: the words of ranges and of lines."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -7,6 +7,8 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, plain_
 
 # Names of tags that stand for a range with an identifier have it behind this character.
 _IDENTIFIER = "#"
+# The names of tags that break a line: of HTML, Markdown and Word.
+_BREAKS = ("br", "hard", "w:br")
 
 
 def in_order(
@@ -35,6 +37,27 @@ def in_order(
         has_words = target_words[min(first, last)] < target_words[max(first, last)]
         moved |= last < first or (had_words and not has_words)
     return tuple(result), moved
+
+
+def has_lost_line(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> bool:
+    """Whether a translation has more lines without a word than its source, between its breaks.
+
+    >>> from nmt_cli.data.markup.marked_text import Text
+    >>> line_break = Tag("<br>", "empty", "br")
+    >>> has_lost_line((Text("Yes"), line_break, Text("no")), (line_break, Text("oui non")))
+    True
+    """
+    return _empty_lines(source) < _empty_lines(target)
+
+
+def _empty_lines(pieces: Sequence[MarkedPiece]) -> int:
+    lines = [""]
+    for piece in pieces:
+        if isinstance(piece, Tag) and piece.kind == "empty" and piece.name in _BREAKS:
+            lines.append("")
+        else:
+            lines[-1] += plain_text((piece,))
+    return sum(not any(map(str.isalnum, line)) for line in lines)
 
 
 def _ranges(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[Tag, Tag]]:

@@ -58,3 +58,11 @@ def test_marks_of_footnotes_stay_at_their_word_without_the_comma_behind_them() -
               Tag("[^b]", "empty", "note"), Text(", is"))  # fmt: skip
     [result] = aligned_by(LINKS, "fr").project([job(source, carry(source), ["qu’emploi est"])])
     assert raw_text(result.pieces) == "qu’emploi[^a][^b] est"
+
+
+@pytest.mark.parametrize("mark", ["<br/>", "\\n"])
+def test_lines_that_have_lost_their_words_are_flagged(mark: str) -> None:
+    line = f"under the {mark} office"
+    assert not project(line, "sous l’ emploi", LINKS, language="fr").moved
+    assert project(line, "emploi", LINKS, language="fr").moved
+    assert project(f"under {mark}{mark} office", "sous emploi", LINKS, language="fr").moved is False
