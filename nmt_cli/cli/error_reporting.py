@@ -25,6 +25,7 @@ from nmt_cli.config.synonyms import (
 from nmt_cli.config.values import Setting
 from nmt_cli.errors import (
     NmtError,
+    NoInputError,
     TryAgainError,
     UnavailableError,
     UsageError,
@@ -120,7 +121,7 @@ def as_user_error(error: BaseException, arguments: Sequence[str] = ()) -> NmtErr
     return None
 
 
-def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError:
+def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError | NoInputError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
     hint = f"`{path} --help` shows all options"
@@ -150,6 +151,8 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError:
     message = " ".join(error.format_message().split()).rstrip(".").replace("'", "`")
     message = re.sub("is not a valid float( range)?", "is not a number", message)
     message = re.sub("is not a valid int(eger)?( range)?", "is not a whole number", message)
+    if message.endswith("is not readable"):
+        return NoInputError(f"{path}: {message[:1].lower()}{message[1:]}", "check its permissions")
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
     if meant := _meant_value(message, options):

@@ -222,9 +222,16 @@ EXTRA_ARGUMENTS = {
     ),
     "init": (
         "name the text with options: --train SRC TGT, which can be repeated, --valid SRC TGT, "
-        "--test SRC TGT"
+        "--test SRC TGT; a path with spaces needs quotation marks"
     ),
-    "train": "name the prepared corpus with --corpus DIR, and the model's directory with --out",
+    "prepare": (
+        "name the text with options: --train SRC TGT, which can be repeated, or in nmt.toml; "
+        "a path with spaces needs quotation marks"
+    ),
+    "train": (
+        "name the prepared corpus with --corpus DIR, and the model's directory with --out; a path "
+        "with spaces needs quotation marks"
+    ),
     "attention": "put the sentence in quotation marks; --target TEXT gives its translation",
     "serve": "a server has one model; for two, start one for each, with another --port",
     "show": "for one setting: nmt config show --about | grep heads",

@@ -20,7 +20,7 @@ from nmt_cli.config.schema import (
 )
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
-from nmt_cli.data.preparation.options import options_for
+from nmt_cli.data.preparation.options import file_options, options_for
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
@@ -264,7 +264,7 @@ def _way_back(
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
     restored = {key: earlier[key] for key in of_corpus if not key.startswith("model.")}
-    words = options_for({**restored, **chosen})
+    words = [*file_options(chosen), *options_for({**restored, **chosen})]
     if corpus != PathsConfig().corpus:
         words += ["--out", shlex.quote(corpus)]
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""

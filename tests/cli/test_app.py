@@ -123,6 +123,11 @@ class TestUsage:
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),
             (["serve", "a", "b"], "nmt serve: got unexpected extra argument(s) (b)", "--port"),
+            *(
+                ([command, "my", "texts"], f"nmt {command}: got unexpected extra", words)
+                for command in ("init", "prepare", "train")
+                for words in ("a path with spaces needs quotation marks",)
+            ),
             (["config", "show", "model.heads"], "nmt config show: got unexpected", "show --about"),
             (
                 ["translate", "a", "b"],
@@ -588,3 +593,16 @@ def test_name_of_a_file_is_not_taken_for_text(
     monkeypatch.chdir(tmp_path)
     assert main(["parse", name]) == 66
     assert "echo" not in capsys.readouterr().err
+
+
+def test_a_file_without_permission_has_the_exit_code_of_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Root may read every file, so that the check of the system is replaced."""
+    path = tmp_path / "tokens"
+    path.write_text("secret\n")
+    monkeypatch.setattr(os, "access", lambda *_arguments, **_options: False)
+    assert main(["serve", "--token-file", str(path)]) == 66
+    err = capsys.readouterr().err
+    assert f"`{path}` is not readable" in err
+    assert "hint: check its permissions" in err

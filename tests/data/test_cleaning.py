@@ -440,6 +440,8 @@ class TestFilesInOtherLanguages:
         for command in (
             ["init", *given],
             ["prepare", *given, "--src-lang", "en", "--tgt-lang", "de"],
+            ["init", *given, "--src-lang", "EN", "--tgt-lang", "de-DE"],
+            ["prepare", *given, "--src-lang", "eng", "--tgt-lang", "deu"],
         ):
             assert main(command) == 2
             err = capsys.readouterr().err
@@ -454,9 +456,12 @@ class TestFilesInOtherLanguages:
         write_sides(folder, "train")
         write_sides(folder, "valid", GERMAN, ENGLISH)
         given = ["--train", "train.en", "train.de", "--valid", "valid.en", "valid.de"]
-        assert main(["init", *given]) == 65
-        err = capsys.readouterr().err
-        assert "the validation text `valid.en` and `valid.de` is in de and en" in err
+        for codes in ("en", "de"), ("EN", "DE"), ("eng", "de-DE"):
+            languages = ["--src-lang", codes[0], "--tgt-lang", codes[1]]
+            assert main(["init", *given, *languages]) == 65
+            err = capsys.readouterr().err
+            said = f"the validation text `valid.en` and `valid.de` is in {codes[1]} and {codes[0]}"
+            assert said in err
         assert "hint: --valid valid.de valid.en" in err
         code = main(["prepare", *given, "--no-clean", "--vocab-size", "60", "--src-lang", "en",
                      "--tgt-lang", "de"])  # fmt: skip

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from exported import largest_difference, letter_lines, random_model
 
+from nmt_cli.errors import QualityGateError
+from nmt_cli.exchange.checks import comparison
+from nmt_cli.exchange.checks.comparison import REPORT, compare_models
 from nmt_cli.exchange.formats.ctranslate2 import target as ctranslate2
 from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.exchange.model_card import data_hashes, model_card
@@ -44,6 +47,20 @@ def test_transformers_gives_the_log_probabilities_of_variants(settings, tmp_path
     assert largest_difference(loaded, foreign) < 2e-5
     for line in ("cod netel x", "Ünknown ☂ wexis"):
         assert foreign.source_ids(line) == loaded.subwords.encode_source([line])[0]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "hint"), [(1e-6, "--set model.norm_epsilon=1e-05;"), (1e-5, REPORT)]
+)
+def test_another_epsilon_is_named_where_probabilities_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epsilon: float, hint: str
+) -> None:
+    loaded = random_model({**POST, "model.norm_epsilon": epsilon})
+    TARGET.write(loaded, tmp_path, "float32")
+    monkeypatch.setattr(comparison, "TOLERANCE", -1.0)
+    with pytest.raises(QualityGateError, match="gives other probabilities in Hugging") as caught:
+        compare_models(loaded, TARGET.open(tmp_path), letter_lines(3), "float32", TARGET.title)
+    assert hint in caught.value.hint
 
 
 def test_refusal_by_hugging_face_names_every_reason() -> None:

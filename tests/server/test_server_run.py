@@ -38,6 +38,9 @@ def test_token_file_has_comments_and_one_token_a_line(tmp_path: Path) -> None:
     path.write_text("secret1\nsecret 2\n")
     with pytest.raises(DataError, match="line 2: a token has no spaces"):
         _read_tokens(path)
+    path.write_text("# für Team A\nsecret1\ntökén\n", "utf-8")
+    with pytest.raises(DataError, match="line 3: a token has letters of ASCII"):
+        _read_tokens(path)
     path.write_text("# nothing\n")
     with pytest.raises(NoInputError, match="has no token"):
         _read_tokens(path)

@@ -110,24 +110,27 @@ def test_a_run_of_another_preset_is_refused_with_the_option_that_resumes_it(sett
 
 
 @pytest.mark.parametrize(
-    ("changes", "command", "others"),
+    ("changes", "options", "others"),
     [
-        ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40 --subwords chars", False),
+        ({"data.vocab_size": 500}, "--vocab-size 40 --subwords chars", False),
         (
             {"data.joint": False, "train.seed": 5},
-            "nmt prepare --force --joint --subwords chars --vocab-size 40",
+            "--joint --subwords chars --vocab-size 40",
             True,
         ),
     ],
 )
 def test_another_corpus_is_refused_with_the_command_to_prepare_it(
-    setting, tmp_path, changes, command, others
+    setting, tmp_path, changes, options, others
 ):
+    """Also with the files of then, since nmt.toml may name others now."""
     config, corpus = setting
     config = with_values(complete(config, corpus), {"data.vocab_size": 40})
     prepare_directory(config, corpus, tmp_path / "model")
     with pytest.raises(ConfigError) as caught:
         prepare_directory(with_values(config, changes), corpus, tmp_path / "model")
+    (src, tgt), valid = config.data.train[0], " ".join(config.data.valid)
+    command = f"nmt prepare --force --train {src} {tgt} --valid {valid} {options}"
     assert f"`{command}`" in caught.value.hint
     assert "--out" in caught.value.hint
     assert ("use the other settings again" in caught.value.hint) == others

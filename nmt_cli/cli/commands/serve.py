@@ -249,6 +249,12 @@ def _read_tokens(path: Path | None) -> tuple[str, ...]:
             f"`{path}`, line {wrong[0]}: a token has no spaces",
             "write one token on each line; a line that begins with # is a comment",
         )
+    wrong = [number for number, line in numbered if not line.isascii()]
+    if wrong:
+        raise DataError(
+            f"`{path}`, line {wrong[0]}: a token has letters of ASCII, digits and signs only",
+            "programs write other letters into a header in several ways",
+        )
     tokens = tuple(line for _, line in numbered if line)
     if not tokens:
         raise NoInputError(f"`{path}` has no token", "write a token on each line")

@@ -16,6 +16,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
+    base_code,
     is_known,
     is_on_other_side,
     other_language,
@@ -125,12 +126,12 @@ def check_texts(
     Raises DataError if files are swapped. is_cleaned: whether the training text is about to be
     cleaned, which counts its lines in third languages.
     """
-    heads = [(text, _head(text)) for text in texts]
+    heads, swapped_codes = [(text, _head(text)) for text in texts], (base_code(tgt), base_code(src))
     swapped: list[tuple[TextFiles, str]] = []
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
-        if others == (tgt, src) or _is_swapped(src_lines, tgt_lines, src, tgt):
+        if others == swapped_codes or _is_swapped(src_lines, tgt_lines, src, tgt):
             swapped.append((text, f"the {text.role} text {text.shown} is in {tgt} and {src}"))
         else:
             warnings += [

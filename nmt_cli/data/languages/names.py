@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from nmt_cli.data.languages.words import base_code
 from nmt_cli.errors import UsageError
 
 Pair = tuple[str, str]
@@ -151,6 +152,18 @@ def are_swapped(paths: Iterable[str], src: str, tgt: str) -> bool:
     (True, False)
     >>> are_swapped(["a_de.txt", "a_en.txt"], "en", "de"), are_swapped(["a.tsv"], "en", "de")
     (True, False)
+    >>> are_swapped(["a.de", "a.en"], "EN", "de-DE")
+    True
+    >>> are_swapped(["a.en-US", "a.en-GB"], "en-US", "en-GB")
+    False
     """
     names = tuple(paths)
-    return src != tgt and len(names) == 2 and guess_languages([names]) == (tgt, src)
+    guessed = guess_languages([names]) if len(names) == 2 and src != tgt else None
+    if guessed is None:
+        return False
+    bases = base_code(src), base_code(tgt)
+    # en-GB and en-US are told apart by their countries.
+    is_alike = bases[0] == bases[1]
+    return guessed == (tgt, src) or (
+        not is_alike and (base_code(guessed[1]), base_code(guessed[0])) == bases
+    )

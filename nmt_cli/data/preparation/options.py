@@ -31,6 +31,26 @@ def options_for(values: Mapping[str, object]) -> list[str]:
     return [_option(key, value) for key, value in values.items() if not isinstance(value, tuple)]
 
 
+def file_options(values: Mapping[str, object]) -> list[str]:
+    """The options that name the text files of these settings, by dotted key.
+
+    >>> train = ("a.en", "a.de"), ("b c.tsv",)
+    >>> file_options({"data.train": train, "data.test": ("t.en", "t.de")})
+    ['--train a.en a.de', "--train-tsv 'b c.tsv'", '--test t.en t.de']
+    """
+    train = values.get("data.train", ())
+    named = [
+        ("--train" if len(paths) > 1 else "--train-tsv", paths)
+        for paths in (train if isinstance(train, tuple) else ())
+    ]
+    for key, option in (("data.valid", "--valid"), ("data.test", "--test")):
+        files = values.get(key, ())
+        # These options take two files.
+        if isinstance(files, tuple) and len(files) == 2:
+            named.append((option, files))
+    return [f"{option} {' '.join(map(shlex.quote, paths))}" for option, paths in named]
+
+
 def _option(key: str, value: object) -> str:
     if (key, value) in _FLAGS:
         return _FLAGS[key, value]

@@ -110,12 +110,27 @@ def compare_models(
         raise QualityGateError(
             f"the {verb} model gives other probabilities in {title}: the log-probability of a "
             f"sentence differs by {difference:.2g}, which is more than {TOLERANCE:g}",
-            REPORT,
+            _epsilon_hint(loaded, foreign, title) or REPORT,
         )
     least = 1.0 if precision == "float32" else SMALLEST_SHARE
     if same < least * len(lines):
         raise _translations_error(lines, expected, actual, precision, title)
     return result
+
+
+def _epsilon_hint(
+    loaded: LoadedModel, foreign: ForeignTranslator | WordsTranslator, title: str
+) -> str:
+    """What to do where the layer norms of the other toolkit have another epsilon; or ""."""
+    own = loaded.config.model.norm_epsilon
+    other = getattr(foreign, "norm_epsilon", own)
+    if other == own:
+        return ""
+    return (
+        f"the layer norms of {title} have the epsilon {other:g} and those of this model {own:g}, "
+        "which shows in models that were trained briefly: train it longer, or anew with --set "
+        f"model.norm_epsilon={other:g}; --no-check exports it as it is"
+    )
 
 
 def _check_source_ids(

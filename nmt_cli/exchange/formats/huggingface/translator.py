@@ -9,6 +9,9 @@ import torch
 class HuggingFaceTranslator:
     """Translates with the model and the tokenizer that `from_pretrained` loads."""
 
+    # Of the layer norms of both architectures.
+    norm_epsilon = 1e-5
+
     def __init__(self, directory: Path) -> None:
         import transformers
 
