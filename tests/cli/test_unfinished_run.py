@@ -62,4 +62,4 @@ def test_other_models_have_none(tmp_path: Path, records: list[dict[str, object]]
 
 def test_a_run_that_was_continued_after_its_end_has_a_note(tmp_path: Path) -> None:
     model = run(tmp_path / "model", FINISHED, {"step": 90})
-    assert "stopped at step 90" in notes(model)
+    assert "stopped at step 90; its weights" in notes(model)

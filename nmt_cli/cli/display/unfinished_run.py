@@ -26,7 +26,8 @@ def unfinished_note(model: Path) -> str:
         return ""
     if not run.state.startswith("at step"):
         return ""
-    of_all = f" of {planned:,}" if isinstance(planned, int) else ""
+    # A run that goes on for more steps has the settings of the weights that it published before.
+    of_all = f" of {planned:,}" if isinstance(planned, int) and run.step < planned else ""
     if lock_holder(model):
         parts = [f"`{model}` is still in training, at step {run.step:,}{of_all} or later"]
     else:

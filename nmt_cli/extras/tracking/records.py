@@ -188,19 +188,26 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         subwords=_subwords(config) if config else "",
         final_bleu=published.get("final_bleu"),
         final_sentences=published.get("final_sentences"),
-        settings=_settings(config) if config else {},
+        settings=_settings(config, int(last.get("step", 0))) if config else {},
     )
 
 
-def _settings(config: "Config") -> dict[str, object]:
-    """The settings by which runs are compared."""
+def _settings(config: "Config", step: int) -> dict[str, object]:
+    """The settings by which runs are compared; step: the last one.
+
+    A run that went on for more steps keeps the settings of the weights that it published before.
+    """
     from nmt_cli.config.schema import flatten
 
-    return {
+    settings = {
         key: value
         for key, value in flatten(config).items()
         if key.startswith(("data.", "model.", "train.")) and key not in NOT_COMPARED
     }
+    planned = config.train.max_steps
+    if isinstance(planned, int) and step > planned:
+        settings["train.max_steps"] = step
+    return settings
 
 
 def _subwords(config: "Config") -> str:
