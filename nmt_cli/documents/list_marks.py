@@ -13,6 +13,7 @@ from nmt_cli.data.markup.marked_text import (
     Text,
     plain_text,
 )
+from nmt_cli.data.text.item_labels import SEQUENCES
 
 _ROMAN = r"(?=[ivxIVX])(?:x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
 # `1`, `a`, `1.1` and `a.1`, `iv`, and `aa`, which follows `z`.
@@ -40,10 +41,6 @@ _IN_LINE = re.compile(
     r"(?P<before>\A\s*|[:;—–]\s+(?:[^\W\d_]{1,5}\s+)?)"
     r"(?P<bracket>\(?)(?P<label>[a-z]|[ivx]{1,5}|\d{1,2})\)\s+(?=\S)"
 )
-_LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
-_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
-_NUMBERS = tuple(map(str, range(1, 100)))
-_SEQUENCES = (_LETTERS, _ROMANS, _NUMBERS)
 
 
 def split_marks(
@@ -123,7 +120,7 @@ def _are_items(marks: Sequence[re.Match[str]]) -> bool:
         is_begun
         and is_continued
         and is_alike
-        and any(sequence[: len(labels)] == labels for sequence in _SEQUENCES)
+        and any(sequence[: len(labels)] == labels for sequence in SEQUENCES)
     )
 
 
@@ -160,14 +157,14 @@ def items_behind(words: str, marks: Sequence[str]) -> list[int]:
     ([0, 2], [])
     """
     found: list[int] = []
-    awaited = {sequence[0] for sequence in _SEQUENCES}
+    awaited = {sequence[0] for sequence in SEQUENCES}
     for index, mark in enumerate(marks):
         label = mark.strip("().").lower()
         if label in awaited or not label[:1].isalnum():
             found.append(index)
             awaited.update(
                 following
-                for sequence in _SEQUENCES
+                for sequence in SEQUENCES
                 for previous, following in pairwise(sequence)
                 if previous == label
             )

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text
+from nmt_cli.data.text.item_labels import LETTERS, ROMANS
 from nmt_cli.documents.document import has_words
 from nmt_cli.documents.list_marks import split_marks
 
 _LABEL = re.compile(r"\s*([A-Z]|[IVX]{2,5})\.\s*")
-_LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_ROMANS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV")
+_LETTERS, _ROMANS = (tuple(map(str.upper, labels)) for labels in (LETTERS, ROMANS))
 
 
 class SectionLetters:

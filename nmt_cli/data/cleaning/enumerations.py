@@ -1,8 +1,10 @@
 """Finds marks of items in running text, `(a) ..., (b) ...` or `1) ... 2) ...`, that got lost."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+
+from nmt_cli.data.cleaning.numbers import with_ascii_digits
+from nmt_cli.data.text.item_labels import SEQUENCES
 
 _MARK = re.compile(
     r"(?P<other>[()（）])|(?:(?<=\s)|(?<=[(（])|\A)(?P<label>[a-z]|[ivx]{2,5}|[A-Z]|\d{1,2})(?=[)）])"
@@ -18,10 +20,6 @@ _OTHER_LETTER = re.compile(r"(?<!\w)[^\W\d_a-zA-Z](?=[)）.])")
 # The letter of a paragraph, or the initial of a name. Others may be words in short: French M. for
 # Mr, R. for the answer to a question.
 _FIRST = re.compile(r"\s*([ABCEFGI-LNOT-Z])\.\s+[A-Z]")
-_LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
-_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
-_NUMBERS = tuple(map(str, range(1, 100)))
-_SEQUENCES = (_LETTERS, _ROMANS, _NUMBERS)
 
 
 def is_enumeration_lost(src: str, tgt: str) -> bool:
@@ -41,10 +39,10 @@ def is_enumeration_lost(src: str, tgt: str) -> bool:
     if ")" not in src and "）" not in src:
         return False
     marks = list(_marks(src))
-    found = {label for sequence in _SEQUENCES for label in _chain(marks, sequence)}
+    found = {label for sequence in SEQUENCES for label in _chain(marks, sequence)}
     if not found:
         return False
-    shown = {_in_ascii(word).lower() for word in _ALONE.findall(tgt)}
+    shown = {with_ascii_digits(word).lower() for word in _ALONE.findall(tgt)}
     missing = found - shown
     return len(missing) > len(_OTHER_LETTER.findall(tgt))
 
@@ -60,7 +58,7 @@ def _marks(text: str) -> Iterator[tuple[str, bool]]:
         has_bracket = before[-1:] in ("(", "（")
         # Neither `(see 1)` nor `the dog(s)`, nor the reference 7(1)(a).
         if (depth == 1 and not _WORD_END.search(before[:-1])) if has_bracket else depth == 0:
-            yield _in_ascii(match["label"]).lower(), bool(_BETWEEN.search(before))
+            yield with_ascii_digits(match["label"]).lower(), bool(_BETWEEN.search(before))
         # Its own closing bracket closes nothing.
         depth += not has_bracket and depth == 0
 
@@ -77,10 +75,3 @@ def _chain(marks: Iterable[tuple[str, bool]], sequence: Sequence[str]) -> list[s
             at = sequence.index(label) + 1
             awaited = sequence[at : at + 1]
     return chain if len(chain) > 1 or is_item else []
-
-
-def _in_ascii(text: str) -> str:
-    return "".join(
-        str(unicodedata.decimal(character)) if character.isdecimal() else character
-        for character in text
-    )

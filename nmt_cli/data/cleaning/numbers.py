@@ -71,7 +71,7 @@ def numbers_differ(src: str, tgt: str) -> bool:
     >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
     (False, True)
     """
-    src, tgt = _with_ascii_digits(src), _with_ascii_digits(tgt)
+    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
     src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
     if src_groups == tgt_groups:
         return False
@@ -97,7 +97,7 @@ def numbers_changed(src: str, tgt: str) -> bool:
     >>> numbers_changed("They came with 47 men.", "Sie kamen mit Leuten.")
     True
     """
-    src, tgt = _with_ascii_digits(src), _with_ascii_digits(tgt)
+    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
     if numbers_differ(src, tgt):
         return True
     if any(_is_no_prose(side) for side in (src, tgt)):
@@ -223,10 +223,10 @@ def _value(number: str) -> Fraction:
     return Fraction(int("".join((first, *groups, decimals))), 10 ** len(decimals))
 
 
-def _with_ascii_digits(text: str) -> str:
+def with_ascii_digits(text: str) -> str:
     """The text with 0 to 9 in place of the digits of other scripts.
 
-    >>> _with_ascii_digits("२०१५, ٣٫٥, １２, x²")
+    >>> with_ascii_digits("२०१५, ٣٫٥, １２, x²")
     '2015, 3٫5, 12, x²'
     """
     if text.isascii():
