@@ -14,6 +14,8 @@ _CONTROL_LETTERS = frozenset(map(chr, _CONTROLS))
 MIN_HIGH_SHARE, MIN_HIGH_ZEROS, MAX_LOW_SHARE = 0.5, 8, 0.1
 # Text in other scripts: so much is looked at, and has at least so many characters and letters.
 CHECKED_BYTES, MIN_LETTERS, MIN_LETTER_SHARE = 1 << 13, 16, 0.5
+# Read as UTF-8, such text has many broken and control characters; UTF-8 text has fewer.
+MAX_BROKEN_SHARE = 0.125
 _BREAKS = frozenset(" \n")
 # What is between words, with characters that join letters or set the direction of writing.
 _BLANKS = _BREAKS | frozenset("\t\r\u00a0\u00ad\u3000\u200b\u200c\u200d\u200e\u200f\u2060")
@@ -70,6 +72,8 @@ def utf16_without_mark(head: bytes) -> str:
         text = whole.decode(name, errors="ignore")
         if not _CONTROL_LETTERS.intersection(text):
             return name
+    if _is_mostly_utf8(head):
+        return ""
     return next((name for name in ("UTF-16LE", "UTF-16BE") if _is_utf16(head, name)), "")
 
 
@@ -90,6 +94,13 @@ def _is_utf16(head: bytes, encoding: str) -> bool:
         and not _BREAKS.isdisjoint(text)
         and all(category(letter)[0] in "LMNPS" or letter in _BLANKS for letter in text)
     )
+
+
+def _is_mostly_utf8(head: bytes) -> bool:
+    """Whether the first bytes are UTF-8 but for a few characters, such as a zero byte."""
+    text = head[:CHECKED_BYTES].decode("utf-8", errors="replace")
+    broken = sum(letter == "\ufffd" or letter in _CONTROL_LETTERS for letter in text)
+    return broken <= MAX_BROKEN_SHARE * len(text)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -172,6 +172,10 @@ def test_bytes_that_are_no_text_are_not_taken_for_utf16() -> None:
     for size in range(64, 2_000, 7):
         assert not utf16_without_mark(random.randbytes(size))
     assert not utf16_without_mark("Ο σκύλος κοιμάται.".encode() + bytes(3))
+    # UTF-8 with a zero byte (here also with broken bytes) can be letters and a line end in UTF-16.
+    letters = "".join(map(chr, range(0x1E922, 0x1E92A))).encode()
+    assert not utf16_without_mark(b"\n\0" + letters)
+    assert not utf16_without_mark(b"\n\0" + letters * 2 + b"\xa2\xa3" + letters * 2)
     # Nor with a character that no text has.
     assert not utf16_without_mark("狗在家里睡觉孩子们也在家里睡觉吧\ue000\n".encode("utf-16-le"))
 
