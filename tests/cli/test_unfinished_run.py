@@ -63,3 +63,12 @@ def test_other_models_have_none(tmp_path: Path, records: list[dict[str, object]]
 def test_a_run_that_was_continued_after_its_end_has_a_note(tmp_path: Path) -> None:
     model = run(tmp_path / "model", FINISHED, {"step": 90})
     assert "stopped at step 90; its weights" in notes(model)
+
+
+def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
+    model = run(tmp_path / "model", {"step": 50})
+    with (model / "log.jsonl").open("r+b") as log:
+        # No memory has room for so many bytes, which take no space on the disk.
+        log.seek(1 << 42)
+        log.write(b'\n{"step": 60}\n')
+    assert "stopped at step 60 of 80" in notes(model)

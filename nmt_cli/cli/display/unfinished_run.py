@@ -11,7 +11,7 @@ def unfinished_note(model: Path) -> str:
     Only the log of a run tells it; models without one are finished.
     """
     from nmt_cli.config.schema import load
-    from nmt_cli.extras.tracking.records import read_log, summarise
+    from nmt_cli.extras.tracking.records import last_state
     from nmt_cli.storage.files import lock_holder
     from nmt_cli.storage.model_check import CONFIG, WEIGHTS
     from nmt_cli.storage.output_directory import LOG
@@ -20,18 +20,18 @@ def unfinished_note(model: Path) -> str:
     if not (model / LOG).is_file():
         return ""
     try:
-        run, planned = summarise(model, read_log(model)), load(model / CONFIG).train.max_steps
+        (run_step, state), planned = last_state(model), load(model / CONFIG).train.max_steps
     except (NmtError, OSError):
         # Errors of the model are reported when it is loaded.
         return ""
-    if not run.state.startswith("at step"):
+    if not state.startswith("at step"):
         return ""
     # A run that goes on for more steps has the settings of the weights that it published before.
-    of_all = f" of {planned:,}" if isinstance(planned, int) and run.step < planned else ""
+    of_all = f" of {planned:,}" if isinstance(planned, int) and run_step < planned else ""
     if lock_holder(model):
-        parts = [f"`{model}` is still in training, at step {run.step:,}{of_all} or later"]
+        parts = [f"`{model}` is still in training, at step {run_step:,}{of_all} or later"]
     else:
-        parts = [f"the training of `{model}` stopped at step {run.step:,}{of_all}"]
+        parts = [f"the training of `{model}` stopped at step {run_step:,}{of_all}"]
         parts.append("the same `nmt train` command resumes it")
     step = metadata_of_file(model / WEIGHTS).get("step", "")
     if step.isdecimal():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ NOT_COMPARED = frozenset((
     "data.train", "data.valid", "data.test", "train.init_from", "train.init_sha256",
     "model.src_vocab_size", "model.tgt_vocab_size",
 ))  # fmt: skip
+# The records of the last steps of a run are within so many bytes.
+TAIL_BYTES = 1 << 17
 # Runs that differ in more settings than this are no comparison of them.
 MOST_DIFFERING = 8
 NOT_TRACKED = frozenset({"schema", "step", "eta_seconds"})
@@ -60,8 +63,22 @@ def read_log(model: Path) -> list[dict[str, Any]]:
 
     Raises NoInputError if the directory has no log.
     """
+    return _records(read_bytes(model / LOG, "log"))
+
+
+def last_state(model: Path) -> tuple[int, str]:
+    """The last step of the run in `model` and its state, as in RunSummary, from the end of its log.
+
+    Raises OSError if the log cannot be read.
+    """
+    with (model / LOG).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+        return _end_of_run(_records(file.read()))
+
+
+def _records(data: bytes) -> list[dict[str, Any]]:
     records = []
-    for line in read_bytes(model / LOG, "log").decode("utf-8", "replace").split("\n"):
+    for line in data.decode("utf-8", "replace").split("\n"):
         try:
             record = json.loads(line)
         except ValueError:
@@ -168,11 +185,11 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
     config = _config(model)
     bleu = scores.get("bleu")
     configured = config.train.validation_sentences if config else None
-    ended = [str(record["note"]) for record in records if _is_end(record, last)]
+    step, state = _end_of_run(records)
     return RunSummary(
         run=str(model),
         preset=config.train.preset if config else "",
-        step=int(last.get("step", 0)),
+        step=step,
         best_step=best.get("step"),
         bleu=bleu,
         perplexity=scores.get("perplexity"),
@@ -180,7 +197,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         hours=_hours(last, "elapsed_seconds"),
         step_hours=_hours(last, "seconds"),
         flops=last.get("flops"),
-        state=_state(ended[-1]) if ended else f"at step {last.get('step', 0):,}",
+        state=state,
         validation_sentences=(None if bleu is None else validation.get("sentences") or configured),
         validation_text=validation.get("text") or None,
         corpus=config.paths.corpus if config else "",
@@ -188,7 +205,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         subwords=_subwords(config) if config else "",
         final_bleu=published.get("final_bleu"),
         final_sentences=published.get("final_sentences"),
-        settings=_settings(config, int(last.get("step", 0))) if config else {},
+        settings=_settings(config, step) if config else {},
     )
 
 
@@ -290,6 +307,14 @@ def _quality(record: Mapping[str, Any]) -> float:
 def _is_end(record: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
     note = str(record.get("note", ""))
     return note.startswith(("finished", "diverged")) and record.get("step") == last.get("step")
+
+
+def _end_of_run(records: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
+    """The last step of a run and its state; records: all of them or the last ones."""
+    last: Mapping[str, Any] = records[-1] if records else {}
+    step = int(last.get("step", 0))
+    ended = [str(record["note"]) for record in records if _is_end(record, last)]
+    return step, _state(ended[-1]) if ended else f"at step {step:,}"
 
 
 def _state(note: str) -> str:
