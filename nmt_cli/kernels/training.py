@@ -1,4 +1,4 @@
-"""The library of kernels for training on a CPU, in C: parts of a layer, softmax over words.
+"""The library of kernels for training on a CPU, in C: parts of a layer, softmax over words, Muon.
 
 There are kernels for AVX-512 and AVX2, and products for AMX. The callers of a function, which know
 its formula, test which of its kernels give correct numbers.
@@ -21,9 +21,10 @@ SOURCES = Sources(
     "training",
     {
         "nmt_cli.kernels.sources": (
-            "vectors.h", "narrow.h", "each_instruction_set.h", "attention_loops.h", "attention.c",
-            "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c", "layer_loops.h",
-            "layer.c", "tiles.h", "split_tiles.h", "split.c",
+            "vectors.h", "narrow.h", "products.h", "each_instruction_set.h", "attention_loops.h",
+            "attention.c", "softmax_loops.h", "softmax.c", "dropout_loops.h", "dropout.c",
+            "layer_loops.h", "layer.c", "orthogonal_loops.h", "orthogonal.c", "tiles.h",
+            "split_tiles.h", "split.c",
         ),
     },
     {
@@ -38,6 +39,8 @@ SOURCES = Sources(
         "nmt_bias": (_INTEGER, _POINTER, _INTEGER, _POINTER, *(_INTEGER,) * 4),
         "nmt_bias_backward": (_INTEGER, _POINTER, _POINTER, *(_INTEGER,) * 4, _POINTER),
         "nmt_accumulate": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER),
+        "nmt_orthogonal_bytes": (_INTEGER, _INTEGER),
+        "nmt_orthogonalise": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER, _POINTER),
         "nmt_find_split": (),
         "nmt_split_bytes": (_POINTER,),
         "nmt_split_product": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),

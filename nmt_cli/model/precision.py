@@ -19,7 +19,7 @@ LARGEST_ERROR = 1e-5
 SLOWEST_BF16 = 4.0
 # Batched products of smaller matrices (rows times columns times depth) stay out of oneDNN. Without
 # kernels in C, attention between two sentences of 500 tokens, with heads of 64, has to stay out;
-# with them, Muon's products of 128 x 128 matrices should not, which oneDNN computes twice as fast.
+# with them it has none, and oneDNN computes other products of 128 x 128 matrices twice as fast.
 SMALLEST_BATCHED_ONEDNN = {False: 16_000_000, True: 2_000_000}
 ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 

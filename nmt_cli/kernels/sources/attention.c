@@ -34,12 +34,6 @@ typedef struct {
     float *log_sums;
 } head;
 
-/* Element (i, k) is data[i * row + k * step]. */
-typedef struct {
-    const float *data;
-    int64_t row, step;
-} matrix;
-
 typedef void (*pass)(const attention *, const head *, float *scratch);
 
 #define LOOPS "attention_loops.h"

@@ -11,8 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.torch_adapter import foreach_add_, foreach_lerp, foreach_lerp_, foreach_mul_
 from nmt_cli.training.optimizers.adam import Optimizer
+from nmt_cli.training.optimizers.native_muon import Quintic, muon_kernels, native_orthogonalise
 
 # The quintic a s + b s^3 + c s^5 drives every singular value s towards 1, quickly, not exactly.
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -20,6 +22,7 @@ ITERATIONS = 5
 EPSILON = 1e-7
 # From this ratio of columns to rows on, iterating on (rows, rows) products is less work.
 LONG_RATIO = 2
+QUINTIC = Quintic(ITERATIONS, LONG_RATIO, *COEFFICIENTS, EPSILON)
 MOMENTUM = "momentum"
 # An Adam step moves each weight by about this share of the learning rate (Liu and others 2025);
 # with it, both can use the same rate.
@@ -83,8 +86,12 @@ def orthogonalise(matrices: Tensor) -> Tensor:
     """(n, rows, columns): each becomes about U V^T of its U S V^T, by Newton-Schulz iterations.
 
     The singular values become about 0.7 to 1.2. On a GPU it is computed in bf16, which is accurate
-    enough.
+    enough, and on a CPU in C where there are kernels for it.
     """
+    if matrices.device.type == "cpu" and matrices.dtype == torch.float32:
+        kernels = muon_kernels(cache_folder())
+        if kernels is not None:
+            return native_orthogonalise(kernels, matrices, QUINTIC)
     x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     tall = x.shape[1] > x.shape[2]
     if tall:
