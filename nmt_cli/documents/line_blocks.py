@@ -19,14 +19,20 @@ _ABBREVIATION = re.compile(r"(?:\A|[\s(])(?:[A-Z][a-z]?|Mrs|Prof)\.\Z")
 # What ends no line of a block: signs that join two parts, and short words such as `of` and `der`.
 _GOES_ON = re.compile(r"(?:[,(\[/&–—-]|(?:\A|\s)[^\W\d_A-Z]{1,3})\Z")
 _LAST_WORD = re.compile(r"(?:\A|\s)(?=[^\W\d_])(?P<word>\S+)\Z")
+# What no line of a title has: a comma, digits at its beginning, or a number or letter at its end,
+# as `Place de Ville, Tower C`, `10 Main Street` and `Schedule A` have.
+_NO_TITLE = re.compile(r"[,،，、@]|\A\d|(?:\A|\s)(?:\d+|[A-Z]|[IVX]+)\Z")
 
 
-def line_ends(pieces: Sequence[MarkedPiece], *, is_heading: bool = False) -> frozenset[int]:
+def line_ends(
+    pieces: Sequence[MarkedPiece], *, is_heading: bool = False, lines_of_title: int = 0
+) -> frozenset[int]:
     """Where the pieces have breaks between two lines that are no parts of one sentence.
 
     Where a line ends with a full stop or colon, the next one begins with a capital letter or digit.
     In a block of lines, such as an address, that holds for most of its lines, which are short and
-    need no mark at their ends. In a heading there are none, since its words go on.
+    need no mark at their ends. In a heading there are none, since its words go on. lines_of_title:
+    so many short lines are no block, but one title, unless they look like those of an address.
 
     >>> from nmt_cli.data.markup.marked_text import Text
     >>> lines = Text("Jane Smith"), Tag("<br/>", "empty", "w:br"), Text("Place de Ville, Tower C")
@@ -40,7 +46,7 @@ def line_ends(pieces: Sequence[MarkedPiece], *, is_heading: bool = False) -> fro
     lines = [plain_text(pieces[first + 1 : last]).strip() for first, last in pairwise(bounds)]
     if not any(lines):
         return frozenset()
-    is_block = _is_block(lines)
+    is_block = _is_block(lines) and not _is_title(lines, lines_of_title)
     return frozenset(
         at
         for at, (line, following) in zip(breaks, pairwise(lines), strict=True)
@@ -76,6 +82,11 @@ def _is_block(lines: Sequence[str]) -> bool:
         and not any(_SENTENCE_END.search(line) for line in shown[:-1])
     )
     return 2 * sum(ends) > len(ends) and 2 * short > len(shown) and not is_sentence
+
+
+def _is_title(lines: Sequence[str], most: int) -> bool:
+    shown = [line for line in lines if line]
+    return len(shown) <= most and not any(map(_NO_TITLE.search, shown))
 
 
 def _ends_sentence(line: str, following: str) -> bool:

@@ -5,6 +5,7 @@ import io
 import docx
 import pytest
 from document_samples import each_text, opened, saved
+from docx.enum.text import WD_ALIGN_PARAGRAPH
 
 from nmt_cli.data.markup.marked_text import plain_text
 
@@ -70,6 +71,60 @@ def test_lines_of_blocks_within_tags_are_segments() -> None:
 def test_lines_of_headings_are_one_segment() -> None:
     (segment,) = opened(word("Environmental+Protection Act", "Heading 1"), "docx").segments
     assert plain_text(segment) == "EnvironmentalProtection Act"
+
+
+def title(
+    text: str, *, style: str | None = None, centred: bool = False, bold: bool = False
+) -> bytes:
+    document = docx.Document()
+    paragraph = document.add_paragraph(style=style)
+    paragraph.add_run(text.replace("|", "\n").replace("+", "\n")).bold = bold or None
+    if centred:
+        paragraph.alignment = WD_ALIGN_PARAGRAPH.CENTER
+    return saved(document)
+
+
+@pytest.mark.parametrize("style", ["Title", "Subtitle", "Caption"])
+def test_lines_of_styles_of_titles_are_one_segment(style: str) -> None:
+    for text in ("Environmental+Protection Act", "Budget 2024|Department of Transport"):
+        segments = opened(title(text, style=style), "docx").segments
+        assert list(map(plain_text, segments)) == expected(text)
+
+
+@pytest.mark.parametrize(
+    "look", [{"centred": True}, {"bold": True}, {"centred": True, "bold": True}]
+)
+def test_lines_that_look_like_a_title_are_one_segment(look: dict[str, bool]) -> None:
+    for text in (
+        "Environmental+Protection Act",
+        # These are not of one title.
+        "Schedule 2|Section 5",
+        "PART II|General Provisions",
+        "Place de Ville, Tower C|Ottawa",
+        "10 Main Street|Ottawa",
+        "Name of employer:|Address",
+        "Jane Smith|Director|Department of Transport|Ottawa",
+    ):
+        segments = opened(title(text, **look), "docx").segments
+        assert list(map(plain_text, segments)) == expected(text)
+
+
+def test_three_lines_are_a_title_only_by_two_signs() -> None:
+    text = "Environmental|Protection|Act"
+    document = opened(title(text, centred=True), "docx")
+    assert list(map(plain_text, document.segments)) == expected(text)
+    (segment,) = opened(title(text, centred=True, bold=True), "docx").segments
+    assert plain_text(segment) == "EnvironmentalProtectionAct"
+
+
+def test_of_cells_only_bold_lines_are_a_title() -> None:
+    document = docx.Document()
+    cells = document.add_table(1, 2).rows[0].cells
+    for cell, is_bold in zip(cells, (False, True), strict=True):
+        cell.paragraphs[0].alignment = WD_ALIGN_PARAGRAPH.CENTER
+        cell.paragraphs[0].add_run("Total\nAmount").bold = is_bold
+    segments = opened(saved(document), "docx").segments
+    assert list(map(plain_text, segments)) == ["Total", "Amount", "TotalAmount"]
 
 
 def test_empty_lines_end_segments() -> None:

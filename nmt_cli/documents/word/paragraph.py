@@ -20,6 +20,7 @@ from nmt_cli.documents.word.ranges import (
     with_ranges,
     without_ranges,
 )
+from nmt_cli.documents.word.titles import has_heading_style, most_lines_of_title
 
 LINK = "w:hyperlink"
 # The name of tags around raised and lowered marks, such as that of a footnote; HTML has the same.
@@ -235,8 +236,7 @@ class Paragraph:
     @property
     def is_heading(self) -> bool:
         """Whether the style of the paragraph is one of headings, by its usual name."""
-        style = self._element.find(f"{WORD}pPr/{WORD}pStyle")
-        return style is not None and str(style.get(f"{WORD}val")).lower().startswith("heading")
+        return has_heading_style(self._element)
 
     def columns(self) -> Iterator[MarkedText]:
         """The pieces, cut at tabs, and at breaks of lines before items of a list or between lines
@@ -245,8 +245,11 @@ class Paragraph:
         Each tab and each such break is a column, too. Links and the like are not cut; ranges, such
         as bookmarks, may begin in one column and end in another one.
         """
+        lines = most_lines_of_title(self._element)
         for column in self._columns():
-            ends = line_ends(without_ranges(column), is_heading=self.is_heading)
+            ends = line_ends(
+                without_ranges(column), is_heading=self.is_heading, lines_of_title=lines
+            )
             begin = 0
             for end in sorted(ends):
                 yield from (with_ranges(column[begin:end]), column[end : end + 1])
