@@ -37,7 +37,7 @@ from nmt_cli.translation.markup.gaps import merged
 from nmt_cli.translation.markup.ordinals import align_ordinals, apart, with_ordinals
 from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Placer
-from nmt_cli.translation.markup.ranges import has_lost_line, in_order
+from nmt_cli.translation.markup.ranges import has_lost_line, has_mixed_lines, in_order
 from nmt_cli.translation.markup.rules import is_link, may_hold
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.spans import Aligned
@@ -141,6 +141,7 @@ class Projector:
             moved = True
         result, is_inverted = in_order(job.source, result)
         moved = moved or is_inverted or has_lost_line(job.source, result)
+        moved = moved or has_mixed_lines(job.source, result)
         return Projected(result, sentences, moved)
 
     def _segment(

@@ -16,6 +16,7 @@ from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_t
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.projection import Projector, at_ends, is_kept, words_of
+from nmt_cli.translation.markup.ranges import has_mixed_lines
 from nmt_cli.translation.markup.stand_ins import find_copies
 from nmt_cli.translation.markup.tokens import Matrix, tokens_of
 
@@ -392,7 +393,8 @@ def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
         [result] = random_projector(chooser).project([job(source, carrier, texts)])
         assert is_kept(source, result.pieces), line
         moved += result.moved
-        placed += not result.moved
+        # A random alignment mixes the words of lines, which is flagged as well.
+        placed += not result.moved or has_mixed_lines(source, result.pieces)
         if not words and not result.moved:
             # Every word of the translation is still there, in its order.
             letters = ["".join(words_of(result.pieces).split()), "".join("".join(texts).split())]
