@@ -12,6 +12,18 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Text, raw_t
 
 # At the beginning of a word, and no entity without its semicolon. `AT&T` and `&&` have none.
 _AMPERSAND = re.compile(r"(?:^|(?<=[\s>]))&(?=[^\W\d_])(?!(?:amp|apos|copy|gt|lt|nbsp|quot|reg)\b)")
+# Within a word, `E&xit`. What follows is no value of an address (`?a=b&c=d`).
+_WITHIN = re.compile(r"(?P<begin>[^\W\d_]+)&(?P<rest>[^\W\d_]+)(?![\w=;&/])")
+# In GTK, in a word with a capital letter: `file_name` is a variable.
+_UNDERSCORE_WITHIN = re.compile(
+    r"(?<![\w(.$])(?P<begin>[^\W\d_]+)_(?P<rest>[^\W\d_]+)(?![\w(.=]\w|[\w(=])"
+)
+_SHORTEST_WORD = 3
+# Two words with `and` between them, which some write without spaces.
+_TWO_WORDS = frozenset(
+    ("black&white", "copy&paste", "cut&paste", "drag&drop", "find&replace", "pick&place",
+     "plug&play", "point&click", "push&pull", "rock&roll", "search&replace")
+)  # fmt: skip
 # In GTK. What looks like the name of a variable is none: `_init()`, `_name.txt`.
 _UNDERSCORE = re.compile(r"(?:^|(?<=[\s>]))_(?=[^\W\d_]+(?![\w(.=]\w|[\w(=]))")
 _SENTENCE = re.compile(r"(?<!\.)[.!?]\s*\Z")
@@ -38,22 +50,44 @@ def find_accelerator(label: str, *, gtk: bool = False) -> Accelerator | None:
     Accelerator(sign='&', letter='n', text='Cancel the notice')
     >>> [find_accelerator(text) for text in ("AT&T", "Fish && Chips", "Tom &amp; Ann", "&A, &B")]
     [None, None, None, None]
-    >>> find_accelerator("Save _as...", gtk=True)
-    Accelerator(sign='_', letter='a', text='Save as...')
+    >>> find_accelerator("Save _as...", gtk=True), find_accelerator("E&xit").text
+    (Accelerator(sign='_', letter='a', text='Save as...'), 'Exit')
     """
     if "\n" in label or ENTITY.search(label):
         return None
-    found = list(_AMPERSAND.finditer(label))
+    found = [match.start() for match in _AMPERSAND.finditer(label)]
+    if _is_label(label):
+        found += _within_words(label)
     if gtk and not found and label.count("_") == 1 and _is_label(label):
-        found = list(_UNDERSCORE.finditer(label))
+        found = [match.start() for match in _UNDERSCORE.finditer(label)]
+        found = found or _underscores_within_words(label)
     if len(found) != 1:
         return None
-    at = found[0].start()
+    at = found[0]
     return Accelerator(label[at], label[at + 1], label[:at] + label[at + 1 :])
 
 
 def _is_label(text: str) -> bool:
     return len(text) <= _LONGEST_LABEL and not _SENTENCE.search(text)
+
+
+def _within_words(label: str) -> list[int]:
+    """Where `&` stands within words; behind it is a small letter, unlike in `AT&T` and `R&D`."""
+    return [
+        match.end("begin")
+        for match in _WITHIN.finditer(label)
+        if len(match[0]) > _SHORTEST_WORD
+        and match["rest"].islower()
+        and match[0].lower() not in _TWO_WORDS
+    ]
+
+
+def _underscores_within_words(label: str) -> list[int]:
+    return [
+        match.end("begin")
+        for match in _UNDERSCORE_WITHIN.finditer(label)
+        if match["begin"][0].isupper() and match["rest"].islower()
+    ]
 
 
 def with_accelerator(pieces: MarkedText, accelerator: Accelerator | None) -> MarkedText:

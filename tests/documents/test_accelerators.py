@@ -28,6 +28,12 @@ def xliff(source: str) -> str:
         ("the <b>&view</b> of {x}", "&THE <b>VIEW</b> OF {x}"),
         ("save _as...", "_SAVE AS..."),
         ("_open", "_OPEN"),
+        # Within a word.
+        ("E&xit", "&EXIT"),
+        ("select a&ll", "&SELECT ALL"),
+        ("the <b>vie&w</b> of {x}", "&THE <b>VIEW</b> OF {x}"),
+        ("Sa_ve as...", "_SAVE AS..."),
+        ("Select A_ll", "_SELECT ALL"),
         # No accelerators, or not clear.
         ("AT&T && more", "AT&T && MORE"),
         ("one &a, one &b", "ONE &A, ONE &B"),
@@ -35,6 +41,13 @@ def xliff(source: str) -> str:
         ("the variable _name is lost.", "THE VARIABLE _NAME IS LOST."),
         ("call _init()", "CALL _INIT()"),
         ("_a and _b", "_A AND _B"),
+        ("R&D, Q&a", "R&D, Q&A"),
+        ("drag&drop", "DRAG&DROP"),
+        ("The rock&roll of Tom&jerry.", "THE ROCK&ROLL OF TOM&JERRY."),
+        ("fo&rmat, sa&ve", "FO&RMAT, SA&VE"),
+        ("the file_name", "THE FILE_NAME"),
+        ("The File_name.txt", "THE FILE_NAME.TXT"),
+        ("see ?user=x&page=3", "SEE ?USER=X&PAGE=3"),
     ],
 )
 def test_accelerators_of_catalogues_are_before_the_first_letter(
@@ -63,6 +76,7 @@ def test_each_form_of_a_plural_has_its_accelerator() -> None:
         ("the &amp;view", "&amp;THE VIEW"),
         ("&lt;b>the&lt;/b> &amp;view", "&lt;b&gt;&amp;THE&lt;/b&gt; VIEW"),
         ("AT&amp;T", "AT&amp;T"),
+        ("e&amp;xit", "&amp;EXIT"),
         ("a _view", "A _VIEW"),
         ("(a) the &amp;x; or (b) the y", "(a) THE &amp;X; OR (b) THE Y"),
         ('the <x id="1"/> &amp;view', 'THE <x id="1"/> &amp;VIEW'),
