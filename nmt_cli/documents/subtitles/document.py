@@ -16,6 +16,12 @@ from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.list_marks import ITEM, first_mark, items_behind
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
+from nmt_cli.documents.subtitles.speakers import (
+    cues_of_lists,
+    has_usual_letters,
+    label_spans,
+    parts_at_labels,
+)
 from nmt_cli.documents.template import Template, trimmed
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
@@ -68,6 +74,7 @@ class SubtitleDocument:
             raise DataError(
                 f"`{options.name}` has no subtitles", "it must be an .srt, .vtt or .ass file"
             )
+        self._has_labels = has_usual_letters([self._text[cue.begin : cue.end] for cue in cues])
         self._template = Template()
         end = 0
         for group in self._groups(cues):
@@ -104,8 +111,10 @@ class SubtitleDocument:
     def _groups(self, cues: Sequence[Cue]) -> Iterator[list[Cue]]:
         """Neighbouring cues, those of one sentence together."""
         group: list[Cue] = []
-        for cue in cues:
-            if group and (len(group) == MAX_JOINED or not self._is_continued(group[-1], cue)):
+        items = cues_of_lists([[mark for _, mark in self._marks(cue)] for cue in cues])
+        for index, cue in enumerate(cues):
+            is_full = len(group) == MAX_JOINED or index in items
+            if group and (is_full or not self._is_continued(group[-1], cue)):
                 yield group
                 group = []
             group.append(cue)
@@ -119,13 +128,22 @@ class SubtitleDocument:
             return False
         if any(self._has_speakers(each) or self._items(each) for each in (cue, following)):
             return False
+        labels = self._labels(cue)
+        if self._labels(following) or any(begin > 0 for begin, *_ in labels):
+            return False
         first, second = (plain_text(self._pieces(each)).strip() for each in (cue, following))
+        if labels:
+            rest = self._text[cue.begin + labels[0][2] : cue.end]
+            first = plain_text(self._format.parse(rest)).strip()
         start = second.lstrip(".… ")[:1]
         if not first or not start or (ITEM.match(first) and ITEM.match(second)):
             return False
         if _OPEN_END.search(first):
             return start.islower()
         return not _FINAL.search(first) and (start.islower() or not start.isupper())
+
+    def _labels(self, cue: Cue) -> list[tuple[int, int, int]]:
+        return label_spans(self._text[cue.begin : cue.end]) if self._has_labels else []
 
     def _pieces(self, cue: Cue) -> list[MarkedPiece]:
         return self._format.parse(self._text[cue.begin : cue.end])
@@ -143,12 +161,7 @@ class SubtitleDocument:
         belongs to.
         """
         raw = self._text[cue.begin : cue.end]
-        starts = list(_LINE_START.finditer(raw))
-        found = [
-            (start.span(1), mark)
-            for start, line in zip(starts, _with_next_lines(raw, starts), strict=True)
-            if (mark := self._mark(raw[start.end() :], line))
-        ]
+        found = [(span, mark) for span, mark in self._marks(cue) if mark]
         if found and found[0][0][0] > 0:
             words = plain_text(self._format.parse(raw[: found[0][0][0]]))
             found = [found[index] for index in items_behind(words, [mark for _, mark in found])]
@@ -158,6 +171,15 @@ class SubtitleDocument:
             return []
         cuts = [0, *(position for span, _ in found for position in span), len(raw)]
         return [raw[begin:end] for begin, end in pairwise(cuts)]
+
+    def _marks(self, cue: Cue) -> list[tuple[tuple[int, int], str]]:
+        """The break before each line of a cue, and the mark of an item that begins it, or ""."""
+        raw = self._text[cue.begin : cue.end]
+        starts = list(_LINE_START.finditer(raw))
+        return [
+            (start.span(1), self._mark(raw[start.end() :], line))
+            for start, line in zip(starts, _with_next_lines(raw, starts), strict=True)
+        ]
 
     def _mark(self, words: str, line: str) -> str:
         """The mark of an item at the beginning of a line; words: the line without its tags."""
@@ -169,6 +191,10 @@ class SubtitleDocument:
         if len(group) > 1:
             raws = [self._text[cue.begin : cue.end] for cue in group]
             gaps = [self._text[cue.end : following.begin] for cue, following in pairwise(group)]
+            if labels := self._labels(group[0]):
+                end = labels[0][2]
+                self._template.keep(raws[0][:end])
+                raws[0] = raws[0][end:]
             self._add_joined(raws, gaps, place)
             return
         raw = self._text[group[0].begin : group[0].end]
@@ -180,7 +206,17 @@ class SubtitleDocument:
             self._add(part, place)
 
     def _add(self, raw: str, place: str) -> None:
-        """Add a cue, or what one person says in it, or an item of a list, as a segment."""
+        """Add a cue, or what one person says in it, or an item of a list, as a segment.
+
+        Labels of speakers are kept.
+        """
+        for text, is_kept in parts_at_labels(raw) if self._has_labels else [(raw, False)]:
+            if is_kept:
+                self._template.keep(text)
+            else:
+                self._add_words(text, place)
+
+    def _add_words(self, raw: str, place: str) -> None:
         for part in parts_of(with_pairs_only(self._format.parse(raw))):
             # The breaks of lines before and after the words are kept, not made again.
             words = raw_text(trimmed(part)[1])
