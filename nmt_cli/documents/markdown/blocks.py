@@ -20,8 +20,8 @@ _CONTAINERS = (
     (re.compile(r":(?=[ \t]+\S)"), 2),
     (re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\w[^\n]*|===[!+]?[ \t]+\"[^\n]*\"[ \t]*$", re.M), 4),
 )
-# `::: note` and `:::`.
-_DIRECTIVE = re.compile(r":{3,}[^\n]*")
+# `::: note` and `:::`; `[TOC]`, `[[toc]]` and `[[_TOC_]]` alone in a line.
+_DIRECTIVE = re.compile(r":{3,}[^\n]*|\[(?:TOC|\[_?TOC_?\])\][ \t]*\Z", re.IGNORECASE)
 # `[label]: address "title"`. CommonMark takes it for text if a paragraph stands before it.
 _DEFINITION = re.compile(
     r"\[(?!\^)(?:[^\[\]\\\n]|\\.)+\]:[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)"

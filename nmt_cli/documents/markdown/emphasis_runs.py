@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from nmt_cli.data.markup.emphasis import EMPHASIS
-from nmt_cli.data.markup.marked_text import MarkedPiece, Tag
+from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, raw_text
 
 # Longer runs are no emphasis.
 _LONGEST = 4
@@ -34,18 +34,43 @@ def tags_of_run(raw: str, before: str, after: str, pieces: Sequence[MarkedPiece]
         yield Tag(part, "open" if opens else "close", part)
 
 
+def order_openings(pieces: list[MarkedPiece], closing: Sequence[MarkedPiece]) -> None:
+    """Let the inner mark of a run that begins two be the one that is closed first.
+
+    pieces: those before the tags `closing`.
+
+    >>> pieces = [Tag("**", "open", "**"), Tag("*", "open", "*")]
+    >>> order_openings(pieces, [Tag("**", "close", "**")])
+    >>> [piece.raw for piece in pieces]
+    ['*', '**']
+    """
+    first = closing[0] if closing else None
+    if not isinstance(first, Tag) or first.kind != "close" or first.raw not in ("**", "__"):
+        return
+    places = _opened_at(first.raw[0], pieces)[-2:]
+    if len(places) == 2 and places[1] == places[0] + 1:
+        outer, inner = (pieces[place] for place in places)
+        if raw_text((outer,)) == first.raw and raw_text((inner,)) == first.raw[0]:
+            pieces[places[0]], pieces[places[1]] = inner, outer
+
+
 def _opened(letter: str, pieces: Sequence[MarkedPiece]) -> list[str]:
     """The marks of this letter whose emphasis goes on behind the pieces, outermost first."""
-    opened: list[str] = []
-    for piece in pieces:
+    return [raw_text((pieces[place],)) for place in _opened_at(letter, pieces)]
+
+
+def _opened_at(letter: str, pieces: Sequence[MarkedPiece]) -> list[int]:
+    """Where the marks stand whose emphasis goes on behind the pieces."""
+    opened: list[tuple[int, str]] = []
+    for index, piece in enumerate(pieces):
         if not isinstance(piece, Tag) or piece.raw not in EMPHASIS or piece.raw[0] != letter:
             continue
         if piece.kind == "open":
-            opened.append(piece.raw)
-        elif piece.raw in opened:
-            while opened.pop() != piece.raw:
+            opened.append((index, piece.raw))
+        elif piece.raw in [raw for _, raw in opened]:
+            while opened.pop()[1] != piece.raw:
                 pass
-    return opened
+    return [index for index, _ in opened]
 
 
 def _ended(raw: str, opened: Sequence[str], *, may_open: bool) -> list[str]:

@@ -19,7 +19,7 @@ from nmt_cli.data.markup.marked_text import (
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
 from nmt_cli.data.markup.placeholders import NAMED
 from nmt_cli.documents.html.tags import INLINE_KEPT
-from nmt_cli.documents.markdown.emphasis_runs import tags_of_run
+from nmt_cli.documents.markdown.emphasis_runs import order_openings, tags_of_run
 from nmt_cli.documents.template import source_text, write_text
 
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
@@ -102,6 +102,7 @@ Tag(raw='*', kind='close', name='*'))
         if not found:
             words += match[0]
             continue
+        order_openings(pieces, found)
         if words:
             pieces.append(source_text(_plain(words), words))
             words = ""

@@ -68,6 +68,12 @@ in two lines
 === "Kept"
 
     In the tab.
+
+[TOC]
+
+[[_toc_]]
+After it [TOC]
+[TOC] and
 """
 WRITTEN = {
     FOOTNOTES: """SEE[^1] AND[^2] AND[^word].
@@ -131,6 +137,11 @@ A TEXT IN TWO LINES
 === "Kept"
 
     IN THE TAB.
+
+[TOC]
+
+[[_toc_]]
+AFTER IT \\[TOC\\] \\[TOC\\] AND
 """,
 }
 

@@ -37,6 +37,12 @@ def test_emphasis_beside_punctuation(text: str, kinds: list[str]) -> None:
         ("a**b***c*", ["**b**", "*c*"]),
         ("**a *b***c", ["**a *b***", "*b*"]),
         ("*a **b*** c", ["*a **b***", "**b**"]),
+        # Which of the two marks of a run is the outer one, the first end says.
+        ("***a** b*", ["***a** b*", "**a**"]),
+        ("***a* b**", ["***a* b**", "*a*"]),
+        ("___a__ b_", ["___a__ b_", "__a__"]),
+        ("***a** **b***", ["***a** **b***", "**a**", "**b**"]),
+        ("***a** b", ["**a**"]),
         # These are no ends, since the lengths of the two runs add up to 3 or 6.
         ("*a**b*", ["*a**b*"]),
         ("**a****b**", ["**a****b**"]),
