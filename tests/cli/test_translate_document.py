@@ -305,6 +305,32 @@ def test_document_without_words_stays(nmt) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "repeated"),
+    [
+        ("--model model", "--model model"),
+        ("--beam 2 --keep-numbers --set search.alpha=1", "--set search.alpha=1 --beam 2"),
+        ("--model other --glossary 'my terms' -q", "--model other --glossary 'my terms'"),
+        # These are for lines only, or in the hint already.
+        ("--scores --n-best 2 --part 1/2 -o {part} --force", ""),
+    ],
+)
+def test_hint_repeats_the_options_that_were_given(nmt, options: str, repeated: str) -> None:
+    result = nmt("report.docx", *shlex.split(options))
+    assert result.code == 2
+    command = result.err.strip().rpartition("keep its format: ")[2]
+    shown = shlex.split(command.removeprefix("nmt translate --document report.docx -o FILE"))
+    assert {*shlex.split(repeated)} <= {*shown}
+    assert not {"--scores", "--n-best", "--part", "--output", "--force"} & {*shown}
+
+
+def test_notes_on_formats_repeat_the_options_that_were_given(nmt) -> None:
+    Path("a.tsv").write_text("text\n")
+    message = nmt("a.tsv", "--beam", "2").err
+    assert "--field NAME -o FILE --beam 2; " in message
+    assert message.endswith("| nmt translate --beam 2\n")
+
+
+@pytest.mark.parametrize(
     ("line", "code", "words"),
     [
         ("--document report.docx", 2, "-o FILE"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
+from nmt_cli.cli.options.typed import typed_options
 from nmt_cli.cli.text_io import STDIN, STDOUT, open_text_file
 from nmt_cli.errors import UsageError
 from nmt_cli.translation.json_lines import as_json_line
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from nmt_cli.translation.result import Translation
 
 JSON_LINES, TABLE = "jsonl", "table"
+_FOR_LINES = ("--scores", "--prefix", "--verify", "--verify-every", "--part")
+# Options that no hint repeats for a document; `-o FILE` is a part of the hint.
+_NOT_FOR_DOCUMENTS = (*_FOR_LINES, "--n-best", "--alignment", "--markup", "--output", "--force")
 
 
 class DocumentOptions(NamedTuple):
@@ -82,8 +86,7 @@ class DocumentOptions(NamedTuple):
                 )  # fmt: skip
             return file
         kind = self._kind(file)
-        names = ("--scores", "--prefix", "--verify", "--verify-every", "--part")
-        wrong = [name for name, value in zip(names, unfit, strict=True) if value]
+        wrong = [name for name, value in zip(_FOR_LINES, unfit, strict=True) if value]
         wrong += ["--n-best"] if flags.get("search.n_best") not in (None, 1) else []
         wrong += ["--alignment"] if flags.get("search.alignment") else []
         if wrong:
@@ -202,7 +205,7 @@ def require_no_document(file: str) -> None:
 
 
 def document_command(file: str) -> str:
-    """The command that translates a file as a document.
+    """The command that translates a file as a document, with the options that were typed.
 
     >>> document_command("my page.html")
     "nmt translate --document 'my page.html' -o FILE"
@@ -216,7 +219,7 @@ def document_command(file: str) -> str:
     words = ["nmt", "translate", "--document", STDIN if program else file]
     words += ["--kind", str(kind)] if program else []
     words += ["--field", "NAME"] if kind == TABLE else []
-    command = shlex.join([*words, "-o", "FILE"])
+    command = shlex.join([*words, "-o", "FILE"]) + typed_options(*_NOT_FOR_DOCUMENTS)
     return f"{program} -dc {shlex.quote(file)} | {command}" if program else command
 
 

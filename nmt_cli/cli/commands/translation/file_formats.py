@@ -4,6 +4,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.commands.translation.document import TABLE, document_command
+from nmt_cli.cli.options.typed import typed_options
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -21,6 +22,7 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
     from nmt_cli.documents.kinds import kind_by_suffix
     from nmt_cli.translation.callers.pivot import UNNAMED
 
+    again = "nmt translate" + typed_options()
     plain = without_compression(file)
     if plain.lower().endswith(".tmx"):
         is_named = language not in UNNAMED
@@ -29,10 +31,10 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
         console.warning(
             f"`{file}` is named like a translation memory: its tags are translated as text; to "
             f"translate its segments in the language `{code}`"
-            f"{'' if is_named else ', or another code'}: {segments} | nmt translate"
+            f"{'' if is_named else ', or another code'}: {segments} | {again}"
         )
     elif kind_by_suffix(plain) == TABLE:
-        first_column = f"; without a header: {_reading('cut -f1', file)} | nmt translate"
+        first_column = f"; without a header: {_reading('cut -f1', file)} | {again}"
         console.warning(
             f"`{file}` is named like a table: its columns are translated as one text; for one "
             f"column: {document_command(file)}{first_column if is_tsv(plain.lower()) else ''}"
