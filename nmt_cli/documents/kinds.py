@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.documents.document import Document, ReadOptions
 from nmt_cli.documents.encoding import require_size
+from nmt_cli.documents.libraries import is_installed
 from nmt_cli.errors import UsageError
 
 
@@ -14,7 +15,8 @@ class Kind(NamedTuple):
     """A kind of documents.
 
     reader: its class, by module and name. is_binary: not for a terminal. has_fields: the user may
-    name the field that is translated. adds_fields: each record gets new fields.
+    name the field that is translated. adds_fields: each record gets new fields. library: the module
+    that reads it, "" for none.
     """
 
     suffixes: tuple[str, ...]
@@ -22,16 +24,22 @@ class Kind(NamedTuple):
     is_binary: bool = False
     has_fields: bool = False
     adds_fields: bool = False
+    library: str = ""
 
 
 KINDS = {
     "text": Kind((".txt", ".text"), ("text", "TextDocument")),
     "html": Kind((".html", ".htm", ".xhtml"), ("html.document", "HtmlDocument")),
-    "markdown": Kind((".md", ".markdown"), ("markdown.document", "MarkdownDocument")),
-    "subtitles": Kind((".srt", ".vtt", ".ass", ".ssa"), ("subtitles.document", "SubtitleDocument")),
-    "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
+    "markdown": Kind(
+        (".md", ".markdown"), ("markdown.document", "MarkdownDocument"), library="markdown_it"
+    ),
+    "subtitles": Kind(
+        (".srt", ".vtt", ".ass", ".ssa"), ("subtitles.document", "SubtitleDocument"),
+        library="pysubs2",
+    ),
+    "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument"), library="polib"),
     "xliff": Kind((".xlf", ".xliff"), ("xliff.document", "XliffDocument")),
-    "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True),
+    "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True, library="lxml"),
     "json": Kind((".json", ".arb"), ("json_document", "JsonDocument"), has_fields=True),
     "jsonl": Kind(
         (".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument"), has_fields=True,
@@ -53,6 +61,16 @@ _REFUSED = {
     ".tmx": "convert its segments to lines, or translate the XLIFF of the project instead",
     ".pdf": "a PDF has no text that can be replaced; translate the document that it was made from",
 }
+
+
+def readable_suffixes() -> list[str]:
+    """The suffixes of the kinds whose libraries are installed."""
+    return [
+        suffix
+        for kind in KINDS.values()
+        if not kind.library or is_installed(kind.library)
+        for suffix in kind.suffixes
+    ]
 
 
 def kind_of(name: str, chosen: str | None = None) -> str:

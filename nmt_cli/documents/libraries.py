@@ -9,9 +9,14 @@ from nmt_cli.installation import install_command
 _PACKAGES = {"docx": "python-docx", "markdown_it": "markdown-it-py"}
 
 
+def is_installed(module: str) -> bool:
+    """Whether a library can be imported."""
+    return find_spec(module) is not None
+
+
 def require_library(module: str, kind: str) -> None:
     """Raise UnavailableError if a library is not installed; kind: the documents that need it."""
-    if find_spec(module) is None:
+    if not is_installed(module):
         raise UnavailableError(
             f"{kind} need the library {_PACKAGES.get(module, module)}",
             install_command("documents"),

@@ -13,7 +13,9 @@ import docx
 import pytest
 from servers import Answer, RunningServer, byte_translator, running_server
 
-from nmt_cli.errors import UsageError
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.kinds import KINDS, kind_by_suffix, read_document
+from nmt_cli.errors import UnavailableError, UsageError
 from nmt_cli.server.libretranslate import translated_files
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
 from nmt_cli.server.limits import Limits
@@ -212,6 +214,21 @@ def test_settings_name_the_kinds_of_files(server: RunningServer) -> None:
     settings = server.ask("GET", "/frontend/settings").json
     assert settings["filesTranslation"] is True
     assert {".txt", ".docx", ".srt", ".csv"} <= set(settings["supportedFilesFormat"])
+
+
+def test_kinds_that_need_a_missing_library_are_not_named(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.documents.libraries.find_spec", lambda _: None)
+    suffixes = server.ask("GET", "/frontend/settings").json["supportedFilesFormat"]
+    readable = {kind_by_suffix(f"a{suffix}") for suffix in suffixes}
+    assert readable == {"text", "html", "xliff", "json", "jsonl", "table"}
+    for kind in KINDS.keys() - readable:
+        with pytest.raises(UnavailableError):
+            read_document(b"", kind, ReadOptions("a"))
+    refused = upload(server, b"a", "a.xyz").json["hint"]
+    assert ".txt" in refused
+    assert ".po" not in refused
 
 
 def test_unknown_files_are_not_found(server: RunningServer) -> None:

@@ -22,7 +22,7 @@ from nmt_cli.data.languages.names import ENGLISH_NAMES
 from nmt_cli.data.languages.trigrams import line_sums
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.markup.marked_text import raw_text
-from nmt_cli.documents.kinds import KINDS, kind_by_suffix
+from nmt_cli.documents.kinds import kind_by_suffix, readable_suffixes
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.libretranslate.forms import form_fields, read_upload
 from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
@@ -108,7 +108,7 @@ class LibreTranslate:
         self._require_languages(upload.fields)
         kind = kind_by_suffix(upload.name)
         if kind is None:
-            hint = f"known suffixes: {' '.join(_suffixes())}"
+            hint = f"known suffixes: {' '.join(readable_suffixes())}"
             raise RefusedError(400, "files of this kind cannot be translated", hint)
         document = DocumentText(kind, upload.data, field=upload.fields.get("field", ""))
         read, detected = None, None
@@ -169,7 +169,7 @@ class LibreTranslate:
                 "keyRequired": self._tokens.are_needed,
                 "language": {"source": src, "target": tgt},
                 "suggestions": False,
-                "supportedFilesFormat": _suffixes(),
+                "supportedFilesFormat": readable_suffixes(),
             }
         )
 
@@ -300,11 +300,6 @@ class LibreTranslate:
         odds = float(line_sums(encoded, self._text.language_odds)[0][0])
         certainty = round(100 / (1 + math.exp(-min(abs(odds), 50.0))))
         return {"confidence": certainty, "language": src if odds >= 0 else tgt}
-
-
-def _suffixes() -> list[str]:
-    """The suffixes of documents that can be translated."""
-    return [suffix for kind in KINDS.values() for suffix in kind.suffixes]
 
 
 def _texts(value: object) -> list[str]:
