@@ -6,8 +6,6 @@ from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, plain_text
 
-# The names of tags that break a line: of Markdown, and of Word.
-_BREAKS = ("hard", "w:br")
 # Lines of addresses and forms have at most so many characters.
 _SHORT = 60
 # No paragraph with more pieces is looked at.
@@ -63,7 +61,7 @@ def _breaks(pieces: Sequence[MarkedPiece]) -> list[int]:
     for index, piece in enumerate(pieces):
         if isinstance(piece, Tag):
             depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
-            if depth == 0 and piece.kind == "empty" and piece.name in _BREAKS:
+            if depth == 0 and piece.breaks_line:
                 result.append(index)
     return result
 

@@ -33,8 +33,6 @@ _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
 # No mark with the space after it is written with more characters, or has more pieces.
 _LONGEST = 500
 _MOST_PIECES = 40
-# The names of tags that break a line and do not always end a sentence: of Markdown, Word and HTML.
-_BREAKS = ("hard", "w:br", "br")
 # The mark of an item within a line: behind a colon or dash the first one, behind a semicolon, and
 # perhaps a word such as `and`, each other one.
 _IN_LINE = re.compile(
@@ -174,7 +172,7 @@ def items_behind(words: str, marks: Sequence[str]) -> list[int]:
 def is_break_before_item(pieces: Sequence[MarkedPiece], index: int) -> bool:
     """Whether a piece breaks the line, and an item of a list follows."""
     piece = pieces[index]
-    if not isinstance(piece, Tag) or piece.kind != "empty" or piece.name not in _BREAKS:
+    if not (isinstance(piece, Tag) and piece.breaks_line):
         return False
     following = pieces[index + 1 : index + 1 + _MOST_PIECES]
     # Tags may also be around all of the item.

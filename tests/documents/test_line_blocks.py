@@ -91,9 +91,12 @@ def test_lines_of_styles_of_titles_are_one_segment(style: str) -> None:
         assert list(map(plain_text, segments)) == expected(text)
 
 
-@pytest.mark.parametrize(
-    "look", [{"centred": True}, {"bold": True}, {"centred": True, "bold": True}]
-)
+def test_centred_lines_that_are_not_bold_are_not_a_title() -> None:
+    segments = opened(title("Jane Smith|Director", centred=True), "docx").segments
+    assert list(map(plain_text, segments)) == ["Jane Smith", "Director"]
+
+
+@pytest.mark.parametrize("look", [{"bold": True}, {"centred": True, "bold": True}])
 def test_lines_that_look_like_a_title_are_one_segment(look: dict[str, bool]) -> None:
     for text in (
         "Environmental+Protection Act",
@@ -109,9 +112,9 @@ def test_lines_that_look_like_a_title_are_one_segment(look: dict[str, bool]) -> 
         assert list(map(plain_text, segments)) == expected(text)
 
 
-def test_three_lines_are_a_title_only_by_two_signs() -> None:
+def test_three_bold_lines_are_a_title_only_if_they_are_centred() -> None:
     text = "Environmental|Protection|Act"
-    document = opened(title(text, centred=True), "docx")
+    document = opened(title(text, bold=True), "docx")
     assert list(map(plain_text, document.segments)) == expected(text)
     (segment,) = opened(title(text, centred=True, bold=True), "docx").segments
     assert plain_text(segment) == "EnvironmentalProtectionAct"

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+# The names of tags that break a line and do not always end a sentence: of HTML, Markdown and Word.
+LINE_BREAKS = ("br", "hard", "w:br")
+
 
 @dataclass(frozen=True)
 class Text:
@@ -28,6 +31,11 @@ class Tag:
     raw: str
     kind: Literal["open", "close", "empty"]
     name: str = ""
+
+    @property
+    def breaks_line(self) -> bool:
+        """Whether it is a break of lines: of HTML, Markdown or Word."""
+        return self.kind == "empty" and self.name in LINE_BREAKS
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from nmt_cli.documents.word.ranges import WORD
 
 _TITLES = ("title", "subtitle", "caption")
 _OFF = ("0", "false", "off")
-# A title has at most so many lines: by its style, or by both or one of two signs of its look.
-_MOST_BY_STYLE, _MOST_BY_BOTH, _MOST_BY_ONE = 9, 3, 2
+# A title has at most so many lines: by its style, centred in bold, or in bold alone.
+_MOST_BY_STYLE, _MOST_CENTRED, _MOST_BOLD = 9, 3, 2
 
 
 def has_heading_style(paragraph: Element) -> bool:
@@ -17,14 +17,15 @@ def has_heading_style(paragraph: Element) -> bool:
 def most_lines_of_title(paragraph: Element) -> int:
     """How many lines of a paragraph may be those of one title; 0: it does not look like a title.
 
-    Its style says so, or it is centred, or all of it is bold. In tables, lists of names are centred
-    as well, but only the words of a header are bold.
+    Its style says so, or all of it is bold. Signatures and letterheads are often centred as well,
+    and so are all cells of many tables, whose headers are bold.
     """
     if _style(paragraph).startswith(_TITLES):
         return _MOST_BY_STYLE
+    if not _is_bold(paragraph):
+        return 0
     is_in_table = next(paragraph.iterancestors(f"{WORD}tc"), None) is not None
-    signs = _is_bold(paragraph) + (_is_centred(paragraph) and not is_in_table)
-    return (0, _MOST_BY_ONE, _MOST_BY_BOTH)[signs]
+    return _MOST_CENTRED if _is_centred(paragraph) and not is_in_table else _MOST_BOLD
 
 
 def _style(paragraph: Element) -> str:

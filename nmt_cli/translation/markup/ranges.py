@@ -7,8 +7,6 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, plain_
 
 # Names of tags that stand for a range with an identifier have it behind this character.
 _IDENTIFIER = "#"
-# The names of tags that break a line: of HTML, Markdown and Word.
-_BREAKS = ("br", "hard", "w:br")
 # A line has got words of another one if its share of the letters is so many times as large or as
 # small as in the source, and so many letters more or less. Of right translations of two lines of
 # laws, one pair in a thousand has such a line.
@@ -82,7 +80,7 @@ def _letters_of_lines(pieces: Sequence[MarkedPiece]) -> list[int]:
     """How many letters and digits each line between the breaks has."""
     lines = [0]
     for piece in pieces:
-        if isinstance(piece, Tag) and piece.kind == "empty" and piece.name in _BREAKS:
+        if isinstance(piece, Tag) and piece.breaks_line:
             lines.append(0)
         else:
             lines[-1] += sum(map(str.isalnum, plain_text((piece,))))
