@@ -36,6 +36,7 @@ PURPOSES = {
     "config": "settings: schema, presets, where each value comes from",
     "data": "turns text files into a corpus, and a corpus into batches",
     "data/cleaning": "repairs and filters for noisy pairs",
+    "data/cleaning/numbers": "compares the numbers of two sides; marks of items",
     "data/corpus": "the prepared corpus and the plan of its batches",
     "data/languages": "language names, language identification, swapped sides",
     "data/lexical": "glossary, word-translation table, shortlist",

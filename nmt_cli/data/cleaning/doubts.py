@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.numbers import numbers_differ
+from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.words import third_languages

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
-from nmt_cli.data.cleaning.numbers import numbers_changed
+from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
+from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text, shown_text

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
-from nmt_cli.data.cleaning.numbers import numbers_changed
+from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
+from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.trigrams import verdict
 from nmt_cli.data.sentences.splitter import SentenceSplitter

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nmt_cli.data.cleaning.enumerations import is_enumeration_lost
 from nmt_cli.data.cleaning.mojibake import undo_mojibake
-from nmt_cli.data.cleaning.numbers import numbers_changed
+from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
+from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
 from nmt_cli.data.languages.trigrams import trigram_counts
 from nmt_cli.translation.quality.checker import CheckedSentence, Confidence, QualityChecker
@@ -96,6 +96,7 @@ def test_good_translation_has_no_flags() -> None:
         ("Replace it by $12,480.00 of it.", "Ersetze es.", True),
         ("Replace it by $4,500 of it.", "Ersetze es.", True),
         ("Replace it by 50 € of it.", "Ersetze es.", True),
+        ("Replace it by 4\u2009500 $ of it.", "Ersetze es.", True),
         ("Replace it by $4,500.", "Ersetze es durch viertausendfünfhundert Dollar.", False),
         ("Replace it by 4,500 of it.", "Ersetze es durch viertausendfünfhundert.", False),
         ("Give 10 € of it.", "Gib zehn davon.", True),

@@ -1,12 +1,19 @@
 """Finds numbers that are the same on both sides, but say something else in their context."""
 
 import re
-from collections.abc import Callable
-from fractions import Fraction
 
-# One number, such as 1,250.50. The bounds keep the time linear.
-_AMOUNT = r"\d{1,15}(?:[.,'’٫٬ \u00a0\u202f\u2009]\d{1,15}){0,5}"
-_GAP = "[ \u00a0\u202f\u2009]?"
+from nmt_cli.data.cleaning.numbers.notation import (
+    AMOUNT,
+    AMOUNT_BEFORE,
+    DIGITS,
+    GAP,
+    MONEY,
+    MONEY_BEHIND,
+    NUMBER,
+    value_of,
+)
+from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
+
 # A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
 _WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})([A-Z])(?![^\W_])")
 # In another script the letter may be another one.
@@ -17,21 +24,20 @@ _WITH_ANY_LETTER = re.compile(
 _UNITS = frozenset("VWCFKMGTBLDHSNP")
 _MINUS = "[-−–]"
 # A negative number: -5 °C, -3 %. Without a unit the sign may be that of a list.
-_NEGATIVE = re.compile(rf"(?<![^\s(]){_MINUS}({_AMOUNT}){_GAP}[°%$€£]")
+_NEGATIVE = re.compile(rf"(?<![^\s(]){_MINUS}({AMOUNT}){GAP}[°%$€£]")
 # Words for minus, and for what is below zero.
 _IN_WORDS = re.compile(
     r"m[ií]+nus|moins|menos|\bmeno\b|eksi|минус|мінус|μείον|ناقص|माइनस|מינוס|マイナス|마이너스"
     r"|零下|氷点下|영하|\bâm\b|below|under|unter|onder|sous|bajo|sotto|abaixo|ниже|нижче|мороз|frost",
     re.IGNORECASE,
 )
-_SIGN = re.compile(rf"[$€£]{_GAP}({_AMOUNT})|(?<!\d)({_AMOUNT}){_GAP}[$€£]")
-_PERCENT = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}[%٪]")
-_MONEY_BEHIND = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}[$€£](?![^\W\d_])")
+_PERCENT = re.compile(rf"{AMOUNT_BEFORE}[%٪]")
+_MONEY_BEHIND_ALONE = re.compile(rf"{MONEY_BEHIND}(?![^\W\d_])")
 # 5 March 2026, 5. März 2026, 5 de marzo de 2026, March 5, 2026.
 _MONTH = r"[^\W\d_]{3,12}\.?"
 _YEAR = r"(?:1[0-9]|20)\d\d(?!\d)"
 _DAY = re.compile(
-    rf"(?<![\d.,/])(\d\d?)(?:st|nd|rd|th|\.)?{_GAP}(?:de |of )?({_MONTH}),? (?:de )?({_YEAR})"
+    rf"(?<![\d.,/])(\d\d?)(?:st|nd|rd|th|\.)?{GAP}(?:de |of )?({_MONTH}),? (?:de )?({_YEAR})"
     rf"|(?<!\w)({_MONTH}) (\d\d?)(?:st|nd|rd|th)?, ({_YEAR})"
 )
 # The first day of a month has a word in many languages: le premier, der Erste.
@@ -48,15 +54,10 @@ _OF_PART = re.compile(
     r"|páginas?|§§?) ?(\d{1,6})(?![^\W_]|[.,]\d)",
     re.IGNORECASE,
 )
-_OF_UNIT = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}(?:°|km/h)")
+_OF_UNIT = re.compile(rf"{AMOUNT_BEFORE}(?:°|km/h)")
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Z]{1,4}\d{2,6}[A-Z]{0,3}|[A-Z]\d[A-Z]|\d[A-Z]\d|\d{2,4}[A-Z]{1,3}\d{1,6})(?![^\W_])"
 )
-_DIGITS = re.compile(r"\d+")
-_NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
-# The 19th century is le XIXe siècle.
-_ROMAN = re.compile(r"(?<!\w)([XVI]{2,})(?![XVI])")
-MAX_ROMAN, MAX_ROMAN_DIGITS = 39, 2
 # A million and a thousand millions. An English billion is a German Milliarde, so that only these
 # two are told apart.
 _MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
@@ -64,20 +65,17 @@ _MILLIARD = (
     r"b[ií]l+ion|bn\b|bilh|mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд"
     r"|δισεκατομμ[υύ]ρι|مليار|十億|十亿"
 )
-_SCALED = re.compile(rf"(?<!\d)({_AMOUNT}){_GAP}(?:({_MILLIARD})|({_MILLION}))", re.IGNORECASE)
+_SCALED = re.compile(rf"{AMOUNT_BEFORE}(?:({_MILLIARD})|({_MILLION}))", re.IGNORECASE)
 
 
-def contexts_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
-    """Return whether a number of one side is in the other one with another meaning.
-
-    value: what a number says, as it is written.
-    """
+def contexts_differ(src: str, tgt: str) -> bool:
+    """Return whether a number of one side is in the other one with another meaning."""
     return (
         _letters_differ(src, tgt)
         or _signs_are_lost(src, tgt)
-        or _units_are_swapped(src, tgt, value)
-        or _scales_differ(src, tgt, value)
-        or _money_is_scaled(src, tgt, value)
+        or _units_are_swapped(src, tgt)
+        or _scales_differ(src, tgt)
+        or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
         or _digits_are_lost(src, tgt)
@@ -101,7 +99,7 @@ def _letters_differ(src: str, tgt: str) -> bool:
             continue
         letters = {(number, letter.upper()) for number, letter in _WITH_ANY_LETTER.findall(other)}
         exact = dict(_WITH_LETTER.findall(other))
-        numbers = set(_DIGITS.findall(other))
+        numbers = set(DIGITS.findall(other))
         for number, letter in found:
             if number not in numbers or not letters.isdisjoint(((number, letter), (number, ""))):
                 continue
@@ -119,7 +117,7 @@ def _signs_are_lost(src: str, tgt: str) -> bool:
     """
     for side, other in ((src, tgt), (tgt, src)):
         for number in _NEGATIVE.findall(side):
-            digits = r"\D".join(_DIGITS.findall(number))
+            digits = r"\D".join(DIGITS.findall(number))
             if not re.search(rf"(?<!\d){digits}(?!\d)", other) or _IN_WORDS.search(other):
                 continue
             if not re.search(rf"{_MINUS}\s?{digits}(?!\d)", other):
@@ -127,39 +125,37 @@ def _signs_are_lost(src: str, tgt: str) -> bool:
     return False
 
 
-def _units_are_swapped(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+def _units_are_swapped(src: str, tgt: str) -> bool:
     """Whether an amount of money, or a percentage, has the number of something else.
 
-    >>> from nmt_cli.data.cleaning.numbers import _value
-    >>> [_units_are_swapped("$20 for 30 days", tgt, _value) for tgt in (
+    >>> [_units_are_swapped("$20 for 30 days", tgt) for tgt in (
     ...     "30 $ pour 20 jours", "20 $ pour 30 jours", "20 dollars pour 30 jours")]
     [True, False, False]
     """
-    for pattern in (_SIGN, _PERCENT):
+    for pattern in (MONEY, _PERCENT):
         in_src, in_tgt = (
-            {value(match[1] or match[pattern.groups]) for match in pattern.finditer(side)}
+            {value_of(match[1] or match[pattern.groups]) for match in pattern.finditer(side)}
             for side in (src, tgt)
         )
         only_src, only_tgt = in_src - in_tgt, in_tgt - in_src
         if not only_src or not only_tgt:
             continue
-        others = {value(number) for number in _NUMBER.findall(pattern.sub(" ; ", tgt))}
+        others = {value_of(number) for number in NUMBER.findall(pattern.sub(" ; ", tgt))}
         if only_src <= others:
             return True
     return False
 
 
-def _scales_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+def _scales_differ(src: str, tgt: str) -> bool:
     """Whether so many millions are as many thousand millions on the other side.
 
-    >>> from nmt_cli.data.cleaning.numbers import _value
-    >>> [_scales_differ("$3.5 billion", tgt, _value) for tgt in (
+    >>> [_scales_differ("$3.5 billion", tgt) for tgt in (
     ...     "3,5 millions", "3,5 milliards", "3,5 mil millones", "3.500 millones")]
     [True, False, False, False]
     """
     sides = [
         {
-            kind: {value(match[1]) for match in _SCALED.finditer(side) if match[kind]}
+            kind: {value_of(match[1]) for match in _SCALED.finditer(side) if match[kind]}
             for kind in (2, 3)
         }
         for side in (src, tgt)
@@ -167,17 +163,16 @@ def _scales_differ(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool
     return any((here[2] - here[3]) & (there[3] - there[2]) for here, there in (sides, sides[::-1]))
 
 
-def _money_is_scaled(src: str, tgt: str, value: Callable[[str], Fraction]) -> bool:
+def _money_is_scaled(src: str, tgt: str) -> bool:
     """Whether an amount is a thousandth, a millionth and so on, with no word that says so.
 
-    >>> from nmt_cli.data.cleaning.numbers import _value
-    >>> [_money_is_scaled("It costs $1,000.", tgt, _value) for tgt in (
+    >>> [_money_is_scaled("It costs $1,000.", tgt) for tgt in (
     ...     "Il coûte 1 $.", "Il coûte 1 000 $.", "Il coûte 1 k$.")]
     [True, False, False]
     """
     for side, other in ((src, tgt), (tgt, src)):
-        behind = {value(number) for number in _MONEY_BEHIND.findall(side)}
-        amounts = {value(match[1] or match[2]) for match in _SIGN.finditer(other)}
+        behind = {value_of(number) for number in _MONEY_BEHIND_ALONE.findall(side)}
+        amounts = {value_of(match[1] or match[2]) for match in MONEY.finditer(other)}
         if behind and amounts and not behind & amounts:
             scaled = {amount / 1000**power for amount in amounts for power in (1, 2, 3)}
             if behind & scaled:
@@ -194,7 +189,7 @@ def _days_are_lost(text: str, other: str) -> bool:
     >>> [_days_are_lost("le 1 mars 2026", tgt) for tgt in ("the first of March 2026", "in 2026")]
     [False, True]
     """
-    numbers = [int(group) for group in _DIGITS.findall(other)]
+    numbers = [int(group) for group in DIGITS.findall(other)]
     for match in _DAY.finditer(text):
         day, year = int(match[1] or match[5]), int(match[3] or match[6])
         if not 1 <= day <= 31 or day in numbers or year not in numbers:
@@ -217,28 +212,11 @@ def _digits_are_lost(text: str, other: str) -> bool:
     found.update(_OF_UNIT.findall(text))
     if not found:
         return False
-    groups = {group.lstrip("0") for group in _DIGITS.findall(other)}
+    groups = {group.lstrip("0") for group in DIGITS.findall(other)}
     roman = romans(other)
     for number in found:
-        parts = _DIGITS.findall(number)
+        parts = DIGITS.findall(number)
         is_held = all(part.lstrip("0") in groups for part in parts)
         if not is_held and as_roman("".join(parts)) not in roman:
             return True
     return False
-
-
-def as_roman(number: str) -> str:
-    """The Roman numeral of a small number; "" for others.
-
-    >>> [as_roman(number) for number in ("19", "24", "39", "40", "1.5")]
-    ['XIX', 'XXIV', 'XXXIX', '', '']
-    """
-    if not number.isdecimal() or len(number) > MAX_ROMAN_DIGITS or int(number) > MAX_ROMAN:
-        return ""
-    tens, ones = divmod(int(number), 10)
-    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
-
-
-def romans(text: str) -> set[str]:
-    """The Roman numerals of a text that are no single letter."""
-    return set(_ROMAN.findall(text))

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections import Counter
 
+from nmt_cli.data.cleaning.numbers.notation import DIGITS
+
 _RAISED_DIGITS = "²³¹⁰⁴-⁹₀-₉"
 _LETTER = rf"[^\W\d_{_RAISED_DIGITS}]"
 _WORDS = re.compile(rf"{_LETTER}+|\d+")
@@ -12,8 +14,6 @@ _RAISED = re.compile(f"[{_RAISED_DIGITS}]+")
 _BASE = re.compile(rf"(?:{_LETTER}+|\d+)\Z")
 # Longer ones are found in part, which is enough to tell them from a symbol.
 _LONGEST_BASE = 20
-# Digits of a word, too: m2.
-_PLAIN = re.compile(r"\d+")
 # Symbols of units and formulas are no longer; words may stand for them: square metre, dioxide.
 MAX_SYMBOL_LETTERS = 2
 
@@ -44,7 +44,8 @@ def _lacks_raised(text: str, other: str) -> bool:
         return False
     words = set(_WORDS.findall(other))
     raised_in_other = {number for _, number in _raised(other)}
-    here, there = Counter(_PLAIN.findall(text)), Counter(_PLAIN.findall(other))
+    # Digits of a word, too: m2.
+    here, there = Counter(DIGITS.findall(text)), Counter(DIGITS.findall(other))
     for base, number in raised:
         if number in raised_in_other or there[number] > here[number]:
             continue

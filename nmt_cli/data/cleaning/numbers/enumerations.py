@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nmt_cli.data.cleaning.numbers import with_ascii_digits
+from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.text.item_labels import SEQUENCES
 
 _MARK = re.compile(

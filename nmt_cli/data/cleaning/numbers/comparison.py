@@ -1,0 +1,137 @@
+"""Finds pairs whose sides contain different numbers, written as digits.
+
+In doubt a pair is not reported: `1,000` equals `1.000` and `1 000`, `3 pm` may be 15 Uhr, and a
+small or round number may be written out on one side. Digits of all scripts are compared by value.
+"""
+
+from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
+from nmt_cli.data.cleaning.numbers.forms import (
+    has_form_in,
+    is_form_of,
+    is_short_form,
+    may_be_times,
+)
+from nmt_cli.data.cleaning.numbers.missing import missing_numbers
+from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
+from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
+from nmt_cli.data.cleaning.numbers.references import references_are_lost
+from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
+from nmt_cli.data.cleaning.numbers.written_out import (
+    MIN_DIGITS,
+    always_in_digits,
+    is_never_written_out,
+    is_rarely_written_out,
+)
+
+# A sentence has no more numbers, and no longer ones.
+MOST_NUMBERS = 100
+MOST_DIGITS = 40
+
+
+def numbers_differ(src: str, tgt: str) -> bool:
+    """Return whether the digits of two sides contradict each other.
+
+    >>> numbers_differ("It costs 1,000 dollars.", "Es kostet 1.000 Dollar.")
+    False
+    >>> numbers_differ("We met in 1989.", "Wir trafen uns 1998.")
+    True
+    >>> numbers_differ("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
+    False
+    >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
+    (False, True)
+    """
+    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
+    src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
+    if src_groups == tgt_groups:
+        return False
+    only_src = missing_numbers(src, src_groups - tgt_groups, tgt)
+    only_tgt = missing_numbers(tgt, tgt_groups - src_groups, src)
+    if only_src and only_tgt:
+        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
+        return _have_long_numbers(*sides) and not may_be_times(*sides)
+    return any(is_never_written_out(number) for number in only_src or only_tgt)
+
+
+def numbers_changed(src: str, tgt: str) -> bool:
+    """Return whether a translation has other numbers than its source.
+
+    Unlike `numbers_differ`, which must not doubt the work of people, this also reports short
+    numbers, and letters of references. A number up to twelve, or a round one, may be written out on
+    one side.
+
+    >>> numbers_changed("I have 3 dogs.", "Ich habe 5 Hunde.")
+    True
+    >>> numbers_changed("I have 3 dogs.", "Ich habe drei Hunde.")
+    False
+    >>> numbers_changed("They came with 47 men.", "Sie kamen mit Leuten.")
+    True
+    """
+    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
+    if numbers_differ(src, tgt):
+        return True
+    if any(_is_no_prose(side) for side in (src, tgt)):
+        return False
+    if contexts_differ(src, tgt):
+        return True
+    src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
+    only_src = missing_numbers(src, src_groups - tgt_groups, tgt, partly=False)
+    only_tgt = missing_numbers(tgt, tgt_groups - src_groups, src, partly=False)
+    if only_src and only_tgt:
+        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
+        return not may_be_times(*sides)
+    if references_are_lost(src, tgt) or raised_numbers_differ(src, tgt):
+        return True
+    missing = only_src or only_tgt
+    side, other = (src, tgt) if only_src else (tgt, src)
+    if len(NUMBER.findall(src)) == len(NUMBER.findall(tgt)):
+        # None is in words, so that others stand in the place of the missing ones.
+        others = NUMBER.findall(other)
+        if any(not has_form_in(number, others) for number in missing):
+            return True
+    in_digits, roman = always_in_digits(side, other), romans(other)
+    if any(
+        (is_rarely_written_out(number, groups) and as_roman(number) not in roman)
+        or number in in_digits
+        for number, groups in missing.items()
+    ):
+        return True
+    return _all_numbers_differ(src, tgt)
+
+
+def _is_no_prose(text: str) -> bool:
+    """Whether there are more or longer numbers than a sentence has.
+
+    >>> _is_no_prose("7" * 50), _is_no_prose("7 dogs and 3 cats")
+    (True, False)
+    """
+    numbers = DIGITS.findall(text)
+    return len(numbers) > MOST_NUMBERS or any(len(number) > MOST_DIGITS for number in numbers)
+
+
+def _all_numbers_differ(src: str, tgt: str) -> bool:
+    """Whether each side has as many numbers, none of which can be a form of one of the other.
+
+    >>> [_all_numbers_differ(src, tgt) for src, tgt in (
+    ...     ("250 euros", "2."), ("350 euros", "3,50 Euro"), ("1,000 men", "100 Männer"),
+    ...     ("2.5 million", "2.500.000"), ("the 1990s", "90er"), ("at 3 pm", "um 15 Uhr"))]
+    [True, True, True, False, False, False]
+    >>> _all_numbers_differ("$5,000", "5 000 000 $"), _all_numbers_differ("5 thousand", "5 000")
+    (True, False)
+    >>> _all_numbers_differ("from $1,300 to $2,500", "von 1 300 000 bis 2 500 000 $")
+    True
+    """
+    src_numbers, tgt_numbers = (
+        {value_of(number): "".join(DIGITS.findall(number)) for number in NUMBER.findall(side)}
+        for side in (src, tgt)
+    )
+    if not src_numbers or len(src_numbers) != len(tgt_numbers):
+        return False
+    return not any(
+        is_form_of(src_value, tgt_value) or is_short_form(src_digits, tgt_digits)
+        for src_value, src_digits in src_numbers.items()
+        for tgt_value, tgt_digits in tgt_numbers.items()
+    )
+
+
+def _have_long_numbers(*sides: set[str]) -> bool:
+    return all(any(len(group) >= MIN_DIGITS for group in side) for side in sides)

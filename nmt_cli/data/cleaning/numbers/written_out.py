@@ -1,0 +1,79 @@
+"""Which numbers people put into words: not 47, nor an amount of money or a part of 10-200-3000."""
+
+import re
+
+from nmt_cli.data.cleaning.numbers.forms import HOURS
+from nmt_cli.data.cleaning.numbers.notation import DIGITS, MONEY
+
+# 20.10.2021: the month may be a word.
+_DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
+_DECIMALS = re.compile(r"\d+[.,٫]\d\d")
+_ONE_DECIMAL = re.compile(r"\d+[.,٫]\d")
+# 1,375.20, with groups of three digits.
+_GROUPED_DECIMALS = re.compile(r"(\d{1,3}(?:[.,'’٬ \u00a0\u202f\u2009]\d{3})+)[.,٫](\d\d)")
+# What the currency of an amount of money is called.
+_CURRENCY = re.compile(
+    "d[oó]l|дол|ドル|元|달러|डॉलर|دولار|דולר|δολ|euro|євро|евро|ユーロ|유로|यूरो|يورو|אירו|ευρώ|"
+    "pound|pfund|livre|libra|sterlin|фунт|ポンド|镑|파운드",
+    re.IGNORECASE,
+)
+# The parts of a number such as 10-200-3000.
+_PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
+# Shorter numbers are often written out, or are part of a time or a date.
+MIN_DIGITS = 2
+# A number that is on one side only may be written out on the other, but rarely a year.
+MIN_DIGITS_ALONE = 4
+
+
+def is_rarely_written_out(number: str, missing: set[str]) -> bool:
+    """Whether a number, of which these groups of digits are missing, is rarely put into words.
+
+    >>> [is_rarely_written_out(number, {missing}) for number, missing in (
+    ...     ("47", "47"), ("1000", "1000"), ("12.50", "50"), ("15.30", "30"))]
+    [True, False, True, False]
+    >>> is_rarely_written_out("1.2", {"1", "2"}), is_rarely_written_out("0,5", {"5"})
+    (True, False)
+    >>> is_rarely_written_out("20.10.2021", {"10"}), is_rarely_written_out("20.10.2021", {"20"})
+    (False, True)
+    >>> [is_rarely_written_out(number, {"1"}) for number in ("1,375.20", "1,250.00", "1,500.00")]
+    [True, True, False]
+    """
+    groups = DIGITS.findall(number)
+    if _DATE.fullmatch(number):
+        return any(int(group) > HOURS for group in missing)
+    if grouped := _GROUPED_DECIMALS.fullmatch(number):
+        return grouped[2] != "00" or is_never_written_out(grouped[1])
+    if _DECIMALS.fullmatch(number):
+        # Half past three is 15.30.
+        return groups[1] not in ("00", "30")
+    if _ONE_DECIMAL.fullmatch(number):
+        # Half of something may be written out.
+        return number[0] + number[-1] != "05"
+    digits = "".join(groups)
+    return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
+
+
+def is_never_written_out(number: str) -> bool:
+    """Whether a number is one of at least four digits that is not round.
+
+    >>> [is_never_written_out(number) for number in ("1989", "1,989", "1900", "47")]
+    [True, True, False, False]
+    """
+    first, *others = DIGITS.findall(number)
+    digits = "".join([first, *others])
+    grouped = all(len(group) == 3 for group in others)
+    return grouped and len(digits) >= MIN_DIGITS_ALONE and not digits.endswith("00")
+
+
+def always_in_digits(text: str, other: str) -> set[str]:
+    """The numbers of `text` that `other` would not have in words.
+
+    >>> always_in_digits("$4,500 for no. 10-200-30", "4 500 $") >= {"4,500", "200", "30"}
+    True
+    >>> always_in_digits("$4,500", "viertausendfünfhundert Dollar")
+    set()
+    """
+    found = {number for number in _PART.findall(text) if int(number) > HOURS}
+    if not _CURRENCY.search(other):
+        found.update(number for match in MONEY.findall(text) for number in match)
+    return {number for number in found if number}
