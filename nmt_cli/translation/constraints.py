@@ -146,7 +146,7 @@ class BoundConstraints:
     """Constraints in the ids of a model's target language.
 
     processors: the logits processors that the banned phrases need; kept_names: finds the names that
-    are kept.
+    are kept; languages: the codes of source and target.
     """
 
     def __init__(
@@ -161,6 +161,7 @@ class BoundConstraints:
         known: others of the same model; entries that they have, too, are not encoded again.
         """
         self.processors: list[LogitsProcessor] = []
+        self.languages = languages.src, languages.tgt
         spaced_source = languages.src not in WITHOUT_SPACES
         self.kept_names = KeptNames(constraints.kept, spaced=spaced_source)
         self._glossary = Glossary(constraints.entries, spaced=spaced_source)

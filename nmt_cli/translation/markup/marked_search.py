@@ -41,6 +41,11 @@ class MarkedSearch:
         """The numbers and names that are kept like placeholders."""
         return Kept(self._config.keep_numbers, self._bound.kept_names)
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The codes of source and target."""
+        return self._bound.languages
+
     def copies(self, text: str) -> bool:
         """Whether a text has nothing to translate."""
         return self._line_search.copies(text, self._config, self._bound)

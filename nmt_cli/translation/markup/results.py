@@ -29,29 +29,41 @@ class MarkedResult(NamedTuple):
     translation: Translation
 
 
-def as_line(line: str, source: MarkedText | None, result: MarkedResult, kept: Kept) -> Translation:
+def as_line(
+    line: str,
+    source: MarkedText | None,
+    result: MarkedResult,
+    kept: Kept,
+    languages: tuple[str, str],
+) -> Translation:
     """The result as the translation of a line."""
     assert source is not None
     written = [safe_line(pieces, source) for pieces in result.pieces]
     translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
-    return _check_numbers(translation, line, translation.text, kept)
+    return _check_numbers(translation, line, translation.text, kept, languages)
 
 
-def as_marked(line: str, source: MarkedText, result: MarkedResult, kept: Kept) -> MarkedTranslation:
+def as_marked(
+    line: str, source: MarkedText, result: MarkedResult, kept: Kept, languages: tuple[str, str]
+) -> MarkedTranslation:
     """The result as the translation of a text of a document, whose tags may have numbers."""
     pieces = result.pieces[0]
     translation = _with_texts(result, line)
     return MarkedTranslation(
-        pieces, _check_numbers(translation, plain_text(source), plain_text(pieces), kept)
+        pieces, _check_numbers(translation, plain_text(source), plain_text(pieces), kept, languages)
     )
 
 
-def _check_numbers(translation: Translation, source: str, text: str, kept: Kept) -> Translation:
+def _check_numbers(
+    translation: Translation, source: str, text: str, kept: Kept, languages: tuple[str, str]
+) -> Translation:
     """The translation without `number_mismatch` where kept numbers make `text` equal in numbers.
 
     The words alone were checked, without the numbers that are put back.
     """
-    if not kept.numbers or numbers_changed(source, text) or is_enumeration_lost(source, text):
+    if not kept.numbers or numbers_changed(source, text, languages):
+        return translation
+    if is_enumeration_lost(source, text):
         return translation
     return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
 

@@ -96,7 +96,7 @@ class MarkupTranslator:
         return [
             result
             if isinstance(result, Translation)
-            else as_line(request.text, text, result, search.kept)
+            else as_line(request.text, text, result, search.kept, search.languages)
             for request, text, result in zip(requests, texts, results, strict=True)
         ]
 
@@ -109,7 +109,7 @@ class MarkupTranslator:
         ]
         results = self._translate(requests, texts, search)
         return [
-            as_marked(request.text, text, result, search.kept)
+            as_marked(request.text, text, result, search.kept, search.languages)
             for request, text, result in zip(requests, texts, results, strict=True)
             if isinstance(result, MarkedResult)
         ]

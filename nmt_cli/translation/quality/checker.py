@@ -107,7 +107,7 @@ class QualityChecker:
 
     def _flags_of(self, sentence: CheckedSentence) -> Iterator[str]:
         source, text = sentence.source, sentence.text
-        if numbers_changed(source, text) or is_enumeration_lost(source, text):
+        if numbers_changed(source, text, self.languages) or is_enumeration_lost(source, text):
             yield "number_mismatch"
         if is_placeholder_lost(source, text):
             yield "placeholder_lost"

@@ -25,6 +25,7 @@ from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.result import copied_translation
 from nmt_cli.translation.translator import Translator
 
+LANGUAGES = ("en", "de")
 LINE = "The <b>small</b> dog sleeps in {place}. She is at https://x.org/a?b=1!"
 
 
@@ -219,11 +220,11 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
     flagged = dataclasses.replace(translator.translate(line), flags=("number_mismatch", "split"))
     for pieces, flags in ((source, ("split",)), (source[:1], ("number_mismatch", "split"))):
         result = results.MarkedResult([pieces], flagged)
-        found = results.as_line(line, source, result, Kept(numbers=True))
+        found = results.as_line(line, source, result, Kept(numbers=True), LANGUAGES)
         assert set(found.flags) - {"markup_moved"} == set(flags)
-        of_document = results.as_marked(line, source, result, Kept(numbers=True))
+        of_document = results.as_marked(line, source, result, Kept(numbers=True), LANGUAGES)
         assert set(of_document.translation.flags) == set(flags)
-        of_document = results.as_marked(line, source, result, Kept())
+        of_document = results.as_marked(line, source, result, Kept(), LANGUAGES)
         assert set(of_document.translation.flags) == set(flagged.flags)
 
 
@@ -233,7 +234,7 @@ def test_lost_marks_of_items_stay_a_mismatch_where_numbers_are_put_back() -> Non
     for last, flags in ((" chiens, b) un chat.", ()), (" chiens, un chat.", flagged.flags)):
         pieces = (Text("Il voit a) "), source[1], Text(last))
         result = results.MarkedResult([pieces], flagged)
-        found = results.as_marked("", source, result, Kept(numbers=True))
+        found = results.as_marked("", source, result, Kept(numbers=True), LANGUAGES)
         assert found.translation.flags == flags
 
 
@@ -243,7 +244,17 @@ def test_numbers_of_tags_are_no_mismatch() -> None:
     flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))
     for words, flags in (("1937", ()), ("2017", ("number_mismatch",))):
         result = results.MarkedResult([(Text(words),)], flagged)
-        assert results.as_marked(raw_text(source), source, result, kept).translation.flags == flags
+        found = results.as_marked(raw_text(source), source, result, kept, LANGUAGES)
+        assert found.translation.flags == flags
+
+
+def test_number_words_of_the_languages_are_known_where_numbers_are_put_back() -> None:
+    flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))
+    result = results.MarkedResult([(Text("einundzwanzig Hunde"),)], flagged)
+    for languages, flags in ((LANGUAGES, ()), (("en", "xx"), ("number_mismatch",))):
+        source = (Text("21 dogs"),)
+        found = results.as_marked("", source, result, Kept(numbers=True), languages)
+        assert found.translation.flags == flags
 
 
 NAMES = ("Nord", "NordPad", "Nord Pad 3", "C++", "Schließen")

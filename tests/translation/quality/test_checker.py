@@ -109,7 +109,7 @@ def test_good_translation_has_no_flags() -> None:
         ("Under 7(1)(e)(ii)(A).", "Nach 7 Absatz 1 e) ii) A).", False),
         ("A field of 12,500.20 acres.", "Ein Feld.", True),
         ("A field of 12,480.00 acres.", "Ein Feld.", True),
-        ("A field of 12,500.00 acres.", "Ein Feld.", False),
+        ("A field of 12,500.00 acres.", "Ein Feld von zwölfeinhalbtausend Morgen.", False),
         ("The amounts of 125, 12 and 55.", "Die Beträge 12-55.", True),
         ("The policy 10-200-3000.", "Die Police 10-200.", True),
         ("The amount of 125 in section 5.", "Der Betrag 1255.", True),
@@ -196,6 +196,66 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
     assert ("number_mismatch" in flags(source, text)) == mismatch
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "text", "mismatch"),
+    [
+        # A number is dropped, though nothing stands in its place.
+        ("fr", "200 judges came.", "Des juges sont venus.", True),
+        ("fr", "200 judges came.", "Un juge est venu.", True),
+        ("fr", "200 judges came.", "Deux cents juges sont venus.", False),
+        ("fr", "200 judges came.", "Trois juges sont venus.", False),
+        ("fr", "12 judges came.", "Une douzaine de juges est venue.", False),
+        ("de", "200 judges came.", "Richter kamen.", True),
+        ("es", "200 judges came.", "Vinieron unos jueces.", True),
+        ("de-AT", "200 judges came.", "Richter kamen.", True),
+        ("fi", "200 judges came.", "Tuomarit tulivat.", False),
+        # One or zero may be an article, and others stand for something else than a number.
+        ("fr", "1 judge came.", "Le juge est venu.", False),
+        ("fr", "0 judges came.", "Personne n'est venu.", False),
+        ("fr", "15 per cent of it.", "15 p.\u00a0100 de cela.", False),
+        ("fr", "100% of it.", "La totalité.", False),
+        ("de", "2-butanone is a gas.", "Butanon ist ein Gas.", False),
+        ("de", "He came on December 7, 1941.", "Er kam am 7.12.1941.", False),
+        ("de", "He came on 2026-12-07.", "Er kam am 7. Dezember 2026.", False),
+        ("de", "20 years in prison.", "Eine zwanzigjährige Strafe.", False),
+        ("de", "Once I am in my thirties.", "Wenn ich über 30 bin.", False),
+        ("fr", "The men of group 12.", "Les hommes du groupe XII.", False),
+        # Numbers in words, also in those of ordinals.
+        ("fr", "21 men came.", "Vingt et un hommes sont venus.", False),
+        ("fr", "21 men came.", "Vingt-deux hommes sont venus.", True),
+        ("fr", "The 21st man.", "Le vingt et unième homme.", False),
+        ("de", "The 21st man.", "Der einundzwanzigste Mann.", False),
+        ("es", "1,234 men.", "Mil doscientos treinta y cuatro hombres.", False),
+        ("de", "twenty-one men", "21 Leute", False),
+        ("fi", "twenty-one men", "21", False),
+        ("fr", "It is -5 °C.", "Il fait moins cinq degrés.", False),
+        ("fr", "It is -5 °C.", "Il fait cinq degrés.", True),
+        ("fr", "It costs $1 billion.", "Il coûte 1 000 000 000 $.", False),
+        ("fr", "At 8:30 he came.", "À huit heures trente il est venu.", False),
+        # References have digits; a word is no reference.
+        ("fr", "Under subsection (2).", "Les deux chambres.", True),
+        ("fr", "Under section 2.", "Les deux chambres.", True),
+    ],
+)
+def test_number_words(language: str, source: str, text: str, mismatch: bool) -> None:
+    checker = QualityChecker(("en", language))
+    assert ("number_mismatch" in checker.flags([CheckedSentence(source, text)])) == mismatch
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "mismatch"),
+    [
+        ("Lies Mk 4,4.", "Read Mk 4:4.", False),
+        ("Lies Mk 4.4.", "Read Mk 4:4.", False),
+        ("Lies Mk 4,4 und 5,5.", "Read Mk 5:5 and 4:4.", False),
+        ("Lies Mk 4,4.", "Read Mk 4:5.", True),
+    ],
+)
+def test_verses_may_have_a_colon_or_a_comma(source: str, text: str, mismatch: bool) -> None:
+    assert numbers_changed(source, text, ("de", "en")) == mismatch
+    assert numbers_changed(text, source, ("en", "de")) == mismatch
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "unit",
@@ -223,11 +283,21 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
         "5 March 2026 ",
         "March 5, ",
         "XIX ",
+        "1:1 ",
+        "4,4 4:4 ",
+        "two ",
+        "hundert",
+        "twenty-",
+        "ein",
+        "two hundred and ",
+        "5 million ",
     ],
 )
 def test_numbers_of_endless_text_are_compared_in_linear_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
     numbers_changed(text, text[: len(text) // 2])
+    for language in ("en", "de", "fr", "es"):
+        numbers_changed(text, f"{text[: len(text) // 2]} 21", (language, language))
     is_enumeration_lost(text, text[: len(text) // 2])
     undo_mojibake(text)
 

@@ -14,12 +14,14 @@ from nmt_cli.data.cleaning.numbers.forms import (
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
 from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
-from nmt_cli.data.cleaning.numbers.references import references_are_lost
+from nmt_cli.data.cleaning.numbers.references import references_are_lost, with_divided_verses
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
+from nmt_cli.data.cleaning.numbers.words import lacks_number_words, with_digits
 from nmt_cli.data.cleaning.numbers.written_out import (
     MIN_DIGITS,
     always_in_digits,
     is_never_written_out,
+    is_rarely_left_out,
     is_rarely_written_out,
 )
 
@@ -52,12 +54,12 @@ def numbers_differ(src: str, tgt: str) -> bool:
     return any(is_never_written_out(number) for number in only_src or only_tgt)
 
 
-def numbers_changed(src: str, tgt: str) -> bool:
+def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -> bool:
     """Return whether a translation has other numbers than its source.
 
     Unlike `numbers_differ`, which must not doubt the work of people, this also reports short
     numbers, and letters of references. A number up to twelve, or a round one, may be written out on
-    one side.
+    one side; others, too, in languages whose number words are known.
 
     >>> numbers_changed("I have 3 dogs.", "Ich habe 5 Hunde.")
     True
@@ -65,14 +67,25 @@ def numbers_changed(src: str, tgt: str) -> bool:
     False
     >>> numbers_changed("They came with 47 men.", "Sie kamen mit Leuten.")
     True
+    >>> german = "Sie kamen mit siebenundvierzig Leuten."
+    >>> numbers_changed("They came with 47 men.", german, ("en", "de"))
+    False
     """
     src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
-    if numbers_differ(src, tgt):
-        return True
     if any(_is_no_prose(side) for side in (src, tgt)):
-        return False
-    if contexts_differ(src, tgt):
-        return True
+        return numbers_differ(src, tgt)
+    src, tgt = with_divided_verses(src, tgt), with_divided_verses(tgt, src)
+    if set(DIGITS.findall(src)) != set(DIGITS.findall(tgt)):
+        src, tgt = with_digits(src, tgt, languages[0]), with_digits(tgt, src, languages[1])
+    return (
+        numbers_differ(src, tgt)
+        or contexts_differ(src, tgt)
+        or _short_numbers_differ(src, tgt, languages)
+    )
+
+
+def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> bool:
+    """Whether a number that may be short is on one side only, and not in words on the other."""
     src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
     only_src = missing_numbers(src, src_groups - tgt_groups, tgt, partly=False)
     only_tgt = missing_numbers(tgt, tgt_groups - src_groups, src, partly=False)
@@ -95,7 +108,11 @@ def numbers_changed(src: str, tgt: str) -> bool:
         for number, groups in missing.items()
     ):
         return True
-    return _all_numbers_differ(src, tgt)
+    if _all_numbers_differ(src, tgt):
+        return True
+    language = languages[1] if only_src else languages[0]
+    not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
+    return is_rarely_left_out(side, not_roman) and lacks_number_words(other, language)
 
 
 def _is_no_prose(text: str) -> bool:

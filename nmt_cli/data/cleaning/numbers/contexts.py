@@ -12,6 +12,7 @@ from nmt_cli.data.cleaning.numbers.notation import (
     NUMBER,
     value_of,
 )
+from nmt_cli.data.cleaning.numbers.references import CODE, OF_PART
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
 
 # A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
@@ -46,18 +47,8 @@ _FIRST = re.compile(
     r"|fyrst|ensimm|esim|أول|ראשון|पहल|首|初|첫",
     re.IGNORECASE,
 )
-# Numbers that are never in words: of parts of a text, before units, and in codes (K1A 0N5).
-_OF_PART = re.compile(
-    r"(?<![^\W_])(?:(?:sub)?sections?|(?:sub)?paragraphs?|articles?|clauses?|chapters?|tables?"
-    r"|figures?|pages?|artikels?|abschnitts?|absatz|kapitels?|tabellen?|abbildung|seite"
-    r"|paragraphes?|chapitres?|tableaux?|artículos?|secci[oó]n|capítulos?|tablas?|figuras?"
-    r"|páginas?|§§?) ?(\d{1,6})(?![^\W_]|[.,]\d)",
-    re.IGNORECASE,
-)
+# Before units numbers are never in words.
 _OF_UNIT = re.compile(rf"{AMOUNT_BEFORE}(?:°|km/h)")
-_CODE = re.compile(
-    r"(?<!\w)(?:[A-Z]{1,4}\d{2,6}[A-Z]{0,3}|[A-Z]\d[A-Z]|\d[A-Z]\d|\d{2,4}[A-Z]{1,3}\d{1,6})(?![^\W_])"
-)
 # A million and a thousand millions. An English billion is a German Milliarde, so that only these
 # two are told apart.
 _MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
@@ -208,7 +199,7 @@ def _digits_are_lost(text: str, other: str) -> bool:
     >>> _digits_are_lost("K1A 0N5", "K1A"), _digits_are_lost("an A320", "A 320")
     (True, False)
     """
-    found = {number for pattern in (_OF_PART, _CODE) for number in pattern.findall(text)}
+    found = {number for pattern in (OF_PART, CODE) for number in pattern.findall(text)}
     found.update(_OF_UNIT.findall(text))
     if not found:
         return False

@@ -12,6 +12,45 @@ _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
 _LETTER_REFERENCE = re.compile(r"(?<=[\d)])\(?([a-z]|[ivx]{2,}|[A-Z])\)")
 _LETTER = re.compile(r"(?<![^\W\d_])(?:[a-z]|[ivx]{2,}|[A-Z])(?![^\W_])")
 
+# Numbers that are never in words: of parts of a text, and in codes (K1A 0N5).
+OF_PART = re.compile(
+    r"(?<![^\W_])(?:(?:sub)?sections?|(?:sub)?paragraphs?|articles?|clauses?|chapters?|tables?"
+    r"|figures?|pages?|artikels?|abschnitts?|absatz|kapitels?|tabellen?|abbildung|seite"
+    r"|paragraphes?|chapitres?|tableaux?|artículos?|secci[oó]n|capítulos?|tablas?|figuras?"
+    r"|páginas?|§§?) ?(\d{1,6})(?![^\W_]|[.,]\d)",
+    re.IGNORECASE,
+)
+CODE = re.compile(
+    r"(?<!\w)(?:[A-Z]{1,4}\d{2,6}[A-Z]{0,3}|[A-Z]\d[A-Z]|\d[A-Z]\d|\d{2,4}[A-Z]{1,3}\d{1,6})(?![^\W_])"
+)
+# Chapter and verse, Mk 1:4, which may be Mk 1,4 or Mk 1.4 in another language.
+_VERSE = re.compile(r"(?<![\d:.,])(\d{1,3}):(\d{1,3})(?![\d:])")
+_VERSE_WITH_COMMA = re.compile(r"(?<![\d:.,])(\d{1,3})[.,](\d{1,3})(?!\d)")
+
+
+def referred_numbers(text: str) -> list[str]:
+    """The groups of digits of references, parts of a text and codes, which are never in words.
+
+    >>> referred_numbers("Under section 7 and 12(3) the fee [1] of 20 goes to K1A.")
+    ['12', '3', '1', '7', '1']
+    """
+    found = [number for pattern in (_REFERENCE, OF_PART, CODE) for number in pattern.findall(text)]
+    return DIGITS.findall(" ".join(found))
+
+
+def with_divided_verses(text: str, other: str) -> str:
+    """The text with a comma in place of a colon where the other side has the same verse so.
+
+    >>> with_divided_verses("Mk 4:4, at 4:30", "Mk 4,4, um 4 Uhr 30")
+    'Mk 4,4, at 4:30'
+    """
+    if ":" not in text:
+        return text
+    verses = {match.groups() for match in _VERSE_WITH_COMMA.finditer(other)}
+    return _VERSE.sub(
+        lambda match: ",".join(match.groups()) if match.groups() in verses else match[0], text
+    )
+
 
 def references_are_lost(src: str, tgt: str) -> bool:
     """Whether one side refers to a number or letter, as in 1(e), that the other does not have.

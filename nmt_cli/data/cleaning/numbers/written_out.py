@@ -1,6 +1,7 @@
 """Which numbers people put into words: not 47, nor an amount of money or a part of 10-200-3000."""
 
 import re
+from collections.abc import Mapping
 
 from nmt_cli.data.cleaning.numbers.forms import HOURS
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, MONEY
@@ -19,6 +20,13 @@ _CURRENCY = re.compile(
 )
 # The parts of a number such as 10-200-3000.
 _PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
+# Numbers that another word may stand for, or none: all of 100 %, 2-butanone, m2, French 5 p. 100,
+# the month of 7.12.1941.
+_LEFT_OUT = re.compile(
+    r"100(?=[ \u00a0\u202f]?(?:%|per ?cent))|(?<=p\.[ \u00a0\u202f])100|(?<=pour )100|(?<=por )100"
+    r"|(?<!\d)\d(?=[-–][^\W\d_])|(?<=[^\W\d_][-–])\d(?!\d)|(?<=[^\W\d_])\d+"
+    r"|(?<!\d)\d\d?(?=[-/.]\d\d?[-/.]\d)|(?<=\d[-/.])\d\d?(?=[-/.]\d)"
+)
 # Shorter numbers are often written out, or are part of a time or a date.
 MIN_DIGITS = 2
 # A number that is on one side only may be written out on the other, but rarely a year.
@@ -51,6 +59,19 @@ def is_rarely_written_out(number: str, missing: set[str]) -> bool:
         return number[0] + number[-1] != "05"
     digits = "".join(groups)
     return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
+
+
+def is_rarely_left_out(text: str, missing: Mapping[str, set[str]]) -> bool:
+    """Whether one of the numbers of a text of which these groups of digits are missing counts.
+
+    One and zero may be an article, or a word such as `no`.
+
+    >>> [is_rarely_left_out(text, {number: {number}}) for text, number in (
+    ...     ("200 men", "200"), ("1 man", "1"), ("100 % of it", "100"), ("2-butanone", "2"))]
+    [True, False, False, False]
+    """
+    groups = {group for groups in missing.values() for group in groups if int(group) > 1}
+    return not groups <= set(_LEFT_OUT.findall(text))
 
 
 def is_never_written_out(number: str) -> bool:
