@@ -213,6 +213,7 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
         ("fr", "1 judge came.", "Le juge est venu.", False),
         ("fr", "0 judges came.", "Personne n'est venu.", False),
         ("fr", "15 per cent of it.", "15 p.\u00a0100 de cela.", False),
+        ("fr", "15 per cent of it.", "15\u2009p.\u2009100 de cela.", False),
         ("fr", "100% of it.", "La totalité.", False),
         ("de", "2-butanone is a gas.", "Butanon ist ein Gas.", False),
         ("de", "He came on December 7, 1941.", "Er kam am 7.12.1941.", False),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from nmt_cli.data.cleaning.numbers.forms import HOURS
-from nmt_cli.data.cleaning.numbers.notation import DIGITS, MONEY
+from nmt_cli.data.cleaning.numbers.notation import DIGITS, GAP, MONEY
 
 # 20.10.2021: the month may be a word.
 _DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
@@ -23,7 +23,7 @@ _PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
 # Numbers that another word may stand for, or none: all of 100 %, 2-butanone, m2, French 5 p. 100,
 # the month of 7.12.1941.
 _LEFT_OUT = re.compile(
-    r"100(?=[ \u00a0\u202f]?(?:%|per ?cent))|(?<=p\.[ \u00a0\u202f])100|(?<=pour )100|(?<=por )100"
+    rf"100(?={GAP}(?:%|per ?cent))|(?<=p\.[ \u00a0\u202f\u2009])100|(?<=pour )100|(?<=por )100"
     r"|(?<!\d)\d(?=[-–][^\W\d_])|(?<=[^\W\d_][-–])\d(?!\d)|(?<=[^\W\d_])\d+"
     r"|(?<!\d)\d\d?(?=[-/.]\d\d?[-/.]\d)|(?<=\d[-/.])\d\d?(?=[-/.]\d)"
 )
