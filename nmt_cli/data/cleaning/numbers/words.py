@@ -163,7 +163,7 @@ def lacks_number_words(text: str, language: str) -> bool:
     )
 
 
-class _Word(NamedTuple):
+class _NumberWord(NamedTuple):
     text: str
     begin: int
     end: int
@@ -174,7 +174,7 @@ def _numbers_of_run(
 ) -> Iterator[NumberInWords]:
     """The numbers that words in a row say; without a comma there may be several: `two or three`."""
     words = [
-        _Word(match[0].lower(), *match.span())
+        _NumberWord(match[0].lower(), *match.span())
         for match in vocabulary.word.finditer(text, run.start(), run.end())
     ]
     begin = 0
@@ -190,7 +190,7 @@ def _numbers_of_run(
 
 
 def _first_number(
-    words: Sequence[_Word], begin: int, text: str, vocabulary: _Vocabulary
+    words: Sequence[_NumberWord], begin: int, text: str, vocabulary: _Vocabulary
 ) -> tuple[int, int]:
     """What the words from `begin` on say, and where the next number begins.
 
