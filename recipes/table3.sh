@@ -8,9 +8,9 @@
 # Trains each row of the table, which is a preset, and compares perplexity and BLEU on newstest2013
 # with the paper's: the last checkpoint alone, beam 4, alpha 0.6. Batches hold pairs of similar
 # length in all rows, as in the paper. All files go to WORK (default: runs/table3); run it again to
-# resume after an interruption. ROWS selects rows, SEEDS adds seeds of the base model, whose
-# differences are noise (default of small and tiny with all rows: 2 and 3). Each SIZE needs a WORK
-# of its own.
+# resume after an interruption. ROWS selects rows, all with the seed 1; SEEDS adds other seeds of the
+# base model, whose differences are noise (default of small and tiny with all rows: 2 and 3). Each
+# SIZE needs a WORK of its own.
 #
 # SIZE=small trains them all on captions (MULTI30K as in multi30k_en_de.sh) at a quarter of the size
 # for 300 steps, with Muon and pre-norm: the paper's schedule learns too little in that time to tell
@@ -120,6 +120,12 @@ row() {
 for name in ${ROWS:-}; do
   if ! table3_rows | cut -d " " -f 1 | grep -qx -- "$name"; then
     echo "error: ROWS: there is no row $name; rows are" $(table3_rows | cut -d " " -f 1) >&2
+    exit 2
+  fi
+done
+for seed in ${SEEDS:-}; do
+  if [ "$seed" = 1 ]; then
+    echo "error: SEEDS: 1 is the seed of the row base already; name others, such as 2 3" >&2
     exit 2
   fi
 done

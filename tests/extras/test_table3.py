@@ -76,7 +76,7 @@ def add_row(folder: Path, name: str, preset: str, perplexity: float, bleu: float
 def rows(tmp_path: Path) -> Path:
     for name, perplexity, bleu in (
         ("big", 4.44, 26.06), ("table3-learned", 5.0, 25.0), ("base", 4.9, 25.5),
-        ("table3-d_k-16", 5.5, 24.0),
+        ("table3-d_k-16", 5.5, 24.0), ("table3-layers-2", 6.0, 23.0),
     ):  # fmt: skip
         add_row(tmp_path, name, name, perplexity, bleu)
     add_row(tmp_path, "base-seed-2", "base", 4.7, 25.9)
@@ -87,17 +87,17 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
     (rows / "table3-layers-8" / "model").mkdir(parents=True)
     (rows / "base-seed-3").mkdir()
     result = read_rows(rows)
-    runs, again, _ = result
+    runs, again, *_ = result
     cells = [[cell.strip() for cell in row] for row in table(runs)]
-    assert [row[0] for row in cells] == ["base", "B", "E", "big"]
+    assert [row[0] for row in cells] == ["base", "B", "C", "E", "big"]
     assert cells[0][1:11] == [
         "6", "512", "2048", "8", "64", "64", "0.1", "0.1", "sinusoidal", "100,000",
     ]  # fmt: skip
     assert cells[1][1:11] == ["", "", "", "", "16", "", "", "", "", ""]
-    assert cells[2][1:11] == ["", "", "", "", "", "", "", "", "learned", ""]
-    assert cells[3][1:11] == ["", "1024", "4096", "16", "", "", "0.3", "", "", "300,000"]
+    assert cells[3][1:11] == ["", "", "", "", "", "", "", "", "learned", ""]
+    assert cells[4][1:11] == ["", "1024", "4096", "16", "", "", "0.3", "", "", "300,000"]
     assert cells[0][11:] == ["4.90", "25.5", "1.5", "4.92", "25.8", "65"]
-    assert cells[2][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
+    assert cells[3][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
     assert [run.perplexity for run in again] == [4.7]
     assert list(notes(result)) == [
         "not finished yet: table3-layers-8, base-seed-3",
@@ -105,6 +105,10 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
         "BLEU in the paper's order: rank correlation 1.00",
     ]
     assert list(notes(VariationRows(runs[:2], [], []))) == []
+    assert list(notes(VariationRows(runs[:4], [], []))) == [
+        "no rank correlation with the paper: 4 rows are too few for it to mean anything, it is "
+        "computed from 5 on"
+    ]
     untrained = [replace(run, bleu=0.0) for run in runs]
     assert list(notes(VariationRows(untrained, [], []))) == [
         "BLEU is the same in all rows: no rank correlation with the paper"
@@ -125,6 +129,17 @@ def test_table3_refuses_directories_without_finished_rows(rows: Path, tmp_path: 
     (rows / "base" / "bleu.json").write_text("BLEU 25.5\n")
     with pytest.raises(DataError, match=r"base/bleu\.json. is not what"):
         read_rows(rows)
+
+
+def test_table3_names_folders_that_are_no_rows(rows: Path) -> None:
+    add_row(rows, "heads-1", "table3-heads-1", 5.0, 25.0)
+    (rows / ".cache").mkdir()
+    assert "left out: `heads-1` is no row of Table 3" in list(notes(read_rows(rows)))
+    for name in [*PAPER, "base-seed-2"]:
+        (rows / name / "bleu.json").unlink(missing_ok=True)
+    with pytest.raises(NoInputError) as caught:
+        read_rows(rows)
+    assert caught.value.hint.startswith("`heads-1` is no row of Table 3; recipes/table3.sh")
 
 
 @pytest.mark.parametrize("named", ["work", "work/rows/base"])
@@ -154,10 +169,11 @@ def test_table3_command_prints_the_table(rows: Path, capsys: pytest.CaptureFixtu
     assert main(["bench", "table3", str(rows), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["preset"] for row in document["rows"]] == [
-        "base", "table3-d_k-16", "table3-learned", "big",
+        "base", "table3-d_k-16", "table3-layers-2", "table3-learned", "big",
     ]  # fmt: skip
     assert document["rows"][0]["paper"] == {
         "group": "base", "perplexity": 4.92, "bleu": 25.8, "parameters": 65,
     }  # fmt: skip
     assert len(document["base_with_other_seeds"]) == 1
     assert document["unfinished"] == []
+    assert document["no_rows"] == []

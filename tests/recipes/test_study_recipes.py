@@ -100,6 +100,18 @@ def test_chosen_rows_of_table_3_are_trained_without_further_seeds(
     assert sorted(path.name for path in (tmp_path / "work" / "rows").iterdir()) == sorted(trained)
 
 
+def test_the_seed_of_all_rows_of_table_3_is_no_further_seed(
+    calls: Path, tmp_path: Path, monkeypatch
+) -> None:
+    captions(tmp_path)
+    monkeypatch.setenv("SIZE", "small")
+    monkeypatch.setenv("SEEDS", "1 2")
+    done = run("table3.sh", ".", "work")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: SEEDS: 1 is the seed of the row base already")
+    assert not (tmp_path / "work").exists()
+
+
 def test_sizes_of_table_3_do_not_share_a_folder(calls: Path, tmp_path: Path, monkeypatch) -> None:
     captions(tmp_path)
     monkeypatch.setenv("SIZE", "tiny")

@@ -26,7 +26,7 @@ def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Compare variations of the base model with Table 3: perplexity, BLEU, parameters.
 
     Perplexity is per subword on the validation text, as in the paper. Rows that are missing or
-    unfinished are left out.
+    unfinished are left out, and so are folders that are not named as a row.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table3

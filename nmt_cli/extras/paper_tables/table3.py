@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, load
 from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.plurals import agreeing
 from nmt_cli.storage.files import read_bytes
 
 SCHEMA = 1
@@ -19,6 +20,8 @@ SEED = "base-seed-"
 BLEU = "bleu.json"
 # Where the recipe puts them within its folder.
 ROWS = "rows"
+# The rank correlation of fewer rows is often high, or low, by chance.
+FEWEST_RANKED = 5
 
 
 class PaperVariation(NamedTuple):
@@ -69,11 +72,15 @@ class VariationRun:
 
 
 class VariationRows(NamedTuple):
-    """Rows in the paper's order, base with other seeds, and the names of unfinished rows."""
+    """Rows in the paper's order, base with other seeds, and the names of unfinished rows.
+
+    others: the names of folders that are no rows.
+    """
 
     runs: Sequence[VariationRun]
     again: Sequence[VariationRun]
     unfinished: Sequence[str]
+    others: Sequence[str] = ()
 
 
 def _has_rows(folder: Path) -> bool:
@@ -90,16 +97,31 @@ def read_rows(folder: Path) -> VariationRows:
     paths = [folder / name for name in PAPER if (folder / name).is_dir()]
     paths += sorted(folder.glob(f"{SEED}*"))
     done = [path for path in paths if (path / BLEU).exists()]
+    others = _other_folders(folder, paths)
     if not done:
         hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
         near = next((path for path in (folder / ROWS, folder.parent) if _has_rows(path)), None)
         if near is not None:
             hint = f"there are some in `{near}`: nmt bench table3 {shlex.quote(str(near))}"
+        elif any((folder / name / BLEU).exists() for name in others):
+            hint = f"{_no_rows(others)}; {hint}"
         raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
     return VariationRows(
         [_run(path, path.name) for path in done if path.name in PAPER],
         [_run(path, "base") for path in done if path.name not in PAPER],
         [path.name for path in paths if path not in done],
+        others,
+    )
+
+
+def _other_folders(folder: Path, rows: Sequence[Path]) -> list[str]:
+    """The names of the folders in `folder` that are none of the `rows`, without hidden ones."""
+    if not folder.is_dir():
+        return []
+    return sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.is_dir() and path not in rows and not path.name.startswith(".")
     )
 
 
@@ -178,10 +200,12 @@ def _cells(run: VariationRun, base: Mapping[str, int | float | str]) -> tuple[st
 
 
 def notes(rows: VariationRows) -> Iterator[str]:
-    """The notes: unfinished rows, the spread of seeds of base, the correlation with the paper."""
-    runs, again, unfinished = rows
+    """The notes: what is left out, the spread of seeds of base, the correlation with the paper."""
+    runs, again, unfinished, others = rows
     if unfinished:
         yield f"not finished yet: {', '.join(unfinished)}"
+    if others:
+        yield f"left out: {_no_rows(others)}"
     same = [run for run in runs if run.preset == "base"] + list(again)
     if len(same) > 1:
         spreads = [[run.perplexity for run in same], [run.bleu for run in same]]
@@ -190,7 +214,12 @@ def notes(rows: VariationRows) -> Iterator[str]:
             f"noise: {len(same)} seeds of the base model, PPL {low:.2f} to {high:.2f}, "
             f"BLEU {worst:.1f} to {best:.1f}"
         )
-    if len(runs) > 2:
+    if 2 < len(runs) < FEWEST_RANKED:
+        yield (
+            f"no rank correlation with the paper: {len(runs)} rows are too few for it to mean "
+            f"anything, it is computed from {FEWEST_RANKED} on"
+        )
+    elif len(runs) >= FEWEST_RANKED:
         ours = [run.bleu for run in runs]
         theirs = [PAPER[run.preset].bleu for run in runs]
         correlation = rank_correlation(ours, theirs)
@@ -198,6 +227,11 @@ def notes(rows: VariationRows) -> Iterator[str]:
             yield "BLEU is the same in all rows: no rank correlation with the paper"
         else:
             yield f"BLEU in the paper's order: rank correlation {correlation:.2f}"
+
+
+def _no_rows(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"{shown} {agreeing(len(names), 'is no row', 'are no rows')} of Table 3"
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
@@ -225,4 +259,5 @@ def as_document(rows: VariationRows) -> dict[str, object]:
         "rows": [{**asdict(run), "paper": PAPER[run.preset]._asdict()} for run in rows.runs],
         "base_with_other_seeds": [asdict(run) for run in rows.again],
         "unfinished": list(rows.unfinished),
+        "no_rows": list(rows.others),
     }
