@@ -26,6 +26,8 @@ def test_read_glossary(tmp_path: Path) -> None:
         Entry("hot dog", ("Hotdog",), 3, str(path)),
         Entry("New  York", ("New York",), 4, str(path)),
     )
+    path.write_text("|\tPipe\n", "utf-8")
+    assert read_glossary(path) == (Entry("|", ("Pipe",), 1, str(path)),)
     (tmp_path / "empty.tsv").write_text("")
     assert read_glossary(tmp_path / "empty.tsv") == ()
 
@@ -38,6 +40,7 @@ def test_read_glossary(tmp_path: Path) -> None:
         ("dog\tHund\n\n\tKatze\n", "line 3: the source term is empty"),
         ("dog\t\n", "line 1: a target form is empty"),
         ("dog\tHund||Hündin\n", "line 1: a target form is empty"),
+        ("dog\tHund\ncat|kitty\tKatze\n", "line 2: `cat|kitty` has a `|`, which separates target"),
         ("dog\tHund\ncat\tKatze\ndog\tKöter\n", "line 3: `dog` is in line 1 too"),
         ("x\na\tb\ny\n", "line 1: 1 column, 2 are needed; line 3: 1 column"),
         ("x\n" * 20, "and 15 more"),

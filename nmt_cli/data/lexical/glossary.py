@@ -1,8 +1,9 @@
 """The glossary: a TSV file of source terms and the allowed forms of their translations.
 
-Each line consists of a source term, a tab, and target forms separated by `|`. A term without
-capital letters matches text in any case; a term with a capital letter matches only text in the same
-case. Terms match whole words, and the longest term takes precedence.
+Each line consists of a source term, a tab, and target forms separated by `|`. A source term has no
+`|`, unless it is this mark alone. A term without capital letters matches text in any case; a term
+with a capital letter matches only text in the same case. Terms match whole words, and the longest
+term takes precedence.
 """
 
 import re
@@ -170,6 +171,12 @@ def parse_entry(line: str, line_number: int) -> Entry:
     forms = tuple(form.strip() for form in target.split("|"))
     if not source:
         raise ValueError("the source term is empty")
+    # The term `|` alone is the mark itself.
+    if "|" in source and source != "|":
+        raise ValueError(
+            f"`{source}` has a `|`, which separates target forms only: give each source term a "
+            "line of its own"
+        )
     if not all(forms):
         raise ValueError("a target form is empty")
     return Entry(source, tuple(dict.fromkeys(forms)), line_number)
