@@ -514,6 +514,19 @@ def test_language_name_of_the_project_file_is_refused_too(folder, capsys, comman
     assert not (folder / "corpus").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("Englisch", "en"), ("Französisch", "fr"), ("FRANZOSISCH", "fr"), ("anglais", "en"),
+     ("Francais", "fr"), ("inglés", "en"), ("Čeština", "cs")],
+)  # fmt: skip
+def test_language_name_in_another_language_is_refused(folder, capsys, name, code):
+    assert main(["init", *TRAIN, "--src-lang", name, "--tgt-lang", "xx"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: `{name}` is not a language code\n\nhint: for {name} use {code}\n"
+    )
+    assert not (folder / "nmt.toml").exists()
+
+
 @pytest.mark.parametrize("command", ["init", "prepare"])
 def test_language_name_instead_of_code_is_refused(folder, capsys, command):
     more = () if command == "init" else SMALL

@@ -1,6 +1,8 @@
 """Derives languages from file names."""
 
+import functools
 import re
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -40,6 +42,27 @@ OWN_NAMES = {
     "српски": "sr", "українська": "uk", "中文": "zh", "日本語": "ja", "한국어": "ko",
 }  # fmt: skip
 _CODE_OF = {**ENGLISH_NAMES, **OWN_NAMES}
+# The same by names in German, French and Spanish, which stand for codes sometimes.
+_OTHER_NAMES = {
+    "ar": "arabisch arabe árabe", "bg": "bulgarisch bulgare búlgaro", "ca": "katalanisch catalán",
+    "cs": "tschechisch tchèque checo", "cy": "walisisch gallois galés",
+    "da": "dänisch danois danés", "de": "allemand alemán", "el": "griechisch grec griego",
+    "en": "englisch anglais inglés", "es": "spanisch espagnol", "et": "estnisch estonien estonio",
+    "fa": "persisch persan persa", "fi": "finnisch finnois finés", "fr": "französisch francés",
+    "ga": "irisch irlandais irlandés", "he": "hebräisch hébreu hebreo",
+    "hr": "kroatisch croate croata", "hu": "ungarisch hongrois húngaro",
+    "id": "indonesisch indonésien indonesio", "is": "isländisch islandais islandés",
+    "it": "italienisch italien", "ja": "japanisch japonais japonés",
+    "ko": "koreanisch coréen coreano", "la": "latein latín", "lt": "litauisch lituanien lituano",
+    "lv": "lettisch letton letón", "nl": "niederländisch néerlandais neerlandés holandés",
+    "no": "norwegisch norvégien noruego", "pl": "polnisch polonais polaco",
+    "pt": "portugiesisch portugais", "ro": "rumänisch roumain rumano", "ru": "russisch russe ruso",
+    "sk": "slowakisch slovaque eslovaco", "sl": "slowenisch slovène esloveno",
+    "sr": "serbisch serbe serbio", "sv": "schwedisch suédois sueco", "sw": "suaheli",
+    "th": "thailändisch thaï tailandés", "tr": "türkisch turc turco",
+    "uk": "ukrainisch ukrainien ucraniano", "vi": "vietnamesisch vietnamien",
+    "zh": "chinesisch chinois chino",
+}  # fmt: skip
 
 
 def code_of_name(name: str) -> str | None:
@@ -51,13 +74,27 @@ def code_of_name(name: str) -> str | None:
     return _CODE_OF.get(name.lower())
 
 
+def _plain(name: str) -> str:
+    """A name in lower case and without accents, as it may be typed."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+@functools.cache
+def _codes_of_plain_names() -> dict[str, str]:
+    """The codes by all names that are known, in the spelling of `_plain`."""
+    others = {name: code for code, names in _OTHER_NAMES.items() for name in names.split()}
+    return {_plain(name): code for name, code in {**others, **_CODE_OF}.items()}
+
+
 def require_codes(*codes: str) -> None:
-    """Raise UsageError where the name of a language stands for its code: english, deutsch."""
-    names = [code for code in dict.fromkeys(codes) if code.lower() in _CODE_OF]
+    """Raise UsageError where the name of a language stands for its code: english, französisch."""
+    code_of = _codes_of_plain_names()
+    names = [code for code in dict.fromkeys(codes) if _plain(code) in code_of]
     if names:
         raise UsageError(
             "; ".join(f"`{name}` is not a language code" for name in names),
-            "; ".join(f"for {name} use {_CODE_OF[name.lower()]}" for name in names),
+            "; ".join(f"for {name} use {code_of[_plain(name)]}" for name in names),
         )
 
 
