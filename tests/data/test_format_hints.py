@@ -232,11 +232,17 @@ def test_recognised_columns_are_taken_in_the_order_of_the_given_languages(
 ) -> None:
     rows = "".join(mark.join(["x1", src, tgt]) + "\n" for src, tgt in DOGS * 20)
     Path("a.txt").write_text(rows)
+    columns = (
+        "with column {} as source and column {} as target" if mark == ";" else "columns {} and {}"
+    )
     said, last = converted("a.txt", "de", "en", capsys)
-    assert said.endswith("columns 3 and 2, which look like de and en")
+    assert said.endswith(f"{columns.format(3, 2)}, which look like de and en")
     assert last == "\t".join(DOGS[-1][::-1])
-    assert converted("a.txt", "xx", "en", capsys)[0].endswith("3 and 2, which look like de and en")
-    assert converted("a.txt", "en", "de", capsys)[0].endswith("2 and 3, which look like en and de")
+    for src, tgt, first, second, found in (
+        ("xx", "en", 3, 2, "de and en"), ("en", "de", 2, 3, "en and de"),
+    ):  # fmt: skip
+        said = converted("a.txt", src, tgt, capsys)[0]
+        assert said.endswith(f"{columns.format(first, second)}, which look like {found}")
     # A header that names both goes before the text.
     Path("a.txt").write_text(mark.join(["de", "note", "en"]) + "\n" + rows)
     assert converted("a.txt", "de", "en", capsys)[1] == f"x1\t{DOGS[-1][1]}"

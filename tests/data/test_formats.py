@@ -124,7 +124,9 @@ def test_columns_with_the_sentences_are_converted() -> None:
     with Path("e.csv").open("w", encoding="utf-8-sig") as file:
         csv.writer(file, delimiter=";").writerows([("Nr", "Deutsch", "Englisch", "Notiz"), *rows])
     error = refusal("e.csv")
-    assert error.hint.startswith("convert its columns 2 and 3, which look like de and en: python3")
+    assert error.hint.startswith(
+        "convert it, with column 2 as source and column 3 as target, which look like de and en: py"
+    )
     assert converted(error) == "Deutsch\tEnglisch\n" + "".join(
         f"{src}\t{tgt}\n" for src, tgt in animals
     )

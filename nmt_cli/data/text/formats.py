@@ -112,8 +112,10 @@ def _conversion_hint(
     columns, recognised = found
     command = conversion_to_tsv(name, separator, columns, skipped=skipped)
     if recognised:
-        which = " and ".join(map(str, columns))
-        return f"convert its columns {which}, which look like {' and '.join(recognised)}: {command}"
+        return (
+            f"convert it, with column {columns[0]} as source and column {columns[1]} as target, "
+            f"which look like {' and '.join(recognised)}: {command}"
+        )
     src, tgt = (shown_column(table, column, f"row[{column - 1}:{column}]") for column in columns)
     return (
         f"convert it, with column {src} as source and column {tgt} as target, or others in their "
