@@ -8,10 +8,10 @@
     ├── DivergedError        4    training diverged: NaN, infinite values, a rising loss
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
-    ├── UnavailableError     69   an optional package, a device or memory is not available
+    ├── UnavailableError     69   a package, a device, an address or memory is not available
     ├── CannotCreateError    73   the output cannot be created, or must not be overwritten
     ├── WriteError           74   reading or writing failed (disk full, stdout closed)
-    ├── TryAgainError        75   a temporary failure: the directory is in use, no more processes
+    ├── TryAgainError        75   a temporary failure: a directory or port in use, no processes
     │   └── ModelChangedError  75  a model directory was changed after it was loaded
     └── ConfigError          78   a setting, preset or model directory is invalid
 
@@ -76,7 +76,7 @@ class NoInputError(NmtError):
 
 
 class UnavailableError(NmtError):
-    """An optional package or a device is not available, memory is full, or a process hangs."""
+    """A package, a device or an address is not available, memory is full, or a process hangs."""
 
     exit_code = 69
 
@@ -94,7 +94,7 @@ class WriteError(NmtError):
 
 
 class TryAgainError(NmtError):
-    """A temporary failure: a directory in use or replaced meanwhile, a process killed, SIGUSR1."""
+    """A temporary failure: a port or directory in use or replaced, a process killed, SIGUSR1."""
 
     exit_code = 75
 

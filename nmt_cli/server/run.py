@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import signal
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from starlette.applications import Starlette
 
-from nmt_cli.errors import UnavailableError
+from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.machine import existing_signals
 from nmt_cli.server.connections import TimedConnection
 from nmt_cli.server.limits import Limits
@@ -124,7 +125,10 @@ class HttpServer(uvicorn.Server):
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises UnavailableError if it cannot."""
+    """A socket that listens.
+
+    Raises TryAgainError if the port is in use, UnavailableError if it cannot listen there at all.
+    """
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = infos[0]
@@ -137,7 +141,9 @@ def listening_socket(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise UnavailableError(
+        # Another program, such as a server that is about to end, may leave the port soon.
+        error_class = TryAgainError if error.errno == errno.EADDRINUSE else UnavailableError
+        raise error_class(
             f"cannot listen on {host}, port {port}: {error.strerror}",
             "choose another port with --port, or an address of this machine with --host",
         ) from error

@@ -17,7 +17,7 @@ from nmt_cli.cli import main
 from nmt_cli.cli.commands import serve
 from nmt_cli.cli.commands.serve import _read_tokens
 from nmt_cli.config.schema import Config
-from nmt_cli.errors import DataError, NoInputError, UnavailableError
+from nmt_cli.errors import DataError, TryAgainError, UnavailableError
 from nmt_cli.server import run
 from nmt_cli.server.limits import Limits
 from nmt_cli.terminal.console import Console
@@ -42,8 +42,20 @@ def test_token_file_has_comments_and_one_token_a_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 3: a token has letters of ASCII"):
         _read_tokens(path)
     path.write_text("# nothing\n")
-    with pytest.raises(NoInputError, match="has no token"):
+    with pytest.raises(DataError, match="has no token"):
         _read_tokens(path)
+
+
+def test_port_in_use_is_a_temporary_failure_and_an_address_of_another_machine_is_not(
+    network_attempts: list[str],
+) -> None:
+    with run.listening_socket("127.0.0.1", 0) as listener:
+        with pytest.raises(TryAgainError, match="Address already in use") as caught:
+            run.listening_socket("127.0.0.1", listener.getsockname()[1])
+        assert caught.value.exit_code == 75
+    with pytest.raises(UnavailableError, match="cannot listen on 192"):
+        run.listening_socket("192.0.2.1", 5_000)
+    network_attempts.clear()
 
 
 def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.signals import EndedBySignalError
 from nmt_cli.cli.used_settings import SERVING
-from nmt_cli.errors import DataError, NoInputError, UnavailableError
+from nmt_cli.errors import DataError, UnavailableError
 from nmt_cli.installation import install_command
 from nmt_cli.machine import existing_signals
 
@@ -234,7 +234,7 @@ def _require_libraries() -> None:
 def _read_tokens(path: Path | None) -> tuple[str, ...]:
     """The tokens of a file, without empty lines and comments.
 
-    Raises NoInputError if there are none, DataError for a line that cannot be a token.
+    Raises DataError if there are none, or for a line that cannot be a token.
     """
     from nmt_cli.data.text.lines import read_lines
 
@@ -257,7 +257,7 @@ def _read_tokens(path: Path | None) -> tuple[str, ...]:
         )
     tokens = tuple(line for _, line in numbered if line)
     if not tokens:
-        raise NoInputError(f"`{path}` has no token", "write a token on each line")
+        raise DataError(f"`{path}` has no token", "write a token on each line")
     return tokens
 
 
