@@ -40,7 +40,7 @@ from nmt_cli.storage.model_check import CONFIG as CONFIG
 from nmt_cli.storage.model_check import CORPUS as CORPUS
 from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
 from nmt_cli.storage.model_check import is_model_directory as is_model_directory
-from nmt_cli.storage.model_check import require_model_directory
+from nmt_cli.storage.model_check import no_weights_error, require_model_directory
 
 if TYPE_CHECKING:
     import torch
@@ -242,11 +242,7 @@ def _read(directory: Path, is_known: Callable[[str], bool], lazily: bool) -> Sto
     config = _load_config(directory)
     entries = manifest.read_manifest(directory)
     if WEIGHTS not in entries:
-        raise NoInputError(
-            f"`{directory}` holds no weights yet",
-            "`nmt train` writes them at its first validation (train.validate_every); "
-            "`nmt info` says when that is",
-        )
+        raise no_weights_error(directory)
     # Hashing the weights takes as long as everything else: both run at the same time.
     listed = str(entries[WEIGHTS]["sha256"])
     known = is_known(listed)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
 from nmt_cli.storage.manifest import MANIFEST
-from nmt_cli.storage.nearby_models import hint_at_models
+from nmt_cli.storage.nearby_models import hint_at_models, hint_at_trained
 
 CONFIG = "config.toml"
 WEIGHTS = "model.safetensors"
@@ -69,6 +69,21 @@ def is_model_directory(directory: Path) -> bool:
     """Whether `directory` is a model directory of nmt; its weights may still be missing."""
     has_files = all((directory / name).is_file() for name in (CONFIG, MANIFEST))
     return has_files and not (directory / CORPUS).exists()
+
+
+def no_weights_error(path: Path, use: str = "") -> NoInputError:
+    """The error for a model directory without weights; use: what they were wanted for."""
+    hint = "`nmt train` writes them at its first validation (train.validate_every)"
+    if not use:
+        hint += "; `nmt info` says when that is"
+    beside = hint_at_trained(path, _has_weights)
+    return NoInputError(
+        f"`{path}` holds no weights yet{use}", f"{hint}; {beside}" if beside else hint
+    )
+
+
+def _has_weights(path: Path) -> bool:
+    return is_model_directory(path) and (path / WEIGHTS).is_file()
 
 
 def require_model_directory(path: Path) -> None:

@@ -62,6 +62,12 @@ def hint_at_models(path: Path, is_model: IsModel) -> str:
     return _named(models_inside(path.parent, is_model), f"in `{path.parent}`")
 
 
+def hint_at_trained(path: Path, has_weights: IsModel) -> str:
+    """A sentence that names the models with weights beside the model `path`, or ""."""
+    beside = models_inside(path.parent, has_weights)
+    return _named([model for model in beside if model != path], "with weights beside it")
+
+
 def _named(models: list[Path], where: str) -> str:
     if len(models) == 1:
         return f"there is a model {where}: `{models[0]}`"

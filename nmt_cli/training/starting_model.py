@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from nmt_cli.config.schema import TrainConfig
 from nmt_cli.data.corpus.layout import SUBWORDS as CORPUS_SUBWORDS
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import ConfigError, NoInputError, TryAgainError
+from nmt_cli.errors import ConfigError, TryAgainError
 from nmt_cli.model_dir import WEIGHTS, load_subwords, read_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.model_check import require_model_directory
+from nmt_cli.storage.model_check import no_weights_error, require_model_directory
 
 if TYPE_CHECKING:
     from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -34,10 +34,7 @@ def published_digest(model: Path) -> str:
     require_model_directory(model)
     entries = manifest.read_manifest(model)
     if WEIGHTS not in entries:
-        raise NoInputError(
-            f"`{model}` holds no weights yet, with which training could begin",
-            "`nmt train` writes them at its first validation (train.validate_every)",
-        )
+        raise no_weights_error(model, ", with which training could begin")
     if "next" in entries[WEIGHTS]:
         # A training is replacing them, or was killed while it did.
         return files.sha256_of(model / WEIGHTS)

@@ -8,7 +8,12 @@ import pytest
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
 from nmt_cli.storage import nearby_models
 from nmt_cli.storage.manifest import MANIFEST
-from nmt_cli.storage.model_check import CONFIG, require_model_directory
+from nmt_cli.storage.model_check import (
+    CONFIG,
+    WEIGHTS,
+    no_weights_error,
+    require_model_directory,
+)
 
 
 def make_model(path: Path) -> Path:
@@ -94,3 +99,17 @@ def test_folders_that_cannot_be_read_or_are_no_models_are_not_named(
     monkeypatch.setattr(Path, "iterdir", fail)
     assert refused("demo/secnod").hint == "`nmt train` writes one"
     assert nearby_models.models_inside(Path("demo"), os.path.isdir) == []
+
+
+@pytest.mark.parametrize("named", ["model", "./model", "runs/model"])
+def test_models_with_weights_beside_one_without_are_named(named: str) -> None:
+    folder = Path(named).parent
+    for name in ("model", "model-2", "model-3"):
+        make_model(folder / name)
+    assert "beside" not in no_weights_error(Path(named)).hint
+    (folder / "model-2" / WEIGHTS).touch()
+    error = no_weights_error(Path(named))
+    assert error.message == f"`{Path(named)}` holds no weights yet"
+    assert error.hint.endswith(f"; there is a model with weights beside it: `{folder / 'model-2'}`")
+    (folder / "model-3" / WEIGHTS).touch()
+    assert "there are models with weights beside it: `" in no_weights_error(Path(named)).hint
