@@ -6,16 +6,17 @@ its formula, test which of its kernels give correct numbers.
 
 import ctypes
 import shutil
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nmt_cli.kernels import library
 from nmt_cli.kernels.instruction_sets import wanted_lanes
 from nmt_cli.kernels.library import Sources
 
+Item = TypeVar("Item")
 _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 SOURCES = Sources(
     "training",
@@ -40,7 +41,7 @@ SOURCES = Sources(
         "nmt_bias_backward": (_INTEGER, _POINTER, _POINTER, *(_INTEGER,) * 4, _POINTER),
         "nmt_accumulate": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER),
         "nmt_orthogonal_bytes": (_INTEGER, _INTEGER),
-        "nmt_orthogonalise": (_INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER, _POINTER),
+        "nmt_orthogonalise": (_INTEGER, _POINTER, _POINTER, _POINTER),
         "nmt_find_split": (),
         "nmt_split_bytes": (_POINTER,),
         "nmt_split_product": (_INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER),
@@ -121,6 +122,30 @@ def compute_in_ranges(count: int, threads: int, compute: Callable[[int, int], No
     bounds = [count * index // threads for index in range(threads + 1)]
     for _ in _thread_pool(threads).map(compute, bounds[:-1], bounds[1:]):
         pass
+
+
+def compute_each(
+    items: Iterable[Item], threads: int, start: Callable[[], Callable[[Item], None]]
+) -> None:
+    """Call what `start` returns, which each thread calls once, for all items.
+
+    A thread takes the next item when it is done with one. The thread that calls is one of them:
+    others may be woken milliseconds later, and it does their work meanwhile.
+    """
+    rest = iter(items)
+
+    def work() -> None:
+        compute = start()
+        for item in rest:
+            compute(item)
+
+    others = [_thread_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
 
 
 @cache

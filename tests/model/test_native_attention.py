@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from native_kernels import require_kernels
 
 from nmt_cli.batch import Segments
 from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
@@ -20,10 +21,7 @@ LENGTHS = [3, 64, 1, 130, 17]
 
 @pytest.fixture
 def kernels() -> TrainingKernels:
-    found = attention_kernels(cache_folder())
-    if found is None:
-        pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
-    return found
+    return require_kernels(attention_kernels(cache_folder()))
 
 
 def streams(

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from native_kernels import require_kernels
 from torch import Tensor
 
 from nmt_cli.kernels.training import (
     LANES,
     MissingInstructionsError,
     TrainingKernels,
-    can_have_training_kernels,
 )
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.dropout import Dropout, seed_masks
@@ -38,12 +38,7 @@ def passes(rate: float, native: bool, with_residual: bool, dtype: torch.dtype) -
 
 @pytest.fixture
 def kernels() -> TrainingKernels:
-    found = dropout_kernels(cache_folder())
-    has_vectors = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
-    if not has_vectors or not can_have_training_kernels():
-        pytest.skip("no kernels for this CPU or no C compiler")
-    assert found is not None
-    return found
+    return require_kernels(dropout_kernels(cache_folder()))
 
 
 @pytest.mark.usefixtures("kernels")

@@ -3,13 +3,13 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from native_kernels import require_kernels
 from torch import Tensor
 
 from nmt_cli.kernels.training import (
     LANES,
     MissingInstructionsError,
     TrainingKernels,
-    can_have_training_kernels,
 )
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends.dispatch import choose_backend, use_backend
@@ -28,12 +28,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def kernels() -> TrainingKernels:
     torch.manual_seed(1)
-    found = row_kernels(cache_folder())
-    has_vectors = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
-    if not has_vectors or not can_have_training_kernels():
-        pytest.skip("no kernels for this CPU or no C compiler")
-    assert found is not None
-    return found
+    return require_kernels(row_kernels(cache_folder()))
 
 
 def gradients(out: Tensor, leaves: list[Tensor]) -> list[Tensor]:

@@ -25,17 +25,14 @@ int64_t nmt_orthogonal_bytes(int64_t rows, int64_t columns) {
     return (int64_t)sizeof(float) * (2 * side * width + 4 * side * side + DEPTH * WIDEST);
 }
 
-/* Replace the matrices [first, last) of (n, rows, columns). 0, or 1 where this CPU has no such
-   instructions. */
-int64_t nmt_orthogonalise(int64_t lanes, const quintic *q, float *matrices, int64_t first,
-                          int64_t last, float *scratch) {
+/* Replace a matrix, (rows, columns). 0, or 1 where this CPU has no such instructions. */
+int64_t nmt_orthogonalise(int64_t lanes, const quintic *q, float *matrix, float *scratch) {
 #ifdef HAS_VECTORS
     if (has_lanes(lanes)) {
-        for (int64_t i = first; i < last; i++)
-            CHOOSE(lanes, orthogonalise)(q, matrices + i * q->rows * q->columns, scratch);
+        CHOOSE(lanes, orthogonalise)(q, matrix, scratch);
         return 0;
     }
 #endif
-    (void)lanes, (void)q, (void)matrices, (void)first, (void)last, (void)scratch;
+    (void)lanes, (void)q, (void)matrix, (void)scratch;
     return 1;
 }

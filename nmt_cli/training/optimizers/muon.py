@@ -5,7 +5,8 @@ Adam updates all weights that are not matrices of linear layers: embeddings, nor
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.torch_adapter import foreach_add_, foreach_lerp, foreach_lerp_, foreach_mul_
 from nmt_cli.training.optimizers.adam import Optimizer
-from nmt_cli.training.optimizers.native_muon import Quintic, muon_kernels, native_orthogonalise
+from nmt_cli.training.optimizers.native_muon import Quintic, muon_kernels, orthogonalise_
 
 # The quintic a s + b s^3 + c s^5 drives every singular value s towards 1, quickly, not exactly.
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -60,38 +61,51 @@ class Muon(Optimizer):
         for weight in group["params"]:
             if weight.grad is not None:
                 shapes[weight.shape].append(weight)
-        for weights in shapes.values():
-            self._step_shape(weights, group["lr"], group["weight_decay"])
+        # Matrices of one shape go together, in a few large products.
+        lookaheads = (self._lookahead(weights) for weights in shapes.values())
+        for weights, updates in zip(shapes.values(), _orthogonalised(lookaheads), strict=True):
+            _apply(weights, updates, group["lr"], group["weight_decay"])
         self.adam.step()
 
-    def _step_shape(self, weights: list[Tensor], rate: float, weight_decay: float) -> None:
-        """Update all matrices of one shape together, in a few large products."""
+    def _lookahead(self, weights: list[Tensor]) -> Tensor:
+        """(n, rows, columns): Nesterov's momentum, as it will be if the next gradient is alike."""
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
             if MOMENTUM not in self.state[weight]:
                 self.state[weight][MOMENTUM] = torch.zeros_like(weight)
         momenta = [self.state[weight][MOMENTUM] for weight in weights]
         foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
-        # Nesterov: the momentum as it will be if the next gradient is like this one.
-        # (n, rows, columns)
-        lookahead = torch.stack(foreach_lerp(gradients, momenta, self.momentum))
-        updates = orthogonalise(lookahead).to(weights[0].dtype)
-        scale = ADAM_UPDATE_SIZE * math.sqrt(max(weights[0].shape))
-        if weight_decay:
-            foreach_mul_(weights, 1.0 - rate * weight_decay)
-        foreach_add_(weights, list(updates.unbind()), alpha=-rate * scale)
+        return torch.stack(foreach_lerp(gradients, momenta, self.momentum))
+
+
+def _apply(weights: list[Tensor], updates: Tensor, rate: float, weight_decay: float) -> None:
+    scale = ADAM_UPDATE_SIZE * math.sqrt(max(weights[0].shape))
+    if weight_decay:
+        foreach_mul_(weights, 1.0 - rate * weight_decay)
+    foreach_add_(weights, list(updates.to(weights[0].dtype).unbind()), alpha=-rate * scale)
+
+
+def _orthogonalised(stacks: Iterator[Tensor]) -> Iterator[Tensor]:
+    """`orthogonalise` of each; in C all at once, so that threads are woken once."""
+    first = next(stacks, None)
+    if first is None:
+        return
+    is_float32 = first.device.type == "cpu" and first.dtype == torch.float32
+    kernels = muon_kernels(cache_folder()) if is_float32 else None
+    if kernels is None:
+        yield from map(orthogonalise, chain((first,), stacks))
+    else:
+        every = [first, *stacks]
+        orthogonalise_(kernels, every, QUINTIC)
+        yield from every
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
     """(n, rows, columns): each becomes about U V^T of its U S V^T, by Newton-Schulz iterations.
 
     The singular values become about 0.7 to 1.2. On a GPU it is computed in bf16, which is accurate
-    enough, and on a CPU in C where there are kernels for it.
+    enough.
     """
-    if matrices.device.type == "cpu" and matrices.dtype == torch.float32:
-        kernels = muon_kernels(cache_folder())
-        if kernels is not None:
-            return native_orthogonalise(kernels, matrices, QUINTIC)
     x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     tall = x.shape[1] > x.shape[2]
     if tall:

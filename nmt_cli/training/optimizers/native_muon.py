@@ -1,6 +1,7 @@
 """The Newton-Schulz iterations of Muon on a CPU, in C: of symmetric products, only one half."""
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from nmt_cli.kernels.training import (
     TrainingKernels,
-    compute_in_ranges,
+    compute_each,
     find_training_kernels,
     require_instructions,
 )
@@ -51,27 +52,37 @@ def muon_kernels(folder: Path | None) -> TrainingKernels | None:
     return find_training_kernels(folder, _are_right)
 
 
-def native_orthogonalise(kernels: TrainingKernels, matrices: Tensor, quintic: Quintic) -> Tensor:
-    """`muon.orthogonalise` of (n, rows, columns) float32 matrices on the CPU.
+def orthogonalise_(kernels: TrainingKernels, stacks: Sequence[Tensor], quintic: Quintic) -> None:
+    """`muon.orthogonalise` of float32 matrices on the CPU, in their own memory.
 
-    Each matrix is computed by one thread, so that the numbers do not depend on the threads.
+    stacks: (n, rows, columns) each, contiguous. Each matrix is computed by one thread, so that the
+    numbers do not depend on the threads.
     """
-    count, rows, columns = matrices.shape
-    result = matrices.clone(memory_format=torch.contiguous_format)
-    struct = _Quintic(rows, columns, *quintic)
-    room = kernels.library.nmt_orthogonal_bytes(rows, columns)
+    structs = [_Quintic(*stack.shape[1:], *quintic) for stack in stacks]
+    room = max(
+        kernels.library.nmt_orthogonal_bytes(struct.rows, struct.columns) for struct in structs
+    )
+    matrices = [
+        (struct, matrix)
+        for struct, stack in zip(structs, stacks, strict=True)
+        for matrix in stack.unbind()
+    ]
 
-    def compute(first: int, last: int) -> None:
+    def start() -> Callable[[tuple[_Quintic, Tensor]], None]:
         scratch = torch.empty(room, dtype=torch.uint8)
-        failed = kernels.library.nmt_orthogonalise(
-            kernels.lanes, ctypes.byref(struct), result.data_ptr(), first, last, scratch.data_ptr()
-        )
-        require_instructions(failed, kernels)
 
-    work = count * rows * columns * min(rows, columns)
-    threads = min(torch.get_num_threads(), count, work // LEAST_WORK_PER_THREAD)
-    compute_in_ranges(count, threads, compute)
-    return result
+        def compute(item: tuple[_Quintic, Tensor]) -> None:
+            struct, matrix = item
+            failed = kernels.library.nmt_orthogonalise(
+                kernels.lanes, ctypes.byref(struct), matrix.data_ptr(), scratch.data_ptr()
+            )
+            require_instructions(failed, kernels)
+
+        return compute
+
+    work = sum(stack.numel() * min(stack.shape[1:]) for stack in stacks)
+    threads = min(torch.get_num_threads(), len(matrices), work // LEAST_WORK_PER_THREAD)
+    compute_each(matrices, max(1, threads), start)
 
 
 def _are_right(kernels: TrainingKernels) -> bool:
@@ -85,7 +96,7 @@ def _are_right(kernels: TrainingKernels) -> bool:
         for _ in range(quintic.iterations):
             values = quintic.a * values + quintic.b * values**3 + quintic.c * values**5
         expected = (u * values[:, None]) @ v
-        found = native_orthogonalise(kernels, matrices, quintic)
-        if not torch.allclose(found.double(), expected, rtol=0, atol=LARGEST_ERROR):
+        orthogonalise_(kernels, [matrices], quintic)
+        if not torch.allclose(matrices.double(), expected, rtol=0, atol=LARGEST_ERROR):
             return False
     return True

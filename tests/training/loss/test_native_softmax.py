@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from native_kernels import require_kernels
 
 from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
 from nmt_cli.machine import cache_folder
@@ -15,10 +16,7 @@ EPSILON = 0.1
 
 @pytest.fixture
 def kernels() -> TrainingKernels:
-    found = softmax_kernels(cache_folder())
-    if found is None:
-        pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
-    return found
+    return require_kernels(softmax_kernels(cache_folder()))
 
 
 @pytest.fixture(params=[16, 8])
