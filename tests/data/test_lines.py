@@ -214,6 +214,18 @@ def test_file_with_other_lines_in_utf8_is_not_to_be_converted(tmp_path, text, ha
     assert lines.has_utf8 is has_utf8
 
 
+def test_a_strict_reader_counts_the_lines_to_repair_behind_the_first(tmp_path):
+    """By hand only where there are few; the others are UTF-8, before and behind the first."""
+    for before, after in ((b"J\xc3\xb6rg\n", b""), (b"", b"J\xc3\xb6rg\n")):
+        path = write(tmp_path / "text", before + LATIN1 * 11 + after)
+        with (
+            pytest.raises(DataError, match=r"byte 3: not UTF-8") as caught,
+            read_lines(path, strict=True) as lines,
+        ):
+            list(lines)
+        assert caught.value.hint.startswith("other lines are UTF-8; convert only the bytes that")
+
+
 def test_many_lines_in_another_encoding_are_converted_without_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.de").write_bytes(LATIN1 * 50 + "J\u00f6rg \u4e2d\n".encode() + b"\x80 5\n")

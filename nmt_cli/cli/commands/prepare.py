@@ -301,6 +301,8 @@ def typed_again(arguments: Sequence[str]) -> str:
     "nmt prepare --train 'my a.en' a.de"
     >>> typed_again(["prepare", "--repaired", "r.tsv", "--train-tsv", "a.tsv", "--repaired=b.tsv"])
     'nmt prepare --train-tsv a.tsv'
+    >>> typed_again(["prepare", "--set", "data.clean=safe", "--set=data.clean=off", "--force"])
+    'nmt prepare'
     >>> typed_again(["demo"])
     'nmt prepare'
     """
@@ -311,8 +313,12 @@ def typed_again(arguments: Sequence[str]) -> str:
     for word in words:
         if word in LISTS:
             next(words, None)
-        elif word.partition("=")[0] not in TYPED_ONCE:
-            kept.append(word)
+            continue
+        # It would have precedence over the option `--clean` of the hint.
+        parts = [word, next(words, "")] if word == "--set" else [word]
+        is_cleaning = "=".join(parts).startswith("--set=data.clean=")
+        if not is_cleaning and word.partition("=")[0] not in TYPED_ONCE:
+            kept += parts
     return shlex.join(["nmt", *kept])
 
 

@@ -44,7 +44,7 @@ Widths = Annotated[
 Neighbours = Annotated[
     int,
     typer.Option(
-        "--neighbours", metavar="R", help="Positions that restricted self-attention covers (r)"
+        "--neighbours", metavar="R", help="Positions that restricted self-attention covers (r), odd"
     ),
 ]
 Kernel = Annotated[
@@ -114,7 +114,8 @@ def layers(
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))
-    _check(lengths, widths, min(neighbours, rounds, kernel * (kernel % 2)), out, force=force)
+    least = min(rounds, *(size * (size % 2) for size in (neighbours, kernel)))
+    _check(lengths, widths, least, out, force=force)
     from nmt_cli.extras.layer_bench.measure import chains, measure
     from nmt_cli.extras.layer_bench.report import picture
 
@@ -154,7 +155,7 @@ def _check(
     """Raise UsageError for sizes that cannot be measured or drawn."""
     if least < 1:
         raise UsageError(
-            "--neighbours, --kernel and --rounds must be at least 1, and --kernel must be odd"
+            "--neighbours, --kernel and --rounds must be at least 1, --neighbours and --kernel odd"
         )
     if any(width > 64 and width % 64 for width in widths):
         raise UsageError(

@@ -57,6 +57,19 @@ def line_sums(text: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.diff(sums[bounds]), np.diff(counts[bounds])
 
 
+def lines_where(text: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The lines that are wanted, (bytes,); text: (bytes,), lines with newlines; wanted: (lines,).
+
+    >>> lines = np.frombuffer(b"a\\nbc\\n\\n", np.uint8)
+    >>> lines_where(lines, np.array([False, True, True])).tobytes()
+    b'bc\\n\\n'
+    """
+    ends = np.flatnonzero(text == _NEWLINE) + 1
+    lengths = np.diff(ends, prepend=0)
+    lines: np.ndarray = text[np.repeat(wanted, lengths)]
+    return lines
+
+
 def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
     """Return 1 for each line clearly on the side that `odds` favour, -1 on the other, else 0.
 

@@ -114,6 +114,11 @@ def is_known(code: str) -> bool:
     return base_code(code) in _SCRIPTS_OF
 
 
+def function_words(code: str) -> frozenset[str]:
+    """The commonest function words of a language; none if they are not known."""
+    return _WORDS.get(base_code(code), frozenset())
+
+
 def other_language(lines: Iterable[str], stated: str) -> str | None:
     """Return the language or script of `lines` if it is clearly not the `stated` language.
 

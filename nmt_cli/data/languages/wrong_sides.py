@@ -1,8 +1,10 @@
 """Finds lines in the language of the other side: swapped, copied and untranslated ones.
 
 The languages are learnt from the two sides themselves, as counts of byte trigrams (Cavnar and
-Trenkle 1994 count characters), and each line is compared with both. Sides that are too similar to
-be distinguished, such as two spellings of one language, are not checked.
+Trenkle 1994 count characters), and each line is compared with both. Where the function words of
+both languages are known, they say which pairs are swapped while the languages are learnt, so that
+half of the pairs and more may be. Otherwise the languages are those of most lines. Sides that are
+too similar to be distinguished, such as two spellings of one language, are not checked.
 """
 
 import functools
@@ -13,7 +15,15 @@ import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
 from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG
-from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts, verdicts
+from nmt_cli.data.languages.trigrams import (
+    BUCKETS,
+    line_sums,
+    lines_where,
+    log_odds,
+    trigram_counts,
+    verdicts,
+)
+from nmt_cli.data.languages.words import function_words
 from nmt_cli.data.process_pool import ProcessPool
 
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
@@ -22,6 +32,13 @@ MIN_LINES = 100
 # The trigrams are learnt from this many spans at the beginning, and then from each span whose index
 # is a multiple of this number.
 LEARNT_SPANS = 16
+# Function words say which side is which where a pair has so many trigrams of them, most of which
+# say the same: for each one that says the opposite there are at least four.
+LEAST_TRIGRAMS, LEAST_AGREEING_SHARE = 3, 0.6
+# They are used if they say it of more than this share of the pairs that have any, and more than
+# this share of these is swapped. With fewer, the languages are those of most lines, which include
+# short ones.
+MIN_TELLING_SHARE, MIN_SWAPPED_SHARE = 0.5, 0.1
 
 
 class _WrongSidesJob(NamedTuple):
@@ -32,50 +49,114 @@ class _WrongSidesJob(NamedTuple):
         return np.frombuffer(read_side(self.directory, side, self.span), np.uint8)
 
 
+class _SpanCounts(NamedTuple):
+    """The trigrams of source and target, (2, BUCKETS), those of swapped pairs swapped.
+
+    with_words: the pairs with function words; telling: those of which the words say which side is
+    which; swapped: those of them that are swapped.
+    """
+
+    counts: np.ndarray
+    with_words: int = 0
+    telling: int = 0
+    swapped: int = 0
+
+
 class _SpanVerdicts(NamedTuple):
     """The verdicts on the pairs of a span.
 
-    kinds: (pairs,) uint8, 0 or one of WRONG_SIDES; right: lines of each side that clearly belong
-    there.
+    kinds: (pairs,) uint8, 0 or one of WRONG_SIDES; right, wrong: lines of each side that clearly
+    belong there, and that clearly do not.
     """
 
     kinds: np.ndarray
-    right: tuple[int, int]
+    right: np.ndarray
+    wrong: np.ndarray
 
 
-def find_wrong_sides(text: CleanText, pool: ProcessPool, progress: Progress) -> np.ndarray:
-    """Return 0 or one of WRONG_SIDES for each pair of the cleaned text: (pairs,) uint8."""
+def find_wrong_sides(
+    text: CleanText, languages: tuple[str, str], pool: ProcessPool, progress: Progress
+) -> np.ndarray:
+    """Return 0 or one of WRONG_SIDES for each pair of the cleaned text: (pairs,) uint8.
+
+    languages: the codes of source and target.
+    """
     nothing = np.zeros(text.pairs, np.uint8)
     if text.pairs < MIN_LINES:
         return nothing
-    odds = _learn(text, pool)
-    kinds, right, done = [], np.zeros(2), 0
+    words = _words_of(languages)
+    odds = None if words is None else _learn(text, words, pool)
+    uses_words = odds is not None
+    if odds is None:
+        odds = _learn(text, None, pool)
+        assert odds is not None
+    kinds, distinct, done = [], np.zeros(2), 0
     jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
     for verdict in pool.map(functools.partial(_check_span, odds), jobs):
         kinds.append(verdict.kinds)
-        right += verdict.right
+        # Without known words, lines in the language of most others are right.
+        distinct += verdict.right + verdict.wrong if uses_words else verdict.right
         done += len(verdict.kinds)
         progress("compare languages", done, text.pairs)
-    if (right < MIN_DISTINCT_SHARE * text.pairs).any():
+    if (distinct < MIN_DISTINCT_SHARE * text.pairs).any():
         return nothing
     return np.concatenate(kinds)
 
 
-def _learn(text: CleanText, pool: ProcessPool) -> np.ndarray:
-    """Return how much likelier each trigram is on the source side: (BUCKETS,) float32 log odds."""
+def _words_of(languages: tuple[str, str]) -> np.ndarray | None:
+    """1 for trigrams of the source's function words, -1 for the target's: (BUCKETS,) float32.
+
+    None unless the function words of both are known, and differ.
+    """
+    src, tgt = (function_words(code) for code in languages)
+    if not src or not tgt or src == tgt:
+        return None
+    in_src, in_tgt = (
+        trigram_counts(np.frombuffer("".join(f" {word} \n" for word in words).encode(), np.uint8))
+        for words in (src, tgt)
+    )
+    return ((in_src > 0) * 1.0 - (in_tgt > 0)).astype(np.float32)
+
+
+def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> np.ndarray | None:
+    """Return how much likelier each trigram is on the source side: (BUCKETS,) float32 log odds.
+
+    None if the words do not say of enough pairs which side is which, or of few that they are
+    swapped.
+    """
     jobs = (
         _WrongSidesJob(text.directory, span)
         for index, span in enumerate(text.spans)
         if index < LEARNT_SPANS or index % LEARNT_SPANS == 0
     )
     counts = np.ones((2, BUCKETS))  # (source and target, BUCKETS)
-    for span_counts in pool.map(_count_trigrams, jobs):
-        counts += span_counts
+    telling, with_words, swapped = 0, 0, 0
+    for span in pool.map(functools.partial(_count_trigrams, words), jobs):
+        counts += span.counts
+        telling, with_words = telling + span.telling, with_words + span.with_words
+        swapped += span.swapped
+    are_used = telling > MIN_TELLING_SHARE * with_words and swapped > MIN_SWAPPED_SHARE * telling
+    if words is not None and not are_used:
+        return None
     return log_odds(counts)
 
 
-def _count_trigrams(job: _WrongSidesJob) -> np.ndarray:
-    return np.stack([trigram_counts(job.side(side)) for side in ("src", "tgt")])
+def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCounts:
+    """The trigrams of a span; with words, of the pairs of which they say which side is which."""
+    src, tgt = job.side("src"), job.side("tgt")
+    if words is None:
+        return _SpanCounts(np.stack([trigram_counts(src), trigram_counts(tgt)]))
+    evidence = line_sums(src, words)[0] - line_sums(tgt, words)[0]
+    found = line_sums(src, abs(words))[0] + line_sums(tgt, abs(words))[0]
+    with_words = found >= LEAST_TRIGRAMS
+    is_telling = with_words & (abs(evidence) >= LEAST_AGREEING_SHARE * found)
+    counts = np.zeros((2, BUCKETS))
+    for sign in (1, -1):
+        pairs = is_telling & (sign * evidence > 0)
+        both = [trigram_counts(lines_where(side, pairs)) for side in (src, tgt)]
+        counts += np.stack(both[::sign])
+    swapped = is_telling & (evidence < 0)
+    return _SpanCounts(counts, *(int(each.sum()) for each in (with_words, is_telling, swapped)))
 
 
 def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
@@ -84,4 +165,5 @@ def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
     kinds[src < 0] = SOURCE_WRONG
     kinds[tgt < 0] = TARGET_WRONG
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
-    return _SpanVerdicts(kinds, (int((src > 0).sum()), int((tgt > 0).sum())))
+    right, wrong = (np.array([(sign * side > 0).sum() for side in (src, tgt)]) for sign in (1, -1))
+    return _SpanVerdicts(kinds, right, wrong)

@@ -216,7 +216,8 @@ class PreparationRun:
         if data.drop_duplicates:
             ledger.mark(kinds.DUPLICATE, find_duplicates(text.digests))
         if data.clean != "off" or data.drop_wrong_language:
-            ledger.mark_each(find_wrong_sides(text, self.pool, self.progress))
+            languages = self.config.languages.src, self.config.languages.tgt
+            ledger.mark_each(find_wrong_sides(text, languages, self.pool, self.progress))
         if data.clean != "off":
             self._check_meaning(text, ledger)
         if kinds.drops(data, kinds.HELD_OUT):

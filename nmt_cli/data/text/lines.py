@@ -15,7 +15,7 @@ from pathlib import Path
 from nmt_cli.data.preparation.text_check import utf16_without_mark, why_no_text
 from nmt_cli.data.text.encoding import (
     conversion,
-    has_utf8_characters,
+    is_utf8,
     line_ending_error,
     repair_hint,
 )
@@ -139,20 +139,28 @@ class Lines(Iterator[str]):
 
     def _with_replacements(self, line: bytes, error: UnicodeDecodeError) -> str:
         if self._strict:
+            place = f"`{self.name}`, line {self.count}, byte {error.start + 1}"
+            invalid = 1 + self._invalid_in_rest()
             raise DataError(
-                f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
-                repair_hint(self.name, 1, has_utf8=self._finds_utf8()),
+                f"{place}: not UTF-8",
+                repair_hint(self.name, invalid, has_utf8=self.has_utf8),
             ) from error
         self.invalid += 1
         self.first_invalid = self.first_invalid or f"{self.count}:{error.start + 1}"
         return line.decode("utf-8", errors="replace")
 
-    def _finds_utf8(self) -> bool:
-        """Set `has_utf8` after reading the rest of a file, which is not returned any more."""
-        rest = self._raw_lines if self.size else iter(())
+    def _invalid_in_rest(self) -> int:
+        """The lines of the rest of a file that are not UTF-8; sets `has_utf8` by the others.
+
+        They are not returned any more.
+        """
+        invalid = 0
         with contextlib.suppress(NmtError):
-            self.has_utf8 = self.has_utf8 or any(map(has_utf8_characters, rest))
-        return self.has_utf8
+            for line in self._raw_lines if self.size else ():
+                is_valid = is_utf8(line)
+                invalid += not is_valid
+                self.has_utf8 = self.has_utf8 or (is_valid and not line.isascii())
+        return invalid
 
     def _split(self) -> Iterator[bytes]:
         """Yield the raw lines; text after the last newline is a line unless it is empty."""

@@ -282,7 +282,7 @@ def _grouped(values: Sequence[tuple[str, RunSummary]]) -> str:
         runs.setdefault(value, []).append(summary.run)
     if len(runs) < 2:
         return ""
-    return "; ".join(f"{value}: {', '.join(names)}" for value, names in runs.items())
+    return "; ".join(f"{value or 'none'}: {', '.join(names)}" for value, names in runs.items())
 
 
 def _hours(record: Mapping[str, Any], key: str) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
+from nmt_cli.data.cleaning.numbers.comparison import numbers_changed, numbers_repeated
 from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
@@ -57,15 +57,21 @@ def as_marked(
 def _check_numbers(
     translation: Translation, source: str, text: str, kept: Kept, languages: tuple[str, str]
 ) -> Translation:
-    """The translation without `number_mismatch` where kept numbers make `text` equal in numbers.
+    """The translation with `number_mismatch` as the whole `text` has it, where numbers are kept.
 
-    The words alone were checked, without the numbers that are put back.
+    The words alone were checked, without the numbers that are put back. As these are put back once
+    each, others with the same digits are the model's own.
     """
-    if not kept.numbers or numbers_changed(source, text, languages):
+    if not kept.numbers:
         return translation
-    if is_enumeration_lost(source, text):
-        return translation
-    return replace(translation, flags=in_order({*translation.flags} - {"number_mismatch"}))
+    flags = {*translation.flags} - {"number_mismatch"}
+    if (
+        numbers_repeated(source, text)
+        or numbers_changed(source, text, languages)
+        or is_enumeration_lost(source, text)
+    ):
+        flags.add("number_mismatch")
+    return replace(translation, flags=in_order(flags))
 
 
 def _with_texts(

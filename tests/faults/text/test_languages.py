@@ -109,6 +109,50 @@ def test_few_wrong_pairs_among_thousands_are_not_reported(
     assert counted(done) == (0, 0, reported)
 
 
+def captions(count: int, seed: int) -> Pairs:
+    """English and German sentences with function words."""
+    chance = random.Random(seed)
+    parts = (
+        (["the dog", "a woman", "the child", "an old man"], ["is in", "was on", "stands at"]),
+        (["der Hund", "eine Frau", "das Kind", "ein alter Mann"], ["ist in", "war auf", "ist bei"]),
+    )
+    ends = (["the house", "a tree", "the water"], ["dem Haus", "einem Baum", "dem Wasser"])
+    pairs = []
+    for _ in range(count):
+        first, verb, last, end = (chance.randrange(number) for number in (4, 3, 3, count))
+        src, tgt = (
+            f"{subjects[first]} {verbs[verb]} {places[last]} {end}."
+            for (subjects, verbs), places in zip(parts, ends, strict=True)
+        )
+        pairs.append((src, tgt))
+    return pairs
+
+
+@fault("P3")
+@pytest.mark.parametrize("share", [0.05, 0.45, 0.5, 0.65])
+def test_known_languages_tell_which_half_is_swapped(tmp_path: Path, share: float) -> None:
+    count = 3_000
+    pairs = captions(count, 1)
+    swapped = round(share * count)
+    for index in random.Random(2).sample(range(count), swapped):
+        pairs[index] = pairs[index][::-1]
+    languages = {"languages_src": "en", "languages_tgt": "de"}
+    done = prepared(tmp_path, pairs, data_clean="safe", **languages)
+    assert counted(done) == (swapped, 0, 0)
+
+
+@fault("P3")
+def test_words_that_both_sides_have_do_not_tell_the_sides(tmp_path: Path) -> None:
+    """Both sides are in a dialect that has the function words of both languages."""
+    chance = random.Random(1)
+    words = ["the", "of", "and", "that", "with", "der", "die", "und", "nicht", "mit"]
+    lines = [" ".join(chance.choices(words, k=9)) for _ in range(6_000)]
+    pairs = list(zip(lines[::2], lines[1::2], strict=True))
+    languages = {"languages_src": "en", "languages_tgt": "de"}
+    done = prepared(tmp_path, pairs, data_clean="safe", **languages)
+    assert counted(done) == (0, 0, 0)
+
+
 @fault("P3")
 def test_similar_languages_are_not_judged(tmp_path: Path) -> None:
     """One language on both sides, in which few lines have something of their own."""

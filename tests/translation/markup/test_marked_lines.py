@@ -228,6 +228,28 @@ def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> No
         assert set(of_document.translation.flags) == set(flagged.flags)
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "flags"),
+    [
+        # The model's own numbers beside those that are put back.
+        (" 1 1 ", " 00 $", ("number_mismatch",)),
+        (" $ ", " and 12", ("number_mismatch",)),
+        (" $ ", " in 1999", ("number_mismatch",)),
+        (" $ ", "", ()),
+    ],
+)
+def test_numbers_of_the_model_beside_kept_ones_are_a_mismatch(
+    before: str, behind: str, flags: tuple[str, ...]
+) -> None:
+    source = (Text("The fee is $"), Placeholder("1,250.00"), Text(" in "), Placeholder("12(3)"))
+    pieces = (Text(f"Le{before}"), source[1], Text(" dans "), source[3], Text(behind))
+    for given in ((), ("number_mismatch",)):
+        flagged = dataclasses.replace(copied_translation("", ""), flags=given)
+        result = results.MarkedResult([pieces], flagged)
+        found = results.as_marked("", source, result, Kept(numbers=True), LANGUAGES)
+        assert found.translation.flags == flags
+
+
 def test_lost_marks_of_items_stay_a_mismatch_where_numbers_are_put_back() -> None:
     source = (Text("He sees (a) "), Placeholder("1937"), Text(" dogs, (b) a cat."))
     flagged = dataclasses.replace(copied_translation("", ""), flags=("number_mismatch",))

@@ -4,6 +4,8 @@ In doubt a pair is not reported: `1,000` equals `1.000` and `1 000`, `3 pm` may 
 small or round number may be written out on one side. Digits of all scripts are compared by value.
 """
 
+from collections import Counter
+
 from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import (
     has_form_in,
@@ -82,6 +84,18 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
         or contexts_differ(src, tgt)
         or _short_numbers_differ(src, tgt, languages)
     )
+
+
+def numbers_repeated(src: str, tgt: str) -> bool:
+    """Whether digits that the source has are more often in the translation.
+
+    >>> numbers_repeated("Sections 4 to 7 apply.", "Les articles 4 à 7 à 7.")
+    True
+    >>> numbers_repeated("two dogs", "2 Hunde"), numbers_repeated("1 and 2", "1 und 2")
+    (False, False)
+    """
+    before, after = (Counter(DIGITS.findall(with_ascii_digits(side))) for side in (src, tgt))
+    return any(count < after[digits] for digits, count in before.items())
 
 
 def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> bool:
