@@ -348,8 +348,8 @@ def test_settings_in_which_runs_of_a_preset_differ_are_named(tmp_path: Path, mon
         "train.seed differs: 1: a, c; 2: b, d",
     ]
     assert runs[3].settings["train.seed"] == 2
-    continued = [summary_of("f", **pre, data_subwords_from=name) for name in ("", "general")]
-    assert "data.subwords_from differs: none: f; general: f" in differences(continued)
+    continued = [summary_of("f", **pre), summary_of("g", **pre, data_subwords_from="general")]
+    assert differences(continued) == ["data.subwords_from differs: none: f; general: g"]
     longer = summarise(Path("a"), [{"step": 1_400, "note": "finished: 1,400 steps are done"}])
     assert longer.settings["train.max_steps"] == 1_400
     assert runs[0].settings["train.max_steps"] == 825
