@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -116,12 +117,9 @@ def require_instructions(failed: int, kernels: TrainingKernels) -> None:
 
 def compute_in_ranges(count: int, threads: int, compute: Callable[[int, int], None]) -> None:
     """Call `compute(first, last)` for ranges that divide `count` items among the threads."""
-    if threads <= 1:
-        compute(0, count)
-        return
+    threads = max(1, threads)
     bounds = [count * index // threads for index in range(threads + 1)]
-    for _ in _thread_pool(threads).map(compute, bounds[:-1], bounds[1:]):
-        pass
+    compute_each(pairwise(bounds), threads, lambda: lambda both: compute(*both))
 
 
 def compute_each(
@@ -139,7 +137,7 @@ def compute_each(
         for item in rest:
             compute(item)
 
-    others = [_thread_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    others = [_thread_pool(threads).submit(work) for _ in range(threads - 1)]
     try:
         work()
     finally:

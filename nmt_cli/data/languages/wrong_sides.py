@@ -50,16 +50,16 @@ class _WrongSidesJob(NamedTuple):
 
 
 class _SpanCounts(NamedTuple):
-    """The trigrams of source and target, (2, BUCKETS), those of swapped pairs swapped.
+    """The trigrams of source and target in a span, and what its function words say.
 
-    with_words: the pairs with function words; telling: those of which the words say which side is
-    which; swapped: those of them that are swapped.
+    every: (2, BUCKETS), of all pairs; turned: the same of pairs of which function words say which
+    side is which, each on its right side; pairs: (3,), the pairs with such words, those of which
+    they say it, and the swapped ones of these.
     """
 
-    counts: np.ndarray
-    with_words: int = 0
-    telling: int = 0
-    swapped: int = 0
+    every: np.ndarray
+    turned: np.ndarray
+    pairs: np.ndarray
 
 
 class _SpanVerdicts(NamedTuple):
@@ -84,17 +84,12 @@ def find_wrong_sides(
     nothing = np.zeros(text.pairs, np.uint8)
     if text.pairs < MIN_LINES:
         return nothing
-    words = _words_of(languages)
-    odds = None if words is None else _learn(text, words, pool)
-    uses_words = odds is not None
-    if odds is None:
-        odds = _learn(text, None, pool)
-        assert odds is not None
+    odds, uses_words = _learn(text, _words_of(languages), pool)
     kinds, distinct, done = [], np.zeros(2), 0
     jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
     for verdict in pool.map(functools.partial(_check_span, odds), jobs):
         kinds.append(verdict.kinds)
-        # Without known words, lines in the language of most others are right.
+        # Without function words, lines in the language of most others are right.
         distinct += verdict.right + verdict.wrong if uses_words else verdict.right
         done += len(verdict.kinds)
         progress("compare languages", done, text.pairs)
@@ -118,45 +113,46 @@ def _words_of(languages: tuple[str, str]) -> np.ndarray | None:
     return ((in_src > 0) * 1.0 - (in_tgt > 0)).astype(np.float32)
 
 
-def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> np.ndarray | None:
+def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> tuple[np.ndarray, bool]:
     """Return how much likelier each trigram is on the source side: (BUCKETS,) float32 log odds.
 
-    None if the words do not say of enough pairs which side is which, or of few that they are
-    swapped.
+    And whether function words said which side is which: they do of enough pairs, of which enough
+    are swapped.
     """
     jobs = (
         _WrongSidesJob(text.directory, span)
         for index, span in enumerate(text.spans)
         if index < LEARNT_SPANS or index % LEARNT_SPANS == 0
     )
-    counts = np.ones((2, BUCKETS))  # (source and target, BUCKETS)
-    telling, with_words, swapped = 0, 0, 0
+    # (source and target, BUCKETS)
+    every, turned, pairs = np.ones((2, BUCKETS)), np.ones((2, BUCKETS)), np.zeros(3)
     for span in pool.map(functools.partial(_count_trigrams, words), jobs):
-        counts += span.counts
-        telling, with_words = telling + span.telling, with_words + span.with_words
-        swapped += span.swapped
-    are_used = telling > MIN_TELLING_SHARE * with_words and swapped > MIN_SWAPPED_SHARE * telling
-    if words is not None and not are_used:
-        return None
-    return log_odds(counts)
+        every += span.every
+        turned += span.turned
+        pairs += span.pairs
+    with_words, telling, swapped = pairs
+    uses_words = telling > MIN_TELLING_SHARE * with_words and swapped > MIN_SWAPPED_SHARE * telling
+    return log_odds(turned if uses_words else every), bool(uses_words)
 
 
 def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCounts:
-    """The trigrams of a span; with words, of the pairs of which they say which side is which."""
-    src, tgt = job.side("src"), job.side("tgt")
+    sides = job.side("src"), job.side("tgt")
+    every = np.stack([trigram_counts(side) for side in sides])
+    turned, pairs = np.zeros((2, BUCKETS)), np.zeros(3)
     if words is None:
-        return _SpanCounts(np.stack([trigram_counts(src), trigram_counts(tgt)]))
-    evidence = line_sums(src, words)[0] - line_sums(tgt, words)[0]
-    found = line_sums(src, abs(words))[0] + line_sums(tgt, abs(words))[0]
+        return _SpanCounts(every, turned, pairs)
+    on_src, on_tgt = (line_sums(side, words)[0] for side in sides)
+    evidence = on_src - on_tgt
+    found = np.add(*(line_sums(side, abs(words))[0] for side in sides))
     with_words = found >= LEAST_TRIGRAMS
     is_telling = with_words & (abs(evidence) >= LEAST_AGREEING_SHARE * found)
-    counts = np.zeros((2, BUCKETS))
     for sign in (1, -1):
-        pairs = is_telling & (sign * evidence > 0)
-        both = [trigram_counts(lines_where(side, pairs)) for side in (src, tgt)]
-        counts += np.stack(both[::sign])
+        lines = is_telling & (sign * evidence > 0)
+        both = [trigram_counts(lines_where(side, lines)) for side in sides]
+        turned += np.stack(both[::sign])
     swapped = is_telling & (evidence < 0)
-    return _SpanCounts(counts, *(int(each.sum()) for each in (with_words, is_telling, swapped)))
+    pairs += [each.sum() for each in (with_words, is_telling, swapped)]
+    return _SpanCounts(every, turned, pairs)
 
 
 def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:

@@ -129,11 +129,11 @@ class SubtitleDocument:
         if any(self._has_speakers(each) or self._items(each) for each in (cue, following)):
             return False
         labels = self._labels(cue)
-        if self._labels(following) or any(begin > 0 for begin, *_ in labels):
+        if self._labels(following) or any(begin > 0 for begin, _ in labels):
             return False
         first, second = (plain_text(self._pieces(each)).strip() for each in (cue, following))
         if labels:
-            rest = self._text[cue.begin + labels[0][2] : cue.end]
+            rest = self._text[cue.begin + labels[0][1] : cue.end]
             first = plain_text(self._format.parse(rest)).strip()
         start = second.lstrip(".… ")[:1]
         if not first or not start or (ITEM.match(first) and ITEM.match(second)):
@@ -142,7 +142,7 @@ class SubtitleDocument:
             return start.islower()
         return not _FINAL.search(first) and (start.islower() or not start.isupper())
 
-    def _labels(self, cue: Cue) -> list[tuple[int, int, int]]:
+    def _labels(self, cue: Cue) -> list[tuple[int, int]]:
         return label_spans(self._text[cue.begin : cue.end]) if self._has_labels else []
 
     def _pieces(self, cue: Cue) -> list[MarkedPiece]:
@@ -192,7 +192,7 @@ class SubtitleDocument:
             raws = [self._text[cue.begin : cue.end] for cue in group]
             gaps = [self._text[cue.end : following.begin] for cue, following in pairwise(group)]
             if labels := self._labels(group[0]):
-                end = labels[0][2]
+                end = labels[0][1]
                 self._template.keep(raws[0][:end])
                 raws[0] = raws[0][end:]
             self._add_joined(raws, gaps, place)

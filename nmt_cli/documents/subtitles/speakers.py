@@ -9,10 +9,10 @@ from nmt_cli.data.text.item_labels import SEQUENCES
 _TAGS = r"(?:<[^<>/][^<>]*>|\{[^{}]*\})*"
 # `JUDGE:`, `- JUDGE (whispering):`. The break before it, and the label with the space behind it.
 _LABEL = re.compile(
-    rf"(?P<break>\A|\\N|[\r\n]+)(?P<label>[ \t]*{_TAGS}[ \t]*(?:[-–—‐][ \t]?)?"
+    rf"(?:\A|\\N|[\r\n]+)[ \t]*{_TAGS}[ \t]*(?:[-–—‐][ \t]?)?"
     r"(?P<name>[^\W\d_][^\r\n\\:()<>{}\[\],;!?]{0,39})"
     r"(?:\([^()\r\n\\]{1,30}\)[ \t]?)?:(?:</[^<>]*>|\{[^{}]*\})*"
-    r"(?:[ \t]*(?:\\N|[\r\n]+)[ \t]*|[ \t]+|\Z))"
+    r"(?:[ \t]*(?:\\N|[\r\n]+)[ \t]*|[ \t]+|\Z)"
 )
 _MARKUP = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 _MOST_WORDS = 3
@@ -24,16 +24,16 @@ _FOLLOWING = {pair for sequence in SEQUENCES for pair in pairwise(sequence)}
 _DASHES = "-–—"
 
 
-def label_spans(raw: str) -> list[tuple[int, int, int]]:
-    """The labels of the speakers in a cue: the break before each, its beginning and its end.
+def label_spans(raw: str) -> list[tuple[int, int]]:
+    """The labels of the speakers in a cue, each with the break before it: beginnings and ends.
 
     A label has at most three words in capital letters, and perhaps something in brackets.
 
     >>> label_spans("Yes.\\nJUDGE (whispering): It is late: go.")
-    [(4, 5, 25)]
+    [(4, 25)]
     """
     return [
-        (match.start(), match.start("label"), match.end())
+        match.span()
         for match in _LABEL.finditer(raw)
         if match["name"].isupper() and len(match["name"].split()) <= _MOST_WORDS
     ]
@@ -42,10 +42,10 @@ def label_spans(raw: str) -> list[tuple[int, int, int]]:
 def parts_at_labels(raw: str) -> Iterator[tuple[str, bool]]:
     """The text of a cue, cut at labels of speakers and breaks before them; whether each is kept."""
     end = 0
-    for before, _begin, after in label_spans(raw):
-        yield raw[end:before], False
-        yield raw[before:after], True
-        end = after
+    for begin, label_end in label_spans(raw):
+        yield raw[end:begin], False
+        yield raw[begin:label_end], True
+        end = label_end
     yield raw[end:], False
 
 

@@ -27,6 +27,8 @@ from nmt_cli.data.cleaning.numbers.written_out import (
     is_rarely_written_out,
 )
 
+# The missing groups of digits of each number.
+_Missing = dict[str, set[str]]
 # A sentence has no more numbers, and no longer ones.
 MOST_NUMBERS = 100
 MOST_DIGITS = 40
@@ -45,13 +47,9 @@ def numbers_differ(src: str, tgt: str) -> bool:
     (False, True)
     """
     src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
-    src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
-    if src_groups == tgt_groups:
-        return False
-    only_src = missing_numbers(src, src_groups - tgt_groups, tgt)
-    only_tgt = missing_numbers(tgt, tgt_groups - src_groups, src)
+    only_src, only_tgt = _on_one_side(src, tgt, partly=True)
     if only_src and only_tgt:
-        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
+        sides = _groups_of(only_src), _groups_of(only_tgt)
         return _have_long_numbers(*sides) and not may_be_times(*sides)
     return any(is_never_written_out(number) for number in only_src or only_tgt)
 
@@ -100,12 +98,9 @@ def numbers_repeated(src: str, tgt: str) -> bool:
 
 def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> bool:
     """Whether a number that may be short is on one side only, and not in words on the other."""
-    src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
-    only_src = missing_numbers(src, src_groups - tgt_groups, tgt, partly=False)
-    only_tgt = missing_numbers(tgt, tgt_groups - src_groups, src, partly=False)
+    only_src, only_tgt = _on_one_side(src, tgt, partly=False)
     if only_src and only_tgt:
-        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
-        return not may_be_times(*sides)
+        return not may_be_times(_groups_of(only_src), _groups_of(only_tgt))
     if references_are_lost(src, tgt) or raised_numbers_differ(src, tgt):
         return True
     missing = only_src or only_tgt
@@ -127,6 +122,19 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
     language = languages[1] if only_src else languages[0]
     not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
     return is_rarely_left_out(side, not_roman) and lacks_number_words(other, language)
+
+
+def _on_one_side(src: str, tgt: str, *, partly: bool) -> tuple[_Missing, _Missing]:
+    """The numbers of each side that the other lacks; partly: as of `missing_numbers`."""
+    src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
+    return (
+        missing_numbers(src, src_groups - tgt_groups, tgt, partly=partly),
+        missing_numbers(tgt, tgt_groups - src_groups, src, partly=partly),
+    )
+
+
+def _groups_of(missing: _Missing) -> set[str]:
+    return set().union(*missing.values())
 
 
 def _is_no_prose(text: str) -> bool:
