@@ -328,6 +328,8 @@ def test_notes_on_formats_repeat_the_options_that_were_given(nmt) -> None:
     message = nmt("a.tsv", "--beam", "2").err
     assert "--field NAME -o FILE --beam 2; " in message
     assert message.endswith("| nmt translate --beam 2\n")
+    Path("a.tmx").write_text("text\n")
+    assert nmt("a.tmx", "--beam", "2").err.endswith("| nmt translate --beam 2\n")
 
 
 @pytest.mark.parametrize(
