@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from nmt_cli.data.cleaning import clean
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.languages import wrong_sides
 from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.lines import read_lines
 
 Checks = Callable[..., None]
@@ -151,6 +153,40 @@ def test_words_that_both_sides_have_do_not_tell_the_sides(tmp_path: Path) -> Non
     languages = {"languages_src": "en", "languages_tgt": "de"}
     done = prepared(tmp_path, pairs, data_clean="safe", **languages)
     assert counted(done) == (0, 0, 0)
+
+
+class GivenPairs:
+    """The lines of a span, as a job of the search for wrong sides reads them."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._sides = dict(zip(("src", "tgt"), zip(*pairs, strict=True), strict=True))
+
+    def side(self, side: str) -> np.ndarray:
+        lines = "".join(f"{line}\n" for line in self._sides[side])
+        return np.frombuffer(lines.encode(), np.uint8)
+
+
+def test_function_words_tell_the_sides_of_pairs_in_which_they_agree() -> None:
+    english, german = "the dog of the house and the cat", "der Hund und die Katze nicht mit"
+    mixed = f"{english} {german}"
+    pairs = [(english, german), (german, english), (mixed, german), (mixed, mixed), ("Tom", "Tom")]
+    words = wrong_sides._words_of(("en", "de"))
+    counts = wrong_sides._count_trigrams(words, GivenPairs(pairs))
+    # With function words, telling, swapped.
+    assert counts.pairs.tolist() == [4, 2, 1]
+
+
+@pytest.mark.parametrize(("swapped", "uses_words"), [(9, False), (11, True)])
+def test_function_words_are_used_where_a_tenth_is_swapped(
+    monkeypatch: pytest.MonkeyPatch, swapped: int, uses_words: bool
+) -> None:
+    pairs = captions(100, 1)
+    pairs[:swapped] = [pair[::-1] for pair in pairs[:swapped]]
+    monkeypatch.setattr(wrong_sides, "_WrongSidesJob", lambda *_: GivenPairs(pairs))
+    text = clean.CleanText(Path(), spans=[None])
+    words = wrong_sides._words_of(("en", "de"))
+    with ProcessPool(1) as pool:
+        assert wrong_sides._learn(text, words, pool)[1] is uses_words
 
 
 @fault("P3")
