@@ -61,7 +61,7 @@ class SourceSearch:
         result = {source: found[plain[source]] for source in sources}
         unmet = {}
         for source in constrained:
-            meeting = _meeting(source, result[source])
+            meeting = self._meeting(source, result[source])
             if meeting[:1] == result[source][:1] and len(meeting) >= min(
                 config.n_best, len(result[source])
             ):
@@ -74,6 +74,12 @@ class SourceSearch:
             )
         on_progress(1.0)
         return result
+
+    def _meeting(self, source: Source, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """The hypotheses that meet all constraints of the source."""
+        constraints = source.constraints
+        assert constraints is not None
+        return [each for each in hypotheses if not self._placer.missing(constraints, each.ids[:-1])]
 
     def _run(
         self,
@@ -134,13 +140,6 @@ class SourceSearch:
         )
         for index, hypotheses in searcher.run(stream, on_step):
             yield sources[index], hypotheses
-
-
-def _meeting(source: Source, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The hypotheses that meet all constraints of the source."""
-    constraints = source.constraints
-    assert constraints is not None
-    return [each for each in hypotheses if not constraints.missing_in(each.ids[:-1])]
 
 
 def _search_order(source: Source) -> tuple[object, ...]:

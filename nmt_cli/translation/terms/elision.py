@@ -5,16 +5,19 @@ text is put together again where a form would stand behind `l'` or in place of `
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
-from nmt_cli.search.constraints import LexicalConstraints
+from nmt_cli.search.constraints import Form, LexicalConstraints
 from nmt_cli.translation.terms.forms import PlacedForm
 
 _APOSTROPHES = ("'", "’")
 # What an article is elided before: `l'avis`, `l'homme`, `l'écran`.
 _VOWELS = re.compile(r"[aeiouyhàâäéèêëîïôöùûüœæ]", re.IGNORECASE)
+# An elided word and its noun; of `I'll` and `we've`, less stands behind the apostrophe.
+_ELIDED_WORD = re.compile(r"( ?(?:[^\W\d_]|qu)['’])[^\W\d_]{3}", re.IGNORECASE)
 
 
 def elided_draft(
@@ -34,7 +37,11 @@ def elided_draft(
         rest = _text(ids[span.end :], spellings)
         term = _text(form, spellings).strip()
         done = span.end
-        if rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():
+        elided = _ELIDED_WORD.match(word)
+        if elided and _VOWELS.match(term):
+            # The words that are replaced begin with an article, which stays.
+            text, is_elided = text + elided[1] + term, True
+        elif rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():
             # The word is an article: its noun stays, and so does the article.
             text, is_elided = f"{text} {term}{_spaced(word)}", True
         elif text.endswith(_APOSTROPHES) and not word and rest[:1].isalpha():
@@ -57,13 +64,14 @@ def missing_terms(
     text = _text(ids, spellings)
     if not missing or not any(sign in text for sign in _APOSTROPHES):
         return missing
-    return sum(
-        not any(
-            re.search(rf"(?<!\w){re.escape(_text(form, spellings).strip())}(?!\w)", text)
-            for form in forms
-        )
-        for forms in constraints.forms
-    )
+    demanded = Counter(constraints.forms)
+    return sum(max(0, times - _count(forms, text, spellings)) for forms, times in demanded.items())
+
+
+def _count(forms: Sequence[Form], text: str, spellings: Sequence[bytes]) -> int:
+    """How often a text has any of these forms as whole words."""
+    spelled = sorted((_text(form, spellings).strip() for form in forms), key=len, reverse=True)
+    return len(re.findall(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)", text))
 
 
 def _text(ids: Sequence[int], spellings: Sequence[bytes]) -> str:

@@ -92,6 +92,12 @@ class TermPlacer:
             for source, each in plain.items()
         }
 
+    def missing(self, constraints: LexicalConstraints, ids: Sequence[int]) -> int:
+        """The number of terms that a translation lacks."""
+        if not self._spaced:
+            return constraints.missing_in(ids)
+        return missing_terms(constraints, ids, self._spellings)
+
     def _without_compounds(
         self, plain: Mapping[Source, Sequence[Hypothesis]]
     ) -> dict[Source, Source]:
@@ -201,16 +207,10 @@ class TermPlacer:
         settled = (
             all(placed.span.begin < placed.span.end for placed in chosen)
             and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
-            and not self._missing(constraints, draft)
+            and not self.missing(constraints, draft)
         )
         forced = chosen[0].forced if len(chosen) == 1 and elided is None else None
         return Draft(tuple(draft), replaced, plain.log_prob, settled, forced)
-
-    def _missing(self, constraints: LexicalConstraints, ids: Sequence[int]) -> int:
-        """The number of terms that a translation lacks."""
-        if not self._spaced:
-            return constraints.missing_in(ids)
-        return missing_terms(constraints, ids, self._spellings)
 
     def _ranked(
         self, source: Source, hypotheses: Iterable[Hypothesis], draft: Draft | None
@@ -219,7 +219,7 @@ class TermPlacer:
         assert source.constraints is not None
         checked = []
         for hypothesis in {hypothesis.ids: hypothesis for hypothesis in hypotheses}.values():
-            missing = self._missing(source.constraints, hypothesis.ids[:-1])
+            missing = self.missing(source.constraints, hypothesis.ids[:-1])
             faults = self._faults(source.constraints, hypothesis, draft) if draft else 0
             checked.append(replace(hypothesis, missing=missing, term_faults=faults))
         return sorted(checked, key=lambda each: (each.missing, each.term_faults, -each.score))

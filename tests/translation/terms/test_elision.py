@@ -47,6 +47,9 @@ def draft(subwords: Subwords, text: str, term: str) -> str | None:
         ("de l’[une] part", "objet", "de l’objet part"),
         ("de l’[]une part", "permis", "de permis l’une part"),
         ("de [l]’une part", "permis", "de permis l’une part"),
+        # The article belongs to the words that are replaced.
+        ("le greffier de [l’avis]", "appel", "le greffier de l’appel"),
+        ("de [l’avis] ici", "permis", None),
         # Which article `permis` has is not known; without an apostrophe nothing is changed.
         ("de l’[avis] ici", "permis", None),
         ("le [greffier] ici", "permis", None),
@@ -64,3 +67,11 @@ def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:
         ("de l’avis", 1), ("de l’avis permis", 0), ("de l’une", 2), ("part", 2),
     ):  # fmt: skip
         assert missing_terms(constraints, ids_of(subwords, text), spellings) == missing
+
+
+def test_a_term_that_is_demanded_twice_is_needed_twice_behind_apostrophes(subwords) -> None:
+    form = (ids_of(subwords, "avis"),)
+    constraints = LexicalConstraints((form, form))
+    for text, missing in (("de l’avis", 1), ("de l’avis d’avis", 0)):
+        found = missing_terms(constraints, ids_of(subwords, text), target_spellings(subwords))
+        assert found == missing, text
