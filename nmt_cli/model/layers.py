@@ -11,6 +11,7 @@ from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.backends.dispatch import attend, attend_joined
+from nmt_cli.model.backends.native import native_attention
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.native.feed_forward import native_feed_forward
 from nmt_cli.model.native.norm import LayerNorm, TwoWidths, in_two_widths
@@ -189,6 +190,13 @@ def self_attend(
             attend_joined(attention, joined, segments, segments, causal=causal)
         )
     query, projected = attention.project_self(x)
+    if attention.backend == "native" and positions.rotates:
+        rotation = positions.rotation(segments.max_length)
+        heads = native_attention(
+            query, projected.key, projected.value, segments, segments, causal=causal,
+            rotation=rotation,
+        )  # fmt: skip
+        return attention.project_output(heads)
     query = positions.rotate(query, segments.positions, segments.max_length)
     key = positions.rotate(projected.key, segments.positions, segments.max_length)
     heads = attend(

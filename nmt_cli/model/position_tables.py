@@ -51,6 +51,20 @@ def position_angles(rows: int, width: int) -> Float[np.ndarray, "rows half"]:
     return np.arange(rows, dtype=np.float64)[:, None] * rates[None, :]
 
 
+def rotation_table(rows: int, width: int) -> Float[np.ndarray, "rows 2 width"]:
+    """The factors that rotate each pair of neighbouring coordinates by `position_angles`.
+
+    A rotated coordinate is the sum of itself times the first factor, the cosine, and of its
+    neighbour times the second, minus or plus the sine.
+
+    >>> rotation_table(2, 2)[1].round(3).tolist()
+    [[0.5400000214576721, 0.5400000214576721], [-0.8410000205039978, 0.8410000205039978]]
+    """
+    angles = position_angles(rows, width)
+    sines = np.stack([-np.sin(angles), np.sin(angles)], axis=-1).reshape(rows, width)
+    return np.stack([np.cos(angles).repeat(2, axis=1), sines], axis=1).astype(np.float32)
+
+
 def _halves(angles: Float[np.ndarray, "rows half"]) -> Float[np.ndarray, "rows d_model"]:
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1).astype(np.float32)
 

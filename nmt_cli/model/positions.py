@@ -13,6 +13,7 @@ from nmt_cli.model.position_tables import (
     TABLE_ROWS,
     halves_table,
     position_angles,
+    rotation_table,
     sinusoidal_table,
     t2t_table,
 )
@@ -72,6 +73,10 @@ class Positions(nn.Module):
         """Queries or keys of self-attention, rotated by their positions."""
         del positions, max_length
         return heads
+
+    def rotation(self, max_length: int) -> Tensor:
+        """(positions, 2, d_k), float32: `rotation_table` of at least `max_length` positions."""
+        raise NotImplementedError(f"{type(self).__name__} does not rotate")
 
     def reserve(self, max_length: int) -> None:
         """Make tables long enough for sentences of `max_length` tokens, before they are needed."""
@@ -141,6 +146,8 @@ class RotaryPositions(Positions):
         self.width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
         self.register_buffer("cosines", torch.empty(0, device="cpu"), persistent=False)
         self.register_buffer("sines", torch.empty(0, device="cpu"), persistent=False)
+        # Not a buffer: the kernels in C read it, on the CPU and in float32 whatever the model is.
+        self._rotation = torch.empty(0, 2, self.width, device="cpu")
         self._fill(TABLE_ROWS)
 
     def _fill(self, rows: int) -> None:
@@ -161,6 +168,13 @@ class RotaryPositions(Positions):
         even, odd = heads[..., 0::2], heads[..., 1::2]
         rotated = [even * cosines - odd * sines, even * sines + odd * cosines]
         return torch.stack(rotated, dim=-1).flatten(-2)
+
+    def rotation(self, max_length: int) -> Float[Tensor, "positions 2 d_k"]:
+        """What `rotate` multiplies by, for attention that rotates queries and keys itself."""
+        self.reserve(max_length)
+        if len(self._rotation) < len(self.cosines):
+            self._rotation = _tensor(rotation_table(len(self.cosines), self.width))
+        return self._rotation
 
     def reserve(self, max_length: int) -> None:
         """Lengthen the tables for longer sentences than they have rows."""

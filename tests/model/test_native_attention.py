@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from native_kernels import require_kernels
+from variants import model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
@@ -14,6 +15,7 @@ from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends import native
 from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.backends.native import attention_kernels, native_attention
+from nmt_cli.model.positions import RotaryPositions
 
 # Shorter, as long as and longer than a block of 64 queries, of vectors of 8 and 16 floats.
 LENGTHS = [3, 64, 1, 130, 17]
@@ -42,6 +44,12 @@ def results(
     """The output and the gradients of the streams; filler has no influence on the loss."""
     leaves = [stream.clone().requires_grad_() for stream in made]
     output = attend(*leaves, *segments, causal=causal, backend=backend)
+    return with_gradients(output, leaves, segments)
+
+
+def with_gradients(
+    output: torch.Tensor, leaves: list[torch.Tensor], segments: list[Segments]
+) -> list[torch.Tensor]:
     used = segments[0].used
     weight = torch.linspace(-1.0, 1.0, output[:used].numel()).view_as(output[:used])
     return [
@@ -66,6 +74,42 @@ def test_native_attention_equals_the_plain_one_in_double_precision(
         return
     for actual, exact in zip(results(made, segments, "native", causal), expected, strict=True):
         torch.testing.assert_close(actual.double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("lanes", [16, 8])
+@pytest.mark.parametrize("width", [64, 6])
+def test_rotation_equals_that_of_rotary_positions_in_double_precision(
+    kernels, monkeypatch, lanes: int, width: int
+) -> None:
+    if lanes > kernels.lanes:
+        pytest.skip("this CPU has no such instructions")
+    forced = TrainingKernels(kernels.library, lanes)
+    monkeypatch.setattr(native, "attention_kernels", lambda _: forced)
+    made, segments = streams(LENGTHS, LENGTHS, (width, 20), filler=3)
+    kind = RotaryPositions(model_config({"model.positions": "rotary", "model.d_k": width}))
+    leaves = [stream.clone().requires_grad_() for stream in made]
+    rotation = kind.rotation(segments[0].max_length)
+    ours = with_gradients(
+        native_attention(*leaves, *segments, causal=True, rotation=rotation), leaves, segments
+    )
+    kind.double()
+    exact = [stream.double().requires_grad_() for stream in made]
+    query, key = (
+        kind.rotate(stream, segments[0].positions, segments[0].max_length) for stream in exact[:2]
+    )
+    plain = attend(query, key, exact[2], *segments, causal=True, backend="plain")
+    for actual, expected in zip(ours, with_gradients(plain, exact, segments), strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_rotation_that_the_kernels_cannot_read_is_refused(kernels) -> None:
+    made, segments = streams([5], [5], (8, 8))
+    right = torch.zeros(5, 2, 8)
+    native_attention(*made, *segments, causal=True, rotation=right)
+    for wrong in (right[:4], right.double(), torch.zeros(5, 8, 2), torch.zeros(5, 8, 2).mT):
+        with pytest.raises(ValueError, match="at least 5 positions, 2 and 8, not torch"):
+            native_attention(*made, *segments, causal=True, rotation=wrong)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -6,6 +6,7 @@ import pytest
 import torch
 from variants import model_config
 
+from nmt_cli.model.backends.native import rotated
 from nmt_cli.model.positions import (
     POSITIONS,
     SINUSOIDAL_ENCODINGS,
@@ -132,6 +133,19 @@ def test_rotary_tables_grow(position: int) -> None:
     assert result[0, 0].tolist() == pytest.approx(
         [math.cos(position), math.sin(position)], abs=1e-6
     )
+
+
+def test_factors_of_rotation_do_what_rotate_does() -> None:
+    generator = torch.Generator().manual_seed(0)
+    kind = make("rotary", d_model=12, heads=2)
+    heads = torch.randn(1_030, 2, 6, generator=generator)
+    expected = kind.rotate(heads, torch.arange(1_030), 1_030)
+    torch.testing.assert_close(rotated(heads, kind.rotation(1_030)), expected, rtol=0, atol=1e-6)
+    # A model in another precision leaves what the kernels read in float32.
+    assert kind.bfloat16().rotation(5_000).dtype == torch.float32
+    assert len(kind.rotation(5_000)) >= 5_000
+    with pytest.raises(NotImplementedError, match="LearnedPositions does not rotate"):
+        make("learned").rotation(3)
 
 
 def test_position_encodings_either_add_or_rotate() -> None:

@@ -3,12 +3,16 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from native_kernels import require_kernels
 from teacher_forcing import Pair, assert_close, batch_of, logits_of, pairs_of
 from torch import Tensor
 from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.errors import ConfigError
+from nmt_cli.machine import cache_folder
+from nmt_cli.model.backends.dispatch import use_backend
+from nmt_cli.model.backends.native import attention_kernels
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder_decoder import initialise, parameter_count
 from nmt_cli.model.transformer import Transformer
@@ -78,6 +82,23 @@ def test_gradients_reach_every_weight(settings, make_model, random_batch) -> Non
         # A bias of the keys moves all scores of a query alike, which softmax does not feel.
         if not path.endswith("key.bias"):
             assert weight.grad.abs().max() > 1e-9, path
+
+
+def test_rotary_positions_in_c_give_the_same_model(make_model, random_batch) -> None:
+    require_kernels(attention_kernels(cache_folder()))
+    results = []
+    for backend in ("plain", "native"):
+        model = make_model({"model.positions": "rotary"}).float()
+        use_backend(model, backend)
+        batch = random_batch(model.config, SRC_LENGTHS, TGT_LENGTHS)
+        logits = model(batch)
+        F.cross_entropy(logits, batch.tgt_out).backward()
+        gradients = {path: weight.grad for path, weight in model.named_parameters()}
+        results.append((logits.detach(), gradients))
+    (plain, expected), (ours, found) = results
+    torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+    for path, gradient in expected.items():
+        torch.testing.assert_close(found[path], gradient, rtol=1e-4, atol=1e-5, msg=path)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])

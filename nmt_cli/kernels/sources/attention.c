@@ -18,11 +18,14 @@ typedef struct {
 /* Streams: query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), output like
    value with the tokens of query, all of one dtype; the numbers of a token are contiguous, and tokens
    `stride` numbers apart. Sentence i of the queries, query_offsets[i] to query_offsets[i + 1], attends
-   to sentence i of the keys. log_sums: (tokens, heads), float32. `attend` writes output and log_sums,
-   the backward pass the three gradients. */
+   to sentence i of the keys. log_sums: (tokens, heads), float32. rotation: null, or of each position in
+   a sentence d_k factors of the numbers of a query or key and d_k factors of their neighbours, number 2i
+   being the neighbour of 2i + 1; the sum of both products is what attends or is attended to. `attend`
+   writes output and log_sums, the backward pass the three gradients. */
 typedef struct {
     stream query, key, value, output, output_gradient, query_gradient, key_gradient, value_gradient;
     float *log_sums;
+    const float *rotation;
     const int64_t *query_offsets, *key_offsets;
     int64_t heads, d_k, d_v, causal, is_bf16;
     float scale;

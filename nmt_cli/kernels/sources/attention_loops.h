@@ -59,6 +59,24 @@ static void NAME(unpack)(const attention *a, const float *from, int64_t padded, 
         NAME(unpack_as)(0, from, padded, rows, width, to, begin, head);
 }
 
+/* Rotate packed queries or keys, of which the first is at `position` in its sentence; direction: 1, or
+   -1 to rotate gradients back. */
+static void NAME(rotate)(const attention *a, float *rows, int64_t position, int64_t count,
+                         int64_t padded, float direction) {
+    if (!a->rotation) return;
+    const float *own = a->rotation + 2 * position * a->d_k;
+    ints neighbour;
+    for (int i = 0; i < LANES; i++) neighbour[i] = i ^ 1;
+    for (int64_t r = 0; r < count; r++, rows += padded, own += 2 * a->d_k)
+        for (int64_t c = 0; c < a->d_k; c += LANES) {
+            const int64_t some = a->d_k - c < LANES ? a->d_k - c : LANES;
+            const floats values = NAME(load)(rows + c);
+            const floats turned = __builtin_shuffle(values, neighbour) * direction;
+            NAME(store)(rows + c, FMA(turned, NAME(load_some)(own + a->d_k, 0, c, some),
+                                      values * NAME(load_some)(own, 0, c, some)));
+        }
+}
+
 /* Softmax of `scale` times the first `limit` scores, in place; zeros from there to `padded`.
    Returns the logarithm of the sum of e^(scale * score). */
 static float NAME(softmax)(float *scores, int64_t limit, int64_t padded, float scale) {
@@ -110,12 +128,14 @@ static void NAME(attend)(const attention *a, const head *h, float *scratch) {
     float *transposed = value + h->keys * d_v, *weights = transposed + d_k * keys;
     float *output = weights + BLOCK * keys;
     NAME(pack)(a, &a->key, h->key, h->index, h->keys, a->d_k, d_k, key);
+    NAME(rotate)(a, key, 0, h->keys, d_k, 1.0f);
     NAME(pack)(a, &a->value, h->key, h->index, h->keys, a->d_v, d_v, value);
     NAME(transpose)(key, h->keys, d_k, transposed, keys);
     for (int64_t begin = 0; begin < h->queries; begin += BLOCK) {
         const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
         const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
         NAME(pack)(a, &a->query, h->query + begin, h->index, rows, a->d_k, d_k, query);
+        NAME(rotate)(a, query, begin, rows, d_k, 1.0f);
         NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, transposed, keys, weights, keys, width,
                        0);
         for (int64_t r = 0; r < rows; r++)
@@ -136,6 +156,7 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
     float *key_gradient = query_gradient + BLOCK * d_k;
     float *value_gradient = key_gradient + h->keys * d_k;
     NAME(pack)(a, &a->key, h->key, h->index, h->keys, a->d_k, d_k, key);
+    NAME(rotate)(a, key, 0, h->keys, d_k, 1.0f);
     NAME(pack)(a, &a->value, h->key, h->index, h->keys, a->d_v, d_v, value);
     NAME(transpose)(key, h->keys, d_k, key_columns, keys);
     NAME(transpose)(value, h->keys, d_v, value_columns, keys);
@@ -144,6 +165,7 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
         const int64_t rows = h->queries - begin < BLOCK ? h->queries - begin : BLOCK;
         const int64_t seen = a->causal ? begin + rows : h->keys, width = PADDED(seen);
         NAME(pack)(a, &a->query, h->query + begin, h->index, rows, a->d_k, d_k, query);
+        NAME(rotate)(a, query, begin, rows, d_k, 1.0f);
         NAME(pack)(a, &a->output_gradient, h->query + begin, h->index, rows, a->d_v, d_v,
                    output_gradient);
         NAME(multiply)((matrix){query, d_k, 1}, rows, d_k, key_columns, keys, weights, keys, width,
@@ -161,9 +183,11 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
                        1);
         NAME(multiply)((matrix){gradients, keys, 1}, rows, seen, key, d_k, query_gradient, d_k, d_k,
                        0);
+        NAME(rotate)(a, query_gradient, begin, rows, d_k, -1.0f);
         NAME(unpack)(a, query_gradient, d_k, rows, a->d_k, &a->query_gradient, h->query + begin,
                      h->index);
     }
+    NAME(rotate)(a, key_gradient, 0, h->keys, d_k, -1.0f);
     NAME(unpack)(a, key_gradient, d_k, h->keys, a->d_k, &a->key_gradient, h->key, h->index);
     NAME(unpack)(a, value_gradient, d_v, h->keys, a->d_v, &a->value_gradient, h->key, h->index);
 }

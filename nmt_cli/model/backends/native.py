@@ -23,6 +23,7 @@ from nmt_cli.kernels.training import (
 )
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.attention import attention_weights, causal_mask
+from nmt_cli.model.position_tables import rotation_table
 
 # The largest difference from torch's numbers, of streams of about 1, in the self-test.
 LARGEST_ERROR = 1e-5
@@ -43,7 +44,8 @@ class _Streams(ctypes.Structure):
     _fields_ = (
         *((name, _Stream) for name in ("query", "key", "value", "output", "output_gradient")),
         *((name, _Stream) for name in GRADIENTS),
-        *((name, ctypes.c_void_p) for name in ("log_sums", "query_offsets", "key_offsets")),
+        *((name, ctypes.c_void_p) for name in ("log_sums", "rotation")),
+        *((name, ctypes.c_void_p) for name in ("query_offsets", "key_offsets")),
         *((name, ctypes.c_int64) for name in ("heads", "d_k", "d_v", "causal", "is_bf16")),
         ("scale", ctypes.c_float),
     )
@@ -57,11 +59,14 @@ def native_attention(
     key_segments: Segments,
     *,
     causal: bool,
+    rotation: Tensor | None = None,
 ) -> Tensor:
     """softmax(Q K^T / sqrt(d_k)) V within each sentence, in float32; filler gives zeros.
 
     query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU, and
     not copied if they are float32 or bf16 and the numbers of a token are contiguous.
+    rotation: (positions, 2, d_k), as `RotaryPositions.rotation` gives it, by which queries and keys
+    are rotated; at least as many positions as the longest sentence has tokens.
     Returns (tokens, heads, d_v) in the dtype of `query`. It has a first derivative only.
     Raises RuntimeError where `attention_kernels` gives none, and for streams on a GPU.
     """
@@ -71,8 +76,9 @@ def native_attention(
     if kernels is None:
         raise RuntimeError("there are no kernels for this CPU")
     return _attend(
-        kernels, query, key, value, query_segments.offsets, key_segments.offsets, causal=causal
-    )
+        kernels, query, key, value, query_segments.offsets, key_segments.offsets, causal=causal,
+        rotation=rotation,
+    )  # fmt: skip
 
 
 @cache
@@ -90,13 +96,14 @@ def _attend(
     key_offsets: Tensor,
     *,
     causal: bool,
+    rotation: Tensor | None = None,
 ) -> Tensor:
     is_bf16 = query.dtype == key.dtype == value.dtype == torch.bfloat16
     streams = (
         _with_whole_tokens(stream if is_bf16 else stream.float()) for stream in (query, key, value)
     )
     attended: Tensor = _NativeAttention.apply(  # type: ignore[no-untyped-call]
-        kernels, *streams, query_offsets, key_offsets, causal
+        kernels, *streams, query_offsets, key_offsets, causal, rotation
     )
     return attended.to(query.dtype)
 
@@ -120,17 +127,18 @@ class _NativeAttention(torch.autograd.Function):
         query_offsets: Tensor,
         key_offsets: Tensor,
         causal: bool,
+        rotation: Tensor | None,
     ) -> Tensor:
         tokens, heads = query.shape[:2]
         output = query.new_empty(tokens, heads, value.shape[2])
         _clear_unwritten([output], query_offsets, key_offsets)
         log_sums = torch.empty(tokens, heads)
         _compute(
-            kernels, (query, key, value), (query_offsets, key_offsets), causal, log_sums,
+            kernels, (query, key, value), (query_offsets, key_offsets), causal, rotation, log_sums,
             output=output,
         )  # fmt: skip
         ctx.save_for_backward(query, key, value, query_offsets, key_offsets, log_sums)
-        ctx.kernels, ctx.causal = kernels, causal
+        ctx.kernels, ctx.causal, ctx.rotation = kernels, causal, rotation
         return output
 
     @staticmethod
@@ -145,11 +153,11 @@ class _NativeAttention(torch.autograd.Function):
         _clear_unwritten(gradients[:1], query_offsets, key_offsets)
         _clear_unwritten(gradients[1:], key_offsets, query_offsets)
         _compute(
-            ctx.kernels, (query, key, value), (query_offsets, key_offsets), ctx.causal, log_sums,
-            output_gradient=_with_whole_tokens(output_gradient),
+            ctx.kernels, (query, key, value), (query_offsets, key_offsets), ctx.causal,
+            ctx.rotation, log_sums, output_gradient=_with_whole_tokens(output_gradient),
             **dict(zip(GRADIENTS, gradients, strict=True)),
         )  # fmt: skip
-        return None, *gradients, None, None, None
+        return None, *gradients, None, None, None, None
 
 
 def _side_by_side(*streams: Tensor) -> list[Tensor]:
@@ -173,6 +181,7 @@ def _compute(
     streams: tuple[Tensor, Tensor, Tensor],
     offsets: tuple[Tensor, Tensor],
     causal: bool,
+    rotation: Tensor | None,
     log_sums: Tensor,
     **others: Tensor,
 ) -> None:
@@ -183,14 +192,17 @@ def _compute(
     query, key, value = streams
     d_k, d_v = query.shape[2], value.shape[2]
     tensors = {"query": query, "key": key, "value": value, **others}
+    sentences = len(offsets[0]) - 1
+    longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0
+    if rotation is not None:
+        _require_rotation(rotation, longest, d_k)
     struct = _Streams(
         heads=query.shape[1], d_k=d_k, d_v=d_v, causal=causal, scale=1.0 / math.sqrt(d_k),
         is_bf16=query.dtype == torch.bfloat16, log_sums=log_sums.data_ptr(),
+        rotation=None if rotation is None else rotation.data_ptr(),
         query_offsets=offsets[0].data_ptr(), key_offsets=offsets[1].data_ptr(),
         **{name: _Stream(part.data_ptr(), part.stride(0)) for name, part in tensors.items()},
     )  # fmt: skip
-    sentences = len(offsets[0]) - 1
-    longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0
     scratch_bytes = kernels.library.nmt_attention_bytes(longest, d_k, d_v)
 
     def compute(first: int, last: int) -> None:
@@ -206,8 +218,26 @@ def _compute(
     compute_in_ranges(sentences, threads, compute)
 
 
+def _require_rotation(rotation: Tensor, longest: int, d_k: int) -> None:
+    """Raise ValueError unless the kernels can read `rotation` for sentences of `longest` tokens."""
+    is_read = rotation.is_cpu and rotation.dtype == torch.float32 and rotation.is_contiguous()
+    if not is_read or rotation.shape[1:] != (2, d_k) or len(rotation) < longest:
+        raise ValueError(
+            f"the rotation has to be float32 on the CPU, contiguous, of at least {longest} "
+            f"positions, 2 and {d_k}, not {rotation.dtype} {tuple(rotation.shape)}"
+        )
+
+
+def rotated(stream: Tensor, rotation: Tensor) -> Tensor:
+    """The queries or keys (tokens, heads, d_k) of one sentence, rotated by `rotation` in torch."""
+    own, neighbours = rotation[: len(stream), :, None].unbind(1)
+    turned = stream.reshape(*stream.shape[:-1], -1, 2).flip(-1).flatten(-2)
+    result: Tensor = stream * own + turned * neighbours
+    return result
+
+
 def _are_right(kernels: TrainingKernels) -> bool:
-    """Whether output and gradients are those of equation 1, written in torch."""
+    """Whether output and gradients are those of equation 1, with and without rotation, in torch."""
     generator = torch.Generator().manual_seed(0)
     lengths = [19, 1, 70]
     offsets = torch.tensor([0, *lengths]).cumsum(0)
@@ -216,28 +246,36 @@ def _are_right(kernels: TrainingKernels) -> bool:
         for width in (20, 20, 33)
     ]
     weight = torch.randn(int(offsets[-1]), 2, 33, generator=generator)
+    rotation = torch.from_numpy(rotation_table(max(lengths), 20))
 
-    def exact(causal: bool) -> Tensor:
+    def exact(causal: bool, rotation: Tensor | None) -> Tensor:
         parts = []
         for begin, end in itertools.pairwise(offsets.tolist()):
-            query, key, value = (stream[begin:end].transpose(0, 1) for stream in streams)
+            query, key, value = (stream[begin:end] for stream in streams)
+            if rotation is not None:
+                query, key = rotated(query, rotation), rotated(key, rotation)
+            query, key, value = (stream.transpose(0, 1) for stream in (query, key, value))
             mask = causal_mask(end - begin) if causal else None
             parts.append((attention_weights(query, key, mask) @ value).transpose(0, 1))
         return torch.cat(parts)
 
-    def native(causal: bool) -> Tensor:
+    def native(causal: bool, rotation: Tensor | None) -> Tensor:
         query, key, value = streams
-        return _attend(kernels, query, key, value, offsets, offsets, causal=causal)
+        return _attend(
+            kernels, query, key, value, offsets, offsets, causal=causal, rotation=rotation
+        )
 
-    def results(attention: Callable[[bool], Tensor], causal: bool) -> list[Tensor]:
-        output = attention(causal)
+    def results(
+        attention: Callable[[bool, Tensor | None], Tensor], causal: bool, rotation: Tensor | None
+    ) -> list[Tensor]:
+        output = attention(causal, rotation)
         return [output, *torch.autograd.grad((output * weight).sum(), streams)]
 
     with torch.enable_grad(), torch.autocast("cpu", enabled=False):
         return all(
             torch.allclose(actual, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
-            for causal in (False, True)
+            for causal, turns in ((False, None), (True, None), (True, rotation))
             for actual, expected in zip(
-                results(native, causal), results(exact, causal), strict=True
+                results(native, causal, turns), results(exact, causal, turns), strict=True
             )
         )
