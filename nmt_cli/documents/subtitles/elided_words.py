@@ -3,15 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.elision import ELIDED_WORD
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, Text
 
-# An apostrophe may also end a word: `the dogs’ house`.
-_WORDS = (
-    "l|d|s|n|m|t|c|j|v|qu|jusqu|lorsqu|puisqu|quoiqu|presqu|quelqu|"
-    "un|dell|all|dall|nell|sull|coll|gl|degl|quell|quest|bell|sant|grand|tutt|com|cos|dov|anch|"
-    "nessun|alcun|qualcun|ciascun|mezz|senz"
-)
-_ELIDED = re.compile(rf"(?:[«‹“„(\[]\s?)?(?<![^\W\d_])(?:{_WORDS})['’]\s*\Z", re.IGNORECASE)
+_ELIDED = re.compile(rf"(?:[«‹“„(\[]\s?)?{ELIDED_WORD}\s*\Z", re.IGNORECASE)
 
 
 def ends_with_elided_word(text: str) -> bool:

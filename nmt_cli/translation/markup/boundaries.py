@@ -5,19 +5,16 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nmt_cli.data.languages.elision import APOSTROPHES, ELIDING_LANGUAGES, begins_with_vowel
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.translation.markup.tokens import Token, tokens_of
 
-APOSTROPHES = "'’"
 HYPHENS = "-‐‑"
 # Signs that join letters: `don't`, `U.S.`, `col·lecció`, `צה״ל`, the soft hyphen, and the joiners
 # of Persian and of scripts of India. They are those of Unicode's word boundaries (UAX #29), without
 # the colon.
 _JOINING = APOSTROPHES + ".·‧׳״\u00ad\u200c\u200d"
-# Languages that write short words with an apostrophe before a vowel: `l'homme` is two words.
-_ELIDING = frozenset({"ca", "co", "fr", "it", "oc"})
-_VOWELS = frozenset("aeiouyh")
 # What stands before the apostrophe of single words: `aujourd'hui`, `quelqu'un`, `presqu'île`.
 _SINGLE_WORDS = ("aujourd", "quelqu", "presqu")
 _NUMBER_IN_BRACKETS = re.compile(r"\(\d+\)")
@@ -70,10 +67,9 @@ class TargetWords:
 
     def _is_elided(self, before: str, letter: str) -> bool:
         """Whether a word begins with `letter` after the apostrophe at the end of `before`."""
-        if before[-1] not in APOSTROPHES or base_code(self.language) not in _ELIDING:
+        if before[-1] not in APOSTROPHES or base_code(self.language) not in ELIDING_LANGUAGES:
             return False
-        first = unicodedata.normalize("NFKD", letter)[0].lower()
-        begins = first in _VOWELS or first.isdigit()
+        begins = begins_with_vowel(letter) or letter.isdigit()
         return begins and not before[:-1].lower().endswith(_SINGLE_WORDS)
 
 

@@ -7,9 +7,9 @@ that it stood at.
 import re
 from collections.abc import Mapping, Sequence
 
+from nmt_cli.data.languages.elision import APOSTROPHES
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text
 from nmt_cli.translation.markup.boundaries import (
-    APOSTROPHES,
     HYPHENS,
     compound_of,
     is_elided,

@@ -8,16 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.elision import APOSTROPHES, begins_with_vowel, elided_word
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.search.constraints import Form, LexicalConstraints
 from nmt_cli.translation.terms.forms import PlacedForm
 
-_APOSTROPHES = ("'", "’")
-# What an article is elided before: `l'avis`, `l'homme`, `l'écran`.
-_VOWELS = re.compile(r"[aeiouyhàâäéèêëîïôöùûüœæ]", re.IGNORECASE)
-# An elided word and its noun; of `I'll` and `we've`, less stands behind the apostrophe.
-_ELIDED_WORD = re.compile(r"( ?(?:[^\W\d_]|qu)['’])[^\W\d_]{3}", re.IGNORECASE)
+_APOSTROPHES = tuple(APOSTROPHES)
 
 
 def elided_draft(
@@ -37,17 +34,17 @@ def elided_draft(
         rest = _text(ids[span.end :], spellings)
         term = _text(form, spellings).strip()
         done = span.end
-        elided = _ELIDED_WORD.match(word)
-        if elided and _VOWELS.match(term):
+        article = elided_word(word)
+        if article and begins_with_vowel(term):
             # The words that are replaced begin with an article, which stays.
-            text, is_elided = text + elided[1] + term, True
+            text, is_elided = text + article + term, True
         elif rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():
             # The word is an article: its noun stays, and so does the article.
             text, is_elided = f"{text} {term}{_spaced(word)}", True
         elif text.endswith(_APOSTROPHES) and not word and rest[:1].isalpha():
             begin = text.rfind(" ") + 1
             text, is_elided = f"{text[:begin]}{term} {text[begin:]}", True
-        elif text.endswith(_APOSTROPHES) and word[:1].isalpha() and _VOWELS.match(term):
+        elif text.endswith(_APOSTROPHES) and word[:1].isalpha() and begins_with_vowel(term):
             text, is_elided = text + term, True
         else:
             text += _text(form, spellings)

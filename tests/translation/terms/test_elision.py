@@ -53,6 +53,8 @@ def draft(subwords: Subwords, text: str, term: str) -> str | None:
         # Which article `permis` has is not known; without an apostrophe nothing is changed.
         ("de l’[avis] ici", "permis", None),
         ("le [greffier] ici", "permis", None),
+        # A name with an apostrophe has no article.
+        ("de [o’part] ici", "avis", None),
     ],
 )
 def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
