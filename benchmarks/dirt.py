@@ -1,4 +1,4 @@
-"""How much noise `nmt prepare` finds: 23 kinds are planted into real text, 200 pairs of each.
+"""How much noise `nmt prepare` finds: 28 kinds are planted into real text, 200 pairs of each.
 
     python benchmarks/dirt.py train.en train.de [--pairs 30000] [--each 200] [--out dirt.json]
 
@@ -81,6 +81,26 @@ def _subword_marks(_chance: random.Random, text: str) -> str:
     return " ".join(words)
 
 
+_ESCAPED = {"ä": ["=C3=A4", "%C3%A4", "\\u00e4", '{\\"a}'], "é": ["=C3=A9", "{\\'e}"]}
+_LOOK_ALIKES = dict(zip("aceopxy", "асеорху", strict=True))
+
+
+def _escaped(chance: random.Random, text: str) -> str:
+    return _into_middle(text, chance.choice(_ESCAPED[chance.choice("äé")]), chance)
+
+
+def _look_alike(chance: random.Random, text: str) -> str:
+    words = text.split()
+    place = max(range(len(words)), key=lambda index: len(words[index]))
+    letters = list(words[place])
+    places = [index for index, letter in enumerate(letters) if letter in _LOOK_ALIKES]
+    if places:
+        index = chance.choice(places)
+        letters[index] = _LOOK_ALIKES[letters[index]]
+    words[place] = "".join(letters) if places else "hоuse"
+    return " ".join(words)
+
+
 def _line_number(chance: random.Random, text: str) -> str:
     return chance.choice(["{}. ", "{}) ", "({}) ", "[{}] "]).format(chance.randrange(1, 400)) + text
 
@@ -107,13 +127,19 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         _one_side(lambda chance, text: _into_middle(text, chance.choice("\u200b\u00ad"), chance)),
         ("invisible characters",),
     ),
+    "escaped letter": (_one_side(_escaped), ("escaped characters (=C3=BC)",)),
+    "direction mark": (
+        _one_side(lambda chance, text: _into_middle(text, chance.choice("\u200e\u2069"), chance)),
+        ("direction marks in left-to-right text",),
+    ),
+    "look-alike letter": (_one_side(_look_alike), ("look-alike letters of another script",)),
     "control character": (
         _one_side(lambda chance, text: _into_middle(text, chance.choice("\x00\x07\x1b\r"), chance)),
         ("control characters",),
     ),
     "mojibake": (_one_side(_mojibake), ("UTF-8 read as Latin-1 (Ã¼)",)),
     "line number on one side": (_one_side(_line_number), ("line numbers on one side only",)),
-    "marks of subwords": (_one_side(_subword_marks), ("marks of subwords (@@)",)),
+    "marks of subwords": (_one_side(_subword_marks), ("marks of subwords (@@, ▁)",)),
     "web address only": (
         lambda chance, _pair: (f"https://a.org/{chance.random()}?q=1",) * 2,
         ("nothing but an address, tags or marks",),
@@ -129,6 +155,14 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "not UTF-8": (
         _one_side(lambda chance, text: _into_middle(text, "\udce9", chance)), ("not UTF-8",),
+    ),
+    "replacement character": (
+        _one_side(lambda chance, text: _into_middle(text, "\ufffd", chance)),
+        ("replacement characters (U+FFFD)",),
+    ),
+    "private-use character": (
+        _one_side(lambda chance, text: _into_middle(text, "\uf0b7", chance)),
+        ("private-use characters",),
     ),
     "letter lost": (_one_side(_lost_letter), ("letters lost (M?nchen)",)),
     "other script": (

@@ -69,7 +69,7 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
     }
     assert findings["HTML entities"] == (1, "repaired", ("302",))
     assert findings["tags on one side only"] == (1, "repaired", ("303",))
-    assert findings["marks of subwords (@@)"] == (1, "repaired", ("306",))
+    assert findings["marks of subwords (@@, ▁)"] == (1, "repaired", ("306",))
     assert findings["Windows-1252 read as Latin-1"] == (1, "repaired", ("308",))
     assert findings["control characters"] == (2, "repaired", ("307", "309"))
     assert sum(finding.action == "repaired" for finding in result.findings) == 8

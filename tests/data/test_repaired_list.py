@@ -62,7 +62,7 @@ ROWS = [
     ["train.src", "307", "control characters; Windows-1252 read as Latin-1",
      "lo ru\x85", "tra\u2028spe", "lo ru…", "tra spe"],
     ["train.src", "308", "byte order marks in the text; Windows-1252 read as Latin-1; "
-     "marks of subwords (@@)", "ka@@ to", "\ufeff\x84tra\x93", "kato", "„tra“"],
+     "marks of subwords (@@, ▁)", "ka@@ to", "\ufeff\x84tra\x93", "kato", "„tra“"],
     ["my table.tsv", "1", "HTML entities; control characters", "en&#9;", "de", "en", "de"],
     ["my table.tsv", "52", "HTML entities", "a &lt; b c", "", "a < b c", ""],
     ["my table.tsv", "53", "HTML entities", "&lt; mi", "ble", "< mi", "ble"],
@@ -82,7 +82,7 @@ def test_repaired_pairs_are_listed_before_and_after(folder: Path) -> None:
     assert ["train.src", "304", "same pair before"] in dropped
     assert ["train.src", "305", "empty side"] in dropped
     counts = {finding.kind: finding.pairs for finding in result.findings}
-    for kind in ("HTML entities", "control characters", "marks of subwords (@@)"):
+    for kind in ("HTML entities", "control characters", "marks of subwords (@@, ▁)"):
         assert counts[kind] == sum(kind in row[2].split("; ") for row in ROWS)
 
 
@@ -115,7 +115,7 @@ def test_the_corpus_is_the_same_with_and_without_the_list(folder: Path) -> None:
 
 
 def test_rows_are_made_only_for_the_list(folder: Path) -> None:
-    pairs = (["&lt; a"], ["b"], [])
+    pairs = (["&lt; a"], ["b"], [], [])
     for kept, rows in ((False, []), (True, [b"7\tHTML entities\t&lt; a\tb\t< a\tb\n"])):
         cleaning = Cleaning(False, "en", "de", keep_repaired=kept)
         assert clean_chunk(RawChunk(cleaning, 0, 7, *pairs)).repaired_rows == rows

@@ -1,6 +1,7 @@
 """Cleans a chunk of pairs, in one of several processes: repairs, and the pairs dropped at once."""
 
 import functools
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
 from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
 
 # The number of lines that are reported for each kind of noise.
 FIRST_LINES = 5
@@ -68,8 +69,8 @@ class RawChunk(NamedTuple):
     """Some pairs of one corpus as they were read.
 
     first_line: the line of the first pair; bad_rows: indices of lines of a TSV file that do not
-    have two columns, whose whole text is in `src`; is_table: whether it is a TSV file; has_header:
-    the first pair names the columns.
+    have two columns, whose whole text is in `src`; invalid: indices of pairs with bytes that are
+    not UTF-8; is_table: whether it is a TSV file; has_header: the first pair names the columns.
     """
 
     cleaning: Cleaning
@@ -78,6 +79,7 @@ class RawChunk(NamedTuple):
     src: list[str]
     tgt: list[str]
     bad_rows: list[int]
+    invalid: list[int]
     is_table: bool = False
     has_header: bool = False
 
@@ -125,16 +127,17 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         for index, pair in enumerate(zip(src, tgt, strict=True)):
             if not empty.isdisjoint(pair):
                 early.setdefault(index, kinds.EMPTY)
-    dropped = sorted(early)
+    dropped, invalid = sorted(early), chunk.invalid
     early_text = ""
     if dropped:
         if cleaning.keep_dropped:
             early_text = "".join(f"{src[index]}\t{tgt[index]}\n" for index in dropped)
         kept = [index for index in range(len(src)) if index not in early]
         src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
+        invalid = [bisect_left(kept, index) for index in invalid if index not in early]
     if cleaning.level != "off" and src:
         languages = (cleaning.src, cleaning.tgt)
-        doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table)
+        doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table, invalid=invalid)
     else:
         doubts = np.zeros(len(src), np.uint8)
     return CleanChunk(
@@ -157,7 +160,10 @@ def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
     cleaned = [clean_line(line) for line in lines]
     if cleaned != lines:
         for index, (line, original) in enumerate(zip(cleaned, lines, strict=True)):
-            if line != original:
+            # Without other repairs this mark is still here. It has an underscore in its place.
+            if SPACE_MARK in original:
+                repaired.add(kinds.SUBWORD_MARK, index)
+            if line != original.replace(SPACE_MARK, "_"):
                 repaired.add(kinds.CONTROL, index)
     return cleaned
 

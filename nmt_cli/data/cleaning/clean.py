@@ -201,10 +201,14 @@ class _Reader:
             profiles = (Profile(), Profile())
             broken = BrokenCells()
             is_table = len(paths) == 1
-            chunk = RawChunk(self._cleaning, corpus, 1, [], [], [], is_table)
+            chunk = RawChunk(self._cleaning, corpus, 1, [], [], [], [], is_table)
+            invalid = 0
             for src, tgt in pairs:
                 if pairs.is_bad_row:
                     chunk.bad_rows.append(len(chunk.src))
+                if pairs.invalid > invalid:
+                    chunk.invalid.append(len(chunk.src))
+                    invalid = pairs.invalid
                 chunk.src.append(src)
                 chunk.tgt.append(tgt)
                 if is_table:
@@ -219,7 +223,7 @@ class _Reader:
                 if len(chunk.src) == CHUNK_PAIRS:
                     yield chunk
                     first_line = pairs.count + 1
-                    chunk = RawChunk(self._cleaning, corpus, first_line, [], [], [], is_table)
+                    chunk = RawChunk(self._cleaning, corpus, first_line, [], [], [], [], is_table)
             if chunk.src:
                 yield chunk
             self._finished += pairs.src.size

@@ -4,7 +4,7 @@ Each check scans the text of many lines at once, and checks single pairs only if
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -24,6 +24,7 @@ _ADDRESS_SIGN = re.compile(r"://|www\.|@", re.IGNORECASE)
 _MAYBE_ADDRESS = re.compile(r"[^\W\d_]\.[^\W\d_]{2}|@|www\b", re.IGNORECASE)
 _DOUBLED = re.compile('""')
 _LOST_LETTER = re.compile(r"\?(?<=[^\W\d_]\?)(?=[a-zß-ÿ])")
+_PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 # More repetitions than these are not emphasis.
 MAX_LETTER_RUN = 9
@@ -62,18 +63,25 @@ _SCRIPTS = _script_table()
 
 
 def find_doubts(
-    src: Sequence[str], tgt: Sequence[str], languages: Sequence[str], *, is_table: bool = False
+    src: Sequence[str],
+    tgt: Sequence[str],
+    languages: Sequence[str],
+    *,
+    is_table: bool = False,
+    invalid: Collection[int] = (),
 ) -> np.ndarray:
     """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8.
 
     languages: the codes of source and target. is_table: whether the pairs come from a TSV file, in
-    which a spreadsheet may have quoted fields.
+    which a spreadsheet may have quoted fields. invalid: the indices of pairs with bytes that were
+    not UTF-8, which U+FFFD replaces; elsewhere it was in the text.
     """
     doubts = np.zeros(len(src), np.uint8)
     for kind, indices in _checks(src, tgt, languages, is_table=is_table):
         for index in indices:
             if not doubts[index]:
                 doubts[index] = kind
+    doubts[[index for index in invalid if doubts[index] == kinds.REPLACEMENT]] = kinds.NOT_UTF8
     return doubts
 
 
@@ -120,7 +128,8 @@ def _is_markup(line: str) -> bool:
 _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] = (
     (kinds.ADDRESS, re.compile(r"://|www\.|@"), _ONLY_ADDRESSES.fullmatch),
     (kinds.ADDRESS, re.compile("<"), _is_markup),
-    (kinds.NOT_UTF8, re.compile("\ufffd"), str),
+    (kinds.REPLACEMENT, re.compile("\ufffd"), str),
+    (kinds.PRIVATE_USE, _PRIVATE_USE, str),
     (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
 )
 

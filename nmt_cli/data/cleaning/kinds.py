@@ -29,13 +29,16 @@ KINDS: tuple[NoiseKind, ...] = (
     # Repairs, which do not change the words.
     NoiseKind("byte order marks in the text", "repaired"),
     NoiseKind("HTML entities", "repaired"),
+    NoiseKind("escaped characters (=C3=BC)", "repaired"),
     NoiseKind("invisible characters", "repaired"),
+    NoiseKind("direction marks in left-to-right text", "repaired"),
     NoiseKind("control characters", "repaired"),
     NoiseKind("another Unicode form than NFC", "repaired"),
+    NoiseKind("look-alike letters of another script", "repaired"),
     NoiseKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
     NoiseKind("Windows-1252 read as Latin-1", "repaired"),
     NoiseKind("tags on one side only", "repaired"),
-    NoiseKind("marks of subwords (@@)", "repaired"),
+    NoiseKind("marks of subwords (@@, ▁)", "repaired"),
     NoiseKind("line numbers on one side only", "repaired"),
     # Pairs from which nothing can be learnt.
     NoiseKind("wrong number of columns", "dropped"),
@@ -48,6 +51,8 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("lengths too different", "dropped"),
     # Pairs that look wrong, of which some may be right.
     NoiseKind("not UTF-8", "kept"),
+    NoiseKind("replacement characters (U+FFFD)", "kept"),
+    NoiseKind("private-use characters", "kept"),
     NoiseKind("letters lost (M?nchen)", "kept"),
     NoiseKind("another script than the rest", "kept"),
     NoiseKind("repeated letters or words", "kept"),
@@ -65,11 +70,11 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("also in validation or test text", "kept"),
 )
 (
-    CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, UNICODE_FORM, MOJIBAKE, WINDOWS, TAG,
-    SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG,
-    RATIO, NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED,
-    SWAPPED, SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, MANY_TARGETS,
-    HELD_OUT,
+    CLEAN, BYTE_ORDER_MARK, ENTITY, ESCAPE, INVISIBLE, DIRECTION, CONTROL, UNICODE_FORM, LOOK_ALIKE,
+    MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS,
+    TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS, OTHER_SCRIPT,
+    REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED, SOURCE_WRONG, TARGET_WRONG,
+    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 

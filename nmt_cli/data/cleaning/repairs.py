@@ -11,7 +11,9 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.escapes import ESCAPE_SIGN, undo_escapes
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
+from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, replace_look_alikes
 from nmt_cli.data.cleaning.mojibake import (
     MOJIBAKE_SIGN,
     WINDOWS_SIGN,
@@ -19,7 +21,7 @@ from nmt_cli.data.cleaning.mojibake import (
     undo_mojibake,
 )
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
-from nmt_cli.data.text.sanitize import remove_invisible
+from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
 
 # Crawled corpora contain text that was escaped twice or three times, rarely more often.
 MAX_ESCAPES = 3
@@ -31,6 +33,7 @@ _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
 # Earlier characters are the same in all Unicode forms that keep letters; one match for a line.
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
+_DIRECTION_SIGN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SUBWORD_MARK = re.compile(r"(?<=\w)@@(?: |$)|(?<=\w) @-@ (?=\w)")
 _TAG_NAMES = (
     "a|abbr|b|big|blockquote|body|bpt|br|caption|center|cite|code|dd|div|dl|dt|em|ept|font|h[1-6]|"
@@ -145,19 +148,38 @@ def _join_subwords(text: str) -> str:
     return _SUBWORD_MARK.sub(lambda match: "-" if "-" in match.group() else "", text)
 
 
+def _join_pieces(text: str) -> str:
+    """Join the subwords of sentencepiece, which mark the space before a word.
+
+    >>> _join_pieces("▁The ▁ho use ."), _join_pieces("a ▁ b"), _join_pieces("▁▂▃")
+    ('The house.', 'a _ b', '_▂▃')
+    """
+    pieces = text.split()
+    are_subwords = len(pieces) > 1 and pieces[0].startswith(SPACE_MARK)
+    if are_subwords and all(SPACE_MARK not in piece[1:] for piece in pieces):
+        return " ".join("".join(pieces).replace(SPACE_MARK, " ").split())
+    return text.replace(SPACE_MARK, "_")
+
+
 def _remove_byte_order_marks(text: str) -> str:
     return text.replace("\ufeff", "")
 
 
 # Kind of noise, the sign of a line that may need the repair, and the repair.
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
+    # First, because what was escaped may need any of the other repairs.
+    (kinds.ESCAPE, ESCAPE_SIGN, undo_escapes),
     (kinds.MOJIBAKE, MOJIBAKE_SIGN, undo_mojibake),
     # After it, because UTF-8 that was read as Latin-1 has the same control characters.
     (kinds.WINDOWS, WINDOWS_SIGN, undo_latin1),
     (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _remove_byte_order_marks),
     (kinds.ENTITY, re.compile("&"), unescape),
     (kinds.INVISIBLE, _INVISIBLE_SIGN, remove_invisible),
+    (kinds.DIRECTION, _DIRECTION_SIGN, remove_direction_marks),
     # After it, since an invisible character may stand between a letter and its accent.
     (kinds.UNICODE_FORM, _BEYOND_LATIN, functools.partial(unicodedata.normalize, "NFC")),
+    # After both, because these marks and accents stand between letters of one word.
+    (kinds.LOOK_ALIKE, MIXED_SIGN, replace_look_alikes),
+    (kinds.SUBWORD_MARK, re.compile(SPACE_MARK), _join_pieces),
     (kinds.SUBWORD_MARK, re.compile("@@|@-@"), _join_subwords),
 )

@@ -6,6 +6,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out import LEAST_SHARE, HeldOut
+from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
 from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
@@ -73,6 +74,22 @@ def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[s
         for paths, (swapped, pairs) in zip(data.train, counts, strict=True)
         if swapped > MOST_SWAPPED * pairs
         for files in (TextFiles("training", tuple(paths)),)
+    ]
+
+
+def replaced_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[str]:
+    """Return a note for each training corpus with U+FFFD that its files have themselves.
+
+    counts: the pairs of each corpus that have it, and all of its pairs.
+    """
+    return [
+        f"{shown}: {counted(damaged, 'pair')} {agreeing(damaged, 'has', 'have')} U+FFFD, which an "
+        "earlier conversion wrote in place of letters that it could not read; the letters are "
+        "lost: convert the original text again, from its true encoding, or leave such pairs out "
+        "(`--clean`)"
+        for paths, (damaged, _) in zip(data.train, counts, strict=True)
+        if damaged and not drops(data, REPLACEMENT)
+        for shown in (" and ".join(f"`{path}`" for path in paths),)
     ]
 
 

@@ -46,6 +46,7 @@ from nmt_cli.data.preparation.notes import (
     overlap_notes,
     quoted_notes,
     rare_entries,
+    replaced_notes,
     swapped_notes,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
@@ -169,6 +170,7 @@ class PreparationRun:
                 *few_kept(train.pairs, int(ledger.set_apart.sum()), text.read, dropped),
                 *text.notes,
                 *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
+                *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
                 *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
                 *overlap_notes(held_out, dropped=kinds.drops(data, kinds.HELD_OUT)),
                 *shared_pairs_notes(valid, test),

@@ -293,6 +293,11 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.count += 1
         return pair
 
+    @property
+    def invalid(self) -> int:
+        """How many lines so far have bytes that are not UTF-8, of both files."""
+        return self.src.invalid + (self.tgt.invalid if self.tgt is not self.src else 0)
+
     def close(self) -> None:
         """Stop reading; needed only before the end of the files."""
         self.src.close()

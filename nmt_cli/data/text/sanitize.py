@@ -6,11 +6,19 @@ import re
 # characters are removed one by one.
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
+# What marks the space before a word in the subwords of sentencepiece.
+SPACE_MARK = "\u2581"
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
-_REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
+_REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), SPACE_MARK: "_"}
 # A zero-width space separates words in scripts that write no other spaces.
 _INVISIBLE = re.compile("[\u00ad\u2060]|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
 _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_ALL_DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Letters and digits of scripts that are written from right to left.
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
               **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
 
@@ -27,7 +35,7 @@ def clean_line(text: str) -> str:
     >>> clean_line("one\\x85two\\x1b[31m\\x00 three")
     'one two three'
     """
-    if text.isprintable() and "\u2581" not in text:
+    if text.isprintable() and SPACE_MARK not in text:
         return text
     if "\x1b" in text:
         text = _TERMINAL.sub("", text)
@@ -39,16 +47,34 @@ def clean_line(text: str) -> str:
 def clean_source(text: str) -> str:
     r"""`clean_line`, without the invisible characters that are removed from training text.
 
+    These are also the marks of the direction of writing in text of left-to-right scripts.
+
     >>> clean_source("\ufeffBahn\u00adhof")
     'Bahnhof'
     """
     text = clean_line(text)
-    return text if text.isprintable() else remove_invisible(text.replace("\ufeff", ""))
+    if text.isprintable():
+        return text
+    return remove_direction_marks(remove_invisible(text.replace("\ufeff", "")))
 
 
 def remove_invisible(text: str) -> str:
     """Remove soft hyphens, word joiners, and zero-width spaces where they separate no words."""
     return _INVISIBLE.sub("", text)
+
+
+def remove_direction_marks(text: str) -> str:
+    r"""Remove marks of the direction of writing from a line of left-to-right scripts alone.
+
+    Beside letters of Arabic, Hebrew and other scripts written from right to left, and without any
+    letter, the marks decide where punctuation and digits are shown, and stay.
+
+    >>> remove_direction_marks("in force\u200e, 2\u202c"), remove_direction_marks("+1\u200e")
+    ('in force, 2', '+1\u200e')
+    """
+    if _RIGHT_TO_LEFT.search(text) or not any(map(str.isalpha, text)):
+        return text
+    return _ALL_DIRECTION_MARKS.sub("", text)
 
 
 def _are_directions_closed(text: str) -> bool:

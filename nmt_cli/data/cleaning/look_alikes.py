@@ -1,0 +1,126 @@
+"""Letters of another script that look like those of the word that they stand in."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+# Rows of letters that look alike. Missing on purpose: the Latin I, which many languages of the
+# Caucasus write for the Cyrillic palochka; æ, which Ossetian texts have in both scripts; and small
+# Greek letters other than omicron beside Latin ones, which are symbols (hν, ρmax).
+_LATIN_CYRILLIC = (
+    "aceopsxyhijwABCEHJKMOPSTXYəƏɵ",
+    "асеорѕхуһіјԝАВСЕНЈКМОРЅТХҮәӘө",
+)
+_LATIN_GREEK = ("oABEHIKMNOPTXYZ", "οΑΒΕΗΙΚΜΝΟΡΤΧΥΖ")
+# Beside Greek letters these are no symbols.
+_LATIN_TO_GREEK = ("v", "ν")
+_CYRILLIC_GREEK = ("оАВЕНКМОРТХІ", "οΑΒΕΗΚΜΟΡΤΧΙ")
+
+
+def _table(*rows: tuple[str, str]) -> dict[str, str]:
+    return {letter: other for row in rows for letter, other in zip(*row, strict=True)}
+
+
+def _reversed(row: tuple[str, str]) -> tuple[str, str]:
+    return row[1], row[0]
+
+
+# By the script that a letter should have and the one that it has.
+_LOOK_ALIKES = {
+    ("CYRILLIC", "LATIN"): {
+        # Almost only Macedonian has the letter that looks like an s.
+        letter: other
+        for letter, other in _table(_LATIN_CYRILLIC, ("Y", "У")).items()
+        if letter not in "sS"
+    },
+    ("LATIN", "CYRILLIC"): _table(_reversed(_LATIN_CYRILLIC), ("У", "Y")),
+    ("GREEK", "LATIN"): _table(_LATIN_GREEK, _LATIN_TO_GREEK),
+    ("LATIN", "GREEK"): _table(_reversed(_LATIN_GREEK)),
+    ("GREEK", "CYRILLIC"): _table(_CYRILLIC_GREEK),
+    ("CYRILLIC", "GREEK"): _table(_reversed(_CYRILLIC_GREEK)),
+}
+_LATIN = "A-Za-zª-\u02af\u1e00-\u1eff"
+_GREEK = "\u0370-\u03ff\u1f00-\u1fff"
+_CYRILLIC = "\u0400-\u052f"
+# Two neighbouring letters of different scripts. It begins with what is rare in Latin text, which is
+# searched in a tenth of the time of three alternatives.
+MIXED_SIGN = re.compile(
+    rf"[{_GREEK}{_CYRILLIC}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].)"
+    rf"|(?<=[{_GREEK}])(?=[{_CYRILLIC}])|(?<=[{_CYRILLIC}])(?=[{_GREEK}]))"
+)
+# The signs before the letter of a placeholder (%s, %-10d, $n, \\t, &a), which are not of the word.
+_PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
+_WORD = re.compile(rf"[{_LATIN}{_GREEK}{_CYRILLIC}\u0300-\u036f]+")
+# A Latin name with an ending of the language around it: VIPов, Facebookа.
+_INFLECTED = re.compile(rf"[{_LATIN}\u0300-\u036f]+[а-џα-ώ]+")
+
+
+def replace_look_alikes(text: str) -> str:
+    """Replace letters in words of another script with the letters that they look like.
+
+    A word is changed only if most of its letters are of one script, one of them with no look-alike
+    in the other, and all others look like letters of this script.
+
+    >>> replace_look_alikes("The h\u043euse"), replace_look_alikes("м\u006fлоко")
+    ('The house', 'молоко')
+    >>> replace_look_alikes("β-Carotin, μm, COVID-19, TNFα"), replace_look_alikes("для VIPа")
+    ('β-Carotin, μm, COVID-19, TNFα', 'для VIPа')
+    """
+    return _WORD.sub(lambda match: _repaired(match, text), text)
+
+
+def _repaired(match: re.Match[str], text: str) -> str:
+    """The repaired word that was found in a text."""
+    word = match[0]
+    if not MIXED_SIGN.search(word) or _PLACEHOLDER.search(text, 0, match.start()):
+        return word
+    letters = unicodedata.normalize("NFD", word)
+    scripts = [_script(letter) for letter in letters]
+    counts = Counter(filter(None, scripts)).most_common()
+    if len(counts) != 2 or counts[0][1] == counts[1][1]:
+        return word
+    main, other = counts[0][0], counts[1][0]
+    replaced, ambiguous = _LOOK_ALIKES[main, other], _LOOK_ALIKES[other, main]
+    pairs = list(zip(letters, scripts, strict=True))
+    if all(letter in ambiguous for letter, script in pairs if script == main):
+        return word
+    if any(letter not in replaced for letter, script in pairs if script == other):
+        return word
+    if not _has_one_case(pairs, main):
+        return word
+    if main == "LATIN" and _INFLECTED.fullmatch(word) and _has_more(other, text, word):
+        return word
+    letters = "".join(replaced[letter] if script == other else letter for letter, script in pairs)
+    repaired = unicodedata.normalize("NFC", letters)
+    # An accented letter that the script has no character for is written on purpose (Serbian кôд).
+    return repaired if len(repaired) <= len(unicodedata.normalize("NFC", word)) else word
+
+
+def _has_one_case(pairs: Sequence[tuple[str, str]], main: str) -> bool:
+    """Whether letters of another script fit the case of the others, unlike `bsН`.
+
+    pairs: letters with their scripts.
+    """
+    # The first letter of a word may be a capital.
+    own = "".join(letter for letter, script in pairs[1:] if script == main)
+    other = "".join(letter for letter, script in pairs[1:] if script not in (main, ""))
+    if own.isupper():
+        return (other or pairs[0][0]).isupper()
+    return not (own.islower() and other) or other.islower()
+
+
+def _has_more(script: str, text: str, word: str) -> bool:
+    """Whether a text has more letters of this script than of others, apart from a word."""
+    scripts = Counter(_script(letter) for letter in "".join(_WORD.findall(text.replace(word, " "))))
+    return 2 * scripts[script] > scripts.total() - scripts[""]
+
+
+def _script(letter: str) -> str:
+    """LATIN, GREEK or CYRILLIC; "" for an accent."""
+    if "\u0300" <= letter <= "\u036f":
+        return ""
+    code = ord(letter)
+    if code < 0x300 or 0x1E00 <= code < 0x1F00:
+        return "LATIN"
+    return "CYRILLIC" if 0x400 <= code < 0x530 else "GREEK"
