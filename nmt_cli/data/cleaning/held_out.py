@@ -22,6 +22,10 @@ LEAST_WORDS = 5
 # Punctuation, except between digits: 1.5 is not 15.
 _SIGNS = r"!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u3011\uff01-\uff0f\uff1a-\uff20।॥،؛؟۔"
 _PUNCTUATION = re.compile(rf"(?<!\d)[{_SIGNS}]+|[{_SIGNS}]+(?!\d)")
+# Invisible characters that belong to the spelling: joiners and zero-width spaces; variation
+# selectors choose the form of a sign.
+_SPELLED_UNSEEN = frozenset("\u200b\u200c\u200d")
+_SPELLED_INVISIBLE = re.compile("[\u034f\u200b-\u200d\ufe00-\ufe0f]")
 # A smaller share of target sentences beside other sources may be formulas of the kind of text.
 LEAST_SHARE = 0.01
 
@@ -30,7 +34,8 @@ def digest(sentence: str) -> bytes:
     """Return an eight-byte hash of a cleaned sentence.
 
     Sentences that differ only in spaces, in how letters with accents are written (NFC), or in
-    invisible characters, which are removed from training text with data.clean, have the same.
+    invisible characters have the same; of these, joiners and non-joiners, and zero-width spaces
+    that separate words, belong to the spelling.
 
     >>> digest("a  caf\u00e9") == digest("a\u00a0cafe\u0301") != digest("a cafe")
     True
@@ -38,15 +43,23 @@ def digest(sentence: str) -> bytes:
     True
     """
     if not sentence.isprintable():
-        sentence = remove_invisible(sentence.replace("\ufeff", ""))
+        sentence = _remove_unseen(remove_invisible(sentence))
     sentence = " ".join(unicodedata.normalize("NFC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
+
+
+def _remove_unseen(text: str) -> str:
+    return "".join(
+        letter
+        for letter in text
+        if letter in _SPELLED_UNSEEN or unicodedata.category(letter) != "Cf"
+    )
 
 
 def loose_digests(sentences: Sequence[str]) -> np.ndarray:
     """Return digests of cleaned sentences that ignore capital letters and punctuation.
 
-    They are (sentences,) SENTENCE_DIGEST.
+    They also ignore all invisible characters, and are (sentences,) SENTENCE_DIGEST.
 
     >>> digests = loose_digests(["The dog sleeps!", "the dog, sleeps", "the dogs sleep"])
     >>> len(set(digests.tolist()))
@@ -54,7 +67,10 @@ def loose_digests(sentences: Sequence[str]) -> np.ndarray:
     >>> len(set(loose_digests(["1.5 km", "15 km"]).tolist()))
     2
     """
-    loose = (_PUNCTUATION.sub(" ", sentence.lower()) for sentence in sentences)
+    loose = (
+        _PUNCTUATION.sub(" ", _SPELLED_INVISIBLE.sub("", sentence.lower()))
+        for sentence in sentences
+    )
     return np.frombuffer(b"".join(map(digest, loose)), SENTENCE_DIGEST)
 
 
