@@ -80,7 +80,8 @@ def test_look_alikes_get_the_script_of_their_word(text: str, repaired: str) -> N
         "COVID-19 β-Carotin μm TNFα NFκB ΔT νmax Aβ", "pН и pH", "для VIPов, VIPа и SMSка",
         "гIалгIай мотт", "Facebookа у Србији", "Београд Beograd", "СССР USSR", "iPhone'ом",
         "цæргæс", "сору", "αβγ x",
-        "к\u00f4д", "10 к\u0042т", "-cТЕГ", "bs\u041d", "МетодHTTP", "рядкаs", "%sШаблон", "%-10sсписок", "\\tЭта",
+        "к\u00f4д", "10 к\u0042т", "-cТЕГ", "bs\u041d", "МетодHTTP", "рядкаs",
+        "%sШаблон", "%-10sсписок", "\\tЭта",
     ],
 )  # fmt: skip
 def test_words_that_truly_mix_scripts_stay(text: str) -> None:

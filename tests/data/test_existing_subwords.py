@@ -93,6 +93,41 @@ def test_unknown_characters_are_counted_and_warned_of(model, tmp_path):
     [src, tgt] = [note for note in prepared.notes if "unknown to the vocabulary" in note]
     assert f"of `{model}`: 2 of {prepared.src.tokens:,} tokens of the source text" in src
     assert f"({prepared.tgt.unknowns / prepared.tgt.tokens:.2%})" in tgt
+    # x and the snowman are in the fourth line of both files.
+    for note, file in ((src, "new.src"), (tgt, "new.tgt")):
+        where = f"1 line of `{tmp_path / file}`: 4)"
+        assert f": x (U+0078, {where}, ☃ (U+2603, {where}" in note
+    assert "data.byte_fallback=true" in tgt
+
+
+def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):
+    pairs = [
+        ("a b ʔ", "b a"), ("", "c"), ("ʔ d", "d"), *[("a ʔ", f"{'a ' * n}h") for n in range(1, 7)],
+        ("e\u0301 ŋa", "a ŋ"), ("a " * 30 + "§", "a " * 30),
+    ]  # fmt: skip
+    train = [write_pairs(tmp_path, "old", NEW[:3]), write_pairs(tmp_path, "more", pairs)]
+    config = with_existing_subwords(
+        resolved(model, tmp_path, data_train=train, data_max_length=50, data_max_ratio=100.0)
+    )
+    prepared = prepare(config, tmp_path / "corpus", workers=1)
+    source, target = train[1]
+    expected = [
+        ("ʔ", "U+0294", "src", source, 8, (1, 3, 4, 5, 6)),
+        ("é", "U+00E9", "src", source, 1, (10,)),
+        ("ŋ", "U+014B", "src", source, 1, (10,)),
+        ("ŋ", "U+014B", "tgt", target, 1, (10,)),
+    ]
+    assert list(prepared.unknown_characters) == expected
+    first = prepared.to_json()["unknown_characters"][0]
+    assert first == {
+        "character": "ʔ", "code": "U+0294", "side": "src", "file": source, "lines": 8,
+        "first_lines": [1, 3, 4, 5, 6],
+    }  # fmt: skip
+    again = prepare(config, tmp_path / "corpus", workers=1)
+    assert again.reused
+    assert list(again.unknown_characters) == expected
+    [src, _] = [note for note in prepared.notes if "unknown to the vocabulary" in note]
+    assert f"ʔ (U+0294, 8 lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 line" in src
 
 
 def test_text_of_other_languages_is_warned_of(model, tmp_path):

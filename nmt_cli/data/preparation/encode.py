@@ -15,6 +15,7 @@ from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_span
 from nmt_cli.data.corpus.layout import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
+from nmt_cli.data.preparation.unknown_characters import Places, find_unknown
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.storage.files import writing
@@ -122,12 +123,16 @@ class EncodedSide:
 
 @dataclass
 class Encoded:
-    """Some encoded pairs; reasons: (pairs of the job,) uint8, why each is dropped, or 0."""
+    """Some encoded pairs; reasons: (pairs of the job,) uint8, why each is dropped, or 0.
+
+    unknown: the characters of the kept pairs that an existing vocabulary does not know.
+    """
 
     src: EncodedSide
     tgt: EncodedSide
     corpus: int
     reasons: np.ndarray
+    unknown: Places = field(default_factory=dict)
 
 
 def drop_reason(data: DataConfig, src_length: int, tgt_length: int) -> int:
@@ -172,11 +177,18 @@ def encode_job(saved: SavedSubwords, job: EncodeJob) -> Encoded:
     src_ids, tgt_ids = subwords.encode_source(src_lines), subwords.encode_target(tgt_lines)
     reasons = drop_reasons(job.data, src_ids, tgt_ids)
     keep = [not reason for reason in reasons]
+    unknown: Places = {}
+    if job.data.subwords_from:
+        numbers = job.span.lines()[job.keep][keep]
+        for side, lines, ids in (("src", src_lines, src_ids), ("tgt", tgt_lines, tgt_ids)):
+            kept_lines, kept_ids = list(compress(lines, keep)), list(compress(ids, keep))
+            unknown |= find_unknown(subwords, side, kept_lines, kept_ids, numbers)
     return Encoded(
         encoded_side(src_lines, src_ids, keep, subwords.src_size, subwords.unk_id),
         encoded_side(tgt_lines, tgt_ids, keep, subwords.tgt_size, subwords.unk_id),
         job.span.corpus,
         np.array(reasons, np.uint8),
+        unknown,
     )
 
 

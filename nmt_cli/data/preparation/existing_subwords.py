@@ -1,5 +1,6 @@
 """Vocabularies that a corpus takes from a model or another corpus (data.subwords_from)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from nmt_cli.config.schema import (
 )
 from nmt_cli.data.corpus.layout import CONFIG, SUBWORDS, read_description
 from nmt_cli.data.preparation.encode import Tally
+from nmt_cli.data.preparation.unknown_characters import UnknownCharacter, named
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.storage import manifest
@@ -24,8 +26,6 @@ VOCABULARY_SETTINGS = (
     "data.subwords", "data.vocab_size", "data.joint", "data.tgt_vocab_size", "data.byte_fallback",
     "data.normalize",
 )  # fmt: skip
-# A smaller share of unknown tokens is only in the table of `nmt prepare`.
-LEAST_SHARE = 0.0005
 LANGUAGES = ("languages.src", "languages.tgt")
 
 
@@ -86,10 +86,12 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def fit_notes(config: Config, src: Tally, tgt: Tally) -> list[str]:
+def fit_notes(
+    config: Config, src: Tally, tgt: Tally, unknown: Sequence[UnknownCharacter]
+) -> list[str]:
     """Warnings about text that an existing vocabulary does not fit; none for one learnt from it.
 
-    src, tgt: counts of the training text.
+    src, tgt: counts of the training text; unknown: its characters that the vocabulary lacks.
     """
     if not config.data.subwords_from:
         return []
@@ -97,11 +99,18 @@ def fit_notes(config: Config, src: Tally, tgt: Tally) -> list[str]:
     languages = ExistingSubwords.read(Path(name)).config.languages
     notes = [
         f"unknown to the vocabulary of `{name}`: {tally.unknowns:,} of {tally.tokens:,} tokens of "
-        f"the {side} text ({tally.unknown_share:.2%}); a model cannot learn "
-        "characters that its vocabulary lacks"
-        for side, tally in (("source", src), ("target", tgt))
-        if tally.unknown_share >= LEAST_SHARE
+        f"the {text} text ({tally.unknown_share:.2%})"
+        + named([each for each in unknown if each.side == side])
+        for side, text, tally in (("src", "source", src), ("tgt", "target", tgt))
+        if tally.unknowns
     ]
+    if notes:
+        notes[-1] += (
+            "; a model cannot learn characters that its vocabulary lacks: replace them in the text "
+            "if it has others for them; or learn a vocabulary with them, without --subwords-from, "
+            "for a new model; or train the first model again, on text that has them or with "
+            "`--set data.byte_fallback=true`"
+        )
     if languages != config.languages:
         notes.append(
             f"the text is {config.languages.src}-{config.languages.tgt}, but `{name}` is "

@@ -50,6 +50,7 @@ from nmt_cli.data.preparation.notes import (
     swapped_notes,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
+from nmt_cli.data.preparation.unknown_characters import UnknownCharacter, UnknownCharacters
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
@@ -69,8 +70,9 @@ class PreparedCorpus:
     read, kept, valid: pairs; split, test_split: validation and test pairs that were taken from the
     pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
-    user; reused: whether an existing corpus was kept and nothing was done; repaired: pairs in the
-    list of repaired pairs, None if none was written.
+    user; unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
+    corpus was kept and nothing was done; repaired: pairs in the list of repaired pairs, None if
+    none was written.
     """
 
     path: Path
@@ -89,12 +91,14 @@ class PreparedCorpus:
     test_files: tuple[str, ...] = ()
     reused: bool = False
     repaired: int | None = None
+    unknown_characters: tuple[UnknownCharacter, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, without `path`, `reused` and `repaired`."""
         values = dataclasses.asdict(self)
         for side in ("src", "tgt"):
             values[side]["fertility"] = round(getattr(self, side).fertility, 4)
+        values["unknown_characters"] = [each.to_json() for each in self.unknown_characters]
         del values["path"], values["reused"], values["repaired"]
         return values
 
@@ -104,6 +108,8 @@ class PreparedCorpus:
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
         values["test_files"] = tuple(values.get("test_files", ()))
+        characters = values.get("unknown_characters", ())
+        values["unknown_characters"] = tuple(map(UnknownCharacter.from_json, characters))
         for side in ("src", "tgt"):
             values[side] = Tally(
                 **{key: count for key, count in values[side].items() if key != "fertility"}
@@ -147,7 +153,8 @@ class PreparationRun:
         subwords, split = self._learn_beside_split(text, ledger)
         valid = split.valid or valid
         test_files = self._write_test(split.test)
-        train = self._encode(text, ledger)
+        unknown = UnknownCharacters(data)
+        train = self._encode(text, ledger, unknown)
         dropped = ledger.dropped()
         if not train.pairs:
             raise DataError(
@@ -177,11 +184,12 @@ class PreparationRun:
                 *empty_sides({"validation": valid, "test": test}),
                 *header_notes(data, self._codes, valid, test),
                 *rare_entries(data, train, subwords),
-                *fit_notes(self.config, train.src, train.tgt),
+                *fit_notes(self.config, train.src, train.tgt, unknown.listed()),
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
+            unknown_characters=unknown.listed(),
         )  # fmt: skip
 
     @property
@@ -290,7 +298,7 @@ class PreparationRun:
         subwords.save(make_directory(self.directory / SUBWORDS))
         return subwords
 
-    def _encode(self, text: CleanText, ledger: Ledger) -> SplitWriter:
+    def _encode(self, text: CleanText, ledger: Ledger, unknown: UnknownCharacters) -> SplitWriter:
         train = SplitWriter(self.directory, "train")
         folder = self.directory / SUBWORDS
         saved = SavedSubwords(folder, sha256_of(folder / VOCABULARY))
@@ -299,6 +307,7 @@ class PreparationRun:
         done = 0
         for span, chunk in zip(text.spans, train.write(encoded), strict=True):
             ledger.mark_encoded(span, chunk.reasons)
+            unknown.add(span.corpus, chunk.unknown)
             done += span.pairs
             self.progress("encode", done, text.pairs)
         return train
