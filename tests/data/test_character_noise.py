@@ -81,7 +81,7 @@ def test_look_alikes_get_the_script_of_their_word(text: str, repaired: str) -> N
         "гIалгIай мотт", "Facebookа у Србији", "Београд Beograd", "СССР USSR", "iPhone'ом",
         "цæргæс", "сору", "αβγ x",
         "к\u00f4д", "10 к\u0042т", "-cТЕГ", "bs\u041d", "МетодHTTP", "рядкаs",
-        "%sШаблон", "%-10sсписок", "\\tЭта",
+        "%cимя", "%-10cсписок", "\\tЭта",
     ],
 )  # fmt: skip
 def test_words_that_truly_mix_scripts_stay(text: str) -> None:

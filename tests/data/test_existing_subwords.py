@@ -103,19 +103,19 @@ def test_unknown_characters_are_counted_and_warned_of(model, tmp_path):
 def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):
     pairs = [
         ("a b ʔ", "b a"), ("", "c"), ("ʔ d", "d"), *[("a ʔ", f"{'a ' * n}h") for n in range(1, 7)],
-        ("e\u0301 ŋa", "a ŋ"), ("a " * 30 + "§", "a " * 30),
+        ("a " * 30 + "§", "a " * 30), ("e\u0301 ŋa", "a ŋ"),
     ]  # fmt: skip
     train = [write_pairs(tmp_path, "old", NEW[:3]), write_pairs(tmp_path, "more", pairs)]
-    config = with_existing_subwords(
-        resolved(model, tmp_path, data_train=train, data_max_length=50, data_max_ratio=100.0)
-    )
+    # Without repairs, the accent stays a character of its own in the text, but not in subwords.
+    given = {"data_max_length": 50, "data_max_ratio": 100.0, "data_clean": "off"}
+    config = with_existing_subwords(resolved(model, tmp_path, data_train=train, **given))
     prepared = prepare(config, tmp_path / "corpus", workers=1)
     source, target = train[1]
     expected = [
         ("ʔ", "U+0294", "src", source, 8, (1, 3, 4, 5, 6)),
-        ("é", "U+00E9", "src", source, 1, (10,)),
-        ("ŋ", "U+014B", "src", source, 1, (10,)),
-        ("ŋ", "U+014B", "tgt", target, 1, (10,)),
+        ("é", "U+00E9", "src", source, 1, (11,)),
+        ("ŋ", "U+014B", "src", source, 1, (11,)),
+        ("ŋ", "U+014B", "tgt", target, 1, (11,)),
     ]
     assert list(prepared.unknown_characters) == expected
     first = prepared.to_json()["unknown_characters"][0]
