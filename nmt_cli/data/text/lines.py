@@ -30,6 +30,7 @@ from nmt_cli.data.text.formats import (
     subtitles_error,
     xml_error,
 )
+from nmt_cli.data.text.page_documents import page_document_error
 from nmt_cli.data.text.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -201,6 +202,8 @@ class Lines(Iterator[str]):
                 f"`{self.name}` looks like {encoding}, UTF-8 is needed",
                 f"convert it: {conversion(self.name, encoding)}",
             )
+        if document := page_document_error(head, self.name):
+            raise document
         problem = why_no_text(head, self.name)
         if problem:
             raise DataError(
