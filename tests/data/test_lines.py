@@ -114,7 +114,10 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
     with pytest.raises(DataError) as caught:
         list(read_pairs(("t.tsv",)))
     assert caught.value.message == "`t.tsv`, line 1: 3 columns, 2 are needed"
-    assert caught.value.hint == "each line must be: source, tab, target"
+    assert caught.value.hint == (
+        "each line must be: source, tab, target; to keep columns 1 and 2: "
+        "cut -f1,2 t.tsv > t.two-columns.tsv"
+    )
 
 
 @pytest.mark.parametrize("at", [0, 350, 1_100])

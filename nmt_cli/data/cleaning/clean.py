@@ -253,6 +253,9 @@ class _Reader:
                 f"{counted(pairs.count, 'line')} are in quotation marks, which count as text; if a "
                 f"spreadsheet wrote them, remove them: {unquoting(pairs.src.name)}"
             )
+        # Line breaks in cells make such rows, too, and are named already.
+        if not broken:
+            self.notes += pairs.wide_rows.notes(pairs.src.name, pairs.count)
         shifts = find_shifts(*profiles)
         self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]
         if shifts:

@@ -40,7 +40,7 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import row_error
+from nmt_cli.data.text.tables import WideRows, row_error
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
@@ -269,7 +269,8 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
     bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
-    such a line; quoted_rows: TSV lines so far with both columns in quotation marks.
+    such a line; quoted_rows: TSV lines so far with both columns in quotation marks; wide_rows:
+    those with more than two columns.
     """
 
     def __init__(
@@ -281,6 +282,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.bad_rows = 0
         self.is_bad_row = False
         self.quoted_rows = 0
+        self.wide_rows = WideRows()
         self._first_bad = (0, 0)
         self._sampled_rows: list[str] = []
         self._keep_bad_rows = keep_bad_rows
@@ -328,6 +330,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
             self.bad_rows += 1
+            self.wide_rows.add(self.src.count, line)
             if len(self._sampled_rows) < ROWS_CHECKED:
                 self._sampled_rows.append(line)
             if self.bad_rows == 1:

@@ -12,7 +12,7 @@ from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
 from nmt_cli.errors import DataError, NmtError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
@@ -22,6 +22,8 @@ MOST_COLUMNS = 6
 COMMONEST, MOST_REPEATED = 10, 0.6
 # A header has no longer cell.
 LONGEST_NAME = 40
+# If so large a share of the rows of a table of two columns has more, a warning says so.
+LEAST_WIDE = 0.01
 _HEADINGS = {
     "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *OWN_NAMES,
 }  # fmt: skip
@@ -105,6 +107,9 @@ def row_error(
     others = f", most lines have {usual}" if columns != usual > 2 else ""
     message = f"`{name}`, line {line}: {counted(columns, 'column')}, 2 are needed{others}{more}"
     form = "each line must be: source, tab, target"
+    if usual <= 2 < columns:
+        quoted = any(map(has_quoted_cell, rows))
+        form += f"; to keep columns 1 and 2: {two_columns_command(name, ('1', '2'), quoted=quoted)}"
     if usual <= 2:
         return DataError(message, form)
     wider = [row for row in rows if row.count("\t") > 1]
@@ -234,6 +239,54 @@ def header_note(name: str, text: str) -> str:
         f"line 1 of `{name}` seems to name the columns, and counts as a {text} pair: remove that "
         "line"
     )
+
+
+class WideRows:
+    """The rows of a table of two columns that have more, such as notes of translators.
+
+    count: how many there were so far.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first row."""
+        self.count = 0
+        self._first = (0, "")
+        self._has_quoted = False
+
+    def add(self, line: int, row: str) -> None:
+        """Add a row that does not have two columns, and the number of its line."""
+        if "\t" not in row:
+            return
+        self._first = self._first if self.count else (line, row)
+        self.count += 1
+        self._has_quoted |= has_quoted_cell(row)
+
+    def notes(self, name: str, rows: int) -> list[str]:
+        r"""The warning if many of the rows of the file `name` are dropped for their columns.
+
+        >>> wide = WideRows()
+        >>> wide.add(7, "Yes.\tJa.\tsaid by Tom")
+        >>> [note] = wide.notes("a.tsv", 99)
+        >>> note.partition(" (")[0]
+        '`a.tsv`: 1 of 99 lines has more than two columns and is dropped, the first in line 7'
+        >>> note.partition(" (")[2]
+        '`Yes. | Ja. | said by Tom`); to keep columns 1 and 2: cut -f1,2 a.tsv > a.two-columns.tsv'
+        """
+        if self.count < LEAST_WIDE * rows:
+            return []
+        line, row = self._first
+        cells = " | ".join(_beginning(cell) for cell in row.split("\t")[:MOST_COLUMNS])
+        command = two_columns_command(name, ("1", "2"), quoted=self._has_quoted)
+        return [
+            f"`{name}`: {self.count:,} of {counted(rows, 'line')} "
+            f"{agreeing(self.count, 'has', 'have')} more than two columns and "
+            f"{agreeing(self.count, 'is', 'are')} dropped, the first in line {line:,} "
+            f"(`{cells}`); to keep columns 1 and 2: {command}"
+        ]
+
+
+def _beginning(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_NAME else f"{cell[:LONGEST_NAME]}..."
 
 
 class BrokenCells:

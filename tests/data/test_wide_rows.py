@@ -1,0 +1,68 @@
+"""Rows with a third column, such as notes of translators: what is lost, and how it is kept."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config
+from synthetic_pairs import two_languages
+
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.errors import DataError
+
+PAIRS = two_languages(300, 7)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def notes_of(rows: list[str]) -> list[str]:
+    """The warnings about columns of a table with these rows."""
+    Path("my train.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    config = tiny_config(data_train=[("my train.tsv",)], data_vocab_size=200)
+    result = prepare(config, Path("corpus"), force=True, workers=1)
+    return [note for note in result.notes if "columns" in note or "line breaks" in note]
+
+
+def test_rows_with_notes_are_named_with_the_command_that_keeps_them() -> None:
+    rows = ["\t".join(pair) for pair in PAIRS]
+    for index in range(2, 300, 3):
+        rows[index] += "\tnot sure about this"
+    (note,) = notes_of(rows)
+    assert note.startswith(
+        "`my train.tsv`: 100 of 300 lines have more than two columns and are dropped, the first "
+        "in line 3 (`"
+    )
+    assert "| not sure about this`); to keep columns 1 and 2: cut -f1,2" in note
+    subprocess.run(["sh", "-c", note.partition("2: ")[2]], check=True, timeout=30)
+    assert list(read_pairs(("my train.two-columns.tsv",))) == PAIRS
+
+
+def test_a_few_such_rows_are_only_counted() -> None:
+    rows = ["\t".join(pair) for pair in PAIRS]
+    rows[7] += "\tnot sure"
+    assert notes_of(rows) == []
+    # Rows without a tab are no wide ones.
+    rows[8:20] = ["no tab"] * 12
+    assert notes_of(rows) == []
+
+
+def test_cells_with_line_breaks_are_named_once() -> None:
+    rows = ["\t".join(pair) for pair in PAIRS]
+    for index in range(10, 200, 10):
+        rows[index] = f'"{PAIRS[index][0]}\nand\tmore"\t"{PAIRS[index][1]}"'
+    (note,) = notes_of(rows)
+    assert "line breaks in cells in quotation marks spread 19 pairs" in note
+
+
+def test_validation_tables_with_such_rows_are_refused_with_the_command() -> None:
+    Path("v.tsv").write_text("Yes.\tJa.\nNo.\tNein.\tby Tom\n" + "Oh.\tO.\n" * 5)
+    with pytest.raises(DataError, match="line 2: 3 columns, 2 are needed") as caught:
+        list(read_pairs(("v.tsv",)))
+    assert caught.value.hint.endswith(
+        "to keep columns 1 and 2: cut -f1,2 v.tsv > v.two-columns.tsv"
+    )
