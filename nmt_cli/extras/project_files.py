@@ -89,6 +89,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8, or
     if the two files of a pair differ in their number of lines.
     """
+    from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
     from nmt_cli.data.preparation.length_check import require_equal_lengths
@@ -99,7 +100,8 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     _require_columns(entry for entry in (texts.valid, texts.test) if entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
-    return check_texts(named, src, tgt) + _shared_pairs(texts)
+    unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
+    return [*check_texts(named, src, tgt), *unaligned, *_shared_pairs(texts)]
 
 
 def _shared_pairs(texts: ProjectTexts) -> list[str]:

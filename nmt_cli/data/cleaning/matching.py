@@ -8,7 +8,7 @@ number, and with it the score that right pairs need.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from nmt_cli.data.cleaning.cooccurrence import (
     select_words,
     split_words,
 )
+from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.storage.files import write_bytes
 
@@ -65,16 +66,46 @@ class _Learnt(NamedTuple):
     tables: tuple[Table, Table]
 
 
+class Matcher(NamedTuple):
+    """Scores the pairs of other texts with what was learnt from the training pairs.
+
+    gap: by how much the mean score of training pairs is above that of sides combined at random.
+    """
+
+    learnt: _Learnt
+    gap: float
+
+    def words(self, src: Sequence[str], tgt: Sequence[str]) -> _Words:
+        """Return the words of both sides of cleaned pairs that are compared."""
+        selected = []
+        for lines, order in zip((src, tgt), self.learnt.orders, strict=True):
+            words = split_words(np.frombuffer(joined_lines(lines).encode(), np.uint8))
+            selected.append(select_words(*words, len(lines), order))
+        return selected[0], selected[1]
+
+    def scores(self, words: _Words, offset: int = 0) -> np.ndarray:
+        """Return the scores of each source with the target `offset` lines later: (pairs,) float32.
+
+        Behind the last target comes the first.
+        """
+        src, tgt = words[0], np.roll(words[1], -offset, axis=0)
+        first, second = (scores(table, src, tgt) for table in self.learnt.tables)
+        mean: np.ndarray = (first + second) / 2
+        return mean
+
+
 @dataclass(frozen=True)
 class Unmatched:
     """The pairs that do not match, (pairs,) bool, and how many pairs were scored.
 
-    share: the estimated share of pairs that are not translations; None: unknown.
+    share: the estimated share of pairs that are not translations; None: unknown; matcher: what
+    scores pairs of other texts, None if the training pairs do not tell enough.
     """
 
     pairs: np.ndarray
     scored: int
     share: float | None
+    matcher: Matcher | None = None
 
 
 def find_unmatched(
@@ -103,10 +134,12 @@ def find_unmatched(
         scored += _other_scores(text, learnt, others, pool, progress)
     values = np.concatenate([scores for _, scores in scored])
     limit, share = threshold(values, random)
+    matcher = None
     if share <= MAX_WRONG_SHARE:
+        matcher = Matcher(learnt, float(values.mean() - random.mean()))
         for job, scores in scored:
             unmatched[job.indices[scores < limit]] = True
-    return Unmatched(unmatched, len(values), share)
+    return Unmatched(unmatched, len(values), share, matcher)
 
 
 def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:

@@ -107,17 +107,27 @@ def belong_together(src: Profile, tgt: Profile, lines: int) -> bool:
 
     Fewer than a window of lines are taken to fit.
     """
+    value = fit(src, tgt, lines)
+    return value is None or value < FITTING_RATIO
+
+
+def fit(src: Profile, tgt: Profile, lines: int) -> float | None:
+    """Return the cost of the first `lines` of two files, as a share of that of others.
+
+    Sides in no common order have about 1. None if there are fewer than a window of lines.
+    """
     src_file, tgt_file = _Features(src), _Features(tgt)
     lines = min(lines, len(src), len(tgt))
     if lines < WINDOW:
-        return True
+        return None
     cost = _cost(src_file, tgt_file, 0, 0, lines).mean()
     others = []
     for offset in OFFSETS_OF_OTHERS:
         end = min(lines, len(tgt) - offset)
         if end >= WINDOW:
             others.append(_cost(src_file, tgt_file, offset, 0, end).mean())
-    return not others or bool(cost < FITTING_RATIO * np.median(others))
+    usual = float(np.median(others)) if others else 0.0
+    return float(cost) / usual if usual else None
 
 
 class _Features:

@@ -126,7 +126,10 @@ def check_texts(
     Raises DataError if files are swapped. is_cleaned: whether the training text is about to be
     cleaned, which counts its lines in third languages.
     """
-    heads, swapped_codes = [(text, _head(text)) for text in texts], (base_code(tgt), base_code(src))
+    heads, swapped_codes = (
+        [(text, head_of(text)) for text in texts],
+        (base_code(tgt), base_code(src)),
+    )
     swapped: list[tuple[TextFiles, str]] = []
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
@@ -237,7 +240,7 @@ def _file_of(text: TextFiles, index: int) -> str:
     return f"`{text.paths[index]}`" if len(text.paths) > 1 else f"column of `{text.paths[0]}`"
 
 
-def _head(text: TextFiles) -> tuple[list[str], list[str]]:
+def head_of(text: TextFiles) -> tuple[list[str], list[str]]:
     """Return the first lines of both sides; none if a file cannot be read, or only once."""
     if not text.paths or not all(Path(path).is_file() for path in text.paths[:2]):
         return [], []

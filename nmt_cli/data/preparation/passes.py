@@ -7,7 +7,7 @@ results in order, so the files do not depend on the number of processes.
 
 import dataclasses
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences, repeats_held_out
+from nmt_cli.data.cleaning.held_out_alignment import alignment_notes
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
@@ -131,6 +132,7 @@ class PreparationRun:
     progress: Progress
     dropped: Path | None = None
     repaired: Path | None = None
+    _alignment_notes: list[str] = field(default_factory=list)
 
     def run(self) -> PreparedCorpus:
         """Run all passes; raises DataError if no pair is left to train on."""
@@ -180,6 +182,7 @@ class PreparationRun:
                 *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
                 *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
                 *overlap_notes(held_out, dropped=kinds.drops(data, kinds.HELD_OUT)),
+                *self._alignment_notes,
                 *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),
                 *header_notes(data, self._codes, valid, test),
@@ -243,6 +246,7 @@ class PreparationRun:
         marked = ledger.kinds != kinds.CLEAN
         unmatched = find_unmatched(text, marked, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
+        self._alignment_notes = alignment_notes(self.config, unmatched.matcher)
         unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:
             text.notes.append(
