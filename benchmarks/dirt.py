@@ -1,4 +1,4 @@
-"""How much noise `nmt prepare` finds: 28 kinds are planted into real text, 200 pairs of each.
+"""How much noise `nmt prepare` finds: 29 kinds are planted into real text, 200 pairs of each.
 
     python benchmarks/dirt.py train.en train.de [--pairs 30000] [--each 200] [--out dirt.json]
 
@@ -112,6 +112,8 @@ def _numbers(chance: random.Random, pair: Pair) -> Pair:
 
 _OTHER_LANGUAGE = "Совсем другой текст на другом языке, номер "
 
+_PLACEHOLDERS = ["n/a", "TODO", "xxx", "(missing)", "see above", "not translated yet"]
+
 PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "byte order mark inside": (
         _one_side(lambda chance, text: _into_middle(text, "\ufeff", chance)),
@@ -179,6 +181,10 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "target copied": (
         lambda _chance, pair: (pair[1], pair[1]),
         ("source in the target's language", "the same text on both sides"),
+    ),
+    "placeholder": (
+        _one_side(lambda chance, _text: chance.choice(_PLACEHOLDERS)),
+        ("one source, too many targets", "lengths too different"),
     ),
     "same pair twice": (lambda _chance, pair: pair, ("same pair before",)),
     "pairs shuffled": (lambda _chance, pair: pair, ("not a translation",)),

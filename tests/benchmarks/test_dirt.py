@@ -1,4 +1,4 @@
-"""Planted dirt is found: 28 kinds, 200 pairs of each, and hardly anything else."""
+"""Planted dirt is found: 29 kinds, 200 pairs of each, and hardly anything else."""
 
 import importlib
 from pathlib import Path

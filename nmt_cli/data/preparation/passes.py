@@ -22,6 +22,7 @@ from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences
 from nmt_cli.data.cleaning.held_out_alignment import alignment_notes
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.pair_lists import write_repaired
+from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
 from nmt_cli.data.corpus.text_statistics import TEXT, digest_of_pairs
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
@@ -58,7 +59,7 @@ from nmt_cli.data.text.lines import read_pairs
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 
-# A source with more targets than this is a heading or a placeholder without one translation.
+# A source with more targets than this, which is no placeholder, is a heading or a frequent line.
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
@@ -241,6 +242,7 @@ class PreparationRun:
         """Mark the pairs that do not translate each other, and sources with too many targets."""
         shifted = text.is_shifted()
         ledger.mark(kinds.SHIFTED, shifted)
+        ledger.mark(kinds.MANY_TARGETS, find_placeholder_lines(text, ~shifted))
         strict = self.config.data.clean == "strict"
         # What is marked already keeps its kind, and would raise the estimate of wrong pairs.
         marked = ledger.kinds != kinds.CLEAN

@@ -1,0 +1,88 @@
+"""Lines such as `n/a` in place of translations are found, and frequent short sentences stay."""
+
+import random
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.data.cleaning.placeholder_lines import least_partners
+from nmt_cli.data.preparation.passes import PreparedCorpus
+from nmt_cli.data.preparation.prepare import prepare
+
+Pairs = list[tuple[str, str]]
+KIND = "one source, too many targets"
+TEXT = list(dict.fromkeys(two_languages(3_000, 3)))
+
+
+def found(folder: Path, pairs: Pairs, **data: object) -> tuple[PreparedCorpus, Pairs]:
+    """What `nmt prepare` reports, and the pairs that it drops for their placeholders."""
+    settings = {f"data_{key}": value for key, value in data.items()}
+    config = tiny_config(
+        data_train=[write_pairs(folder, "train", pairs)], data_vocab_size=200, **settings
+    )
+    dropped = folder / "dropped.tsv"
+    result = prepare(config, folder / "corpus", force=True, workers=1, dropped=dropped)
+    rows = [row.split("\t") for row in dropped.read_text("utf-8").split("\n")[1:-1]]
+    return result, [(row[3], row[4]) for row in rows if row[2] == KIND]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("line", ["n/a", "(fehlt)", "siehe oben", "TODO", "xxx"])
+def test_all_pairs_of_a_placeholder_are_dropped(tmp_path: Path, line: str, side: int) -> None:
+    pairs = list(TEXT)
+    places = random.Random(line).sample(range(len(pairs)), 24)
+    for place in places:
+        pairs[place] = (line, pairs[place][1]) if side == 0 else (pairs[place][0], line)
+    _, dropped = found(tmp_path, pairs, clean="strict")
+    assert sorted(dropped) == sorted(pairs[place] for place in places)
+    # Lengths that are too different are a kind of their own, which is dropped by default.
+    result, dropped = found(tmp_path, pairs, max_ratio=1_000)
+    (finding,) = (finding for finding in result.findings if finding.kind == KIND)
+    assert (finding.pairs, finding.action, dropped) == (24, "kept", [])
+
+
+def test_a_sentence_that_is_a_placeholder_needs_more_pairs(tmp_path: Path) -> None:
+    sentence = "This line has not been translated so far."
+    for count, expected in ((6, 0), (24, 24)):
+        pairs = list(TEXT)
+        for place in random.Random(1).sample(range(len(pairs)), count):
+            pairs[place] = (pairs[place][0], sentence)
+        assert len(found(tmp_path, pairs, clean="strict")[1]) == expected
+
+
+def test_frequent_true_sentences_stay(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    words = [word for pair in TEXT for word in pair[0].split()]
+    # Beside short sources that differ, beside long ones that are alike, and beside those of its
+    # own length.
+    short = [(" ".join(chance.sample(words, chance.randint(1, 3))), "Ja.") for _ in range(40)]
+    alike = [
+        (f"now {' '.join(chance.sample(words, n % 4))} come here to me at once", "Los!")
+        for n in range(40)
+    ]
+    same_length = [
+        (" ".join(chance.sample(words, 6)), "Er hat das damals noch nicht so gesehen.")
+        for _ in range(40)
+    ]
+    assert found(tmp_path, [*TEXT, *short, *alike, *same_length], clean="strict")[1] == []
+
+
+def test_few_wrong_pairs_do_not_make_a_sentence_a_placeholder(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    words = [word for pair in TEXT for word in pair[0].split()]
+    short = [(" ".join(chance.sample(words, chance.randint(1, 3))), "Ja.") for _ in range(30)]
+    pairs = list(TEXT)
+    for place in chance.sample(range(len(pairs)), 15):
+        pairs[place] = (pairs[place][0], "Ja.")
+    assert found(tmp_path, [*pairs, *short], clean="strict")[1] == []
+
+
+def test_the_number_of_lines_that_show_a_placeholder_rises_with_the_text(tmp_path: Path) -> None:
+    by_length = sorted(TEXT, key=lambda pair: len(pair[0]))
+    chosen = by_length[:: len(TEXT) // 5][:6]
+    for count, expected in ((4, 0), (5, 5)):
+        pairs = [(src, "xxx") if (src, tgt) in chosen[:count] else (src, tgt) for src, tgt in TEXT]
+        assert len(found(tmp_path, pairs, clean="strict")[1]) == expected
+    assert least_partners(len(TEXT)) == 5 < least_partners(300_000) < 20
