@@ -20,6 +20,7 @@ OTHER_PROGRAMS = {
     "pip": {"--force-reinstall"},
     "docker": {"--shm-size"},
     "msginit": {"--no-translator"},
+    "soffice": {"--headless", "--convert-to"},
 }
 # Properties of style sheets begin with two dashes, too; the keys of synonyms are others' options,
 # and the last file calls Marian.

@@ -126,10 +126,8 @@ def check_texts(
     Raises DataError if files are swapped. is_cleaned: whether the training text is about to be
     cleaned, which counts its lines in third languages.
     """
-    heads, swapped_codes = (
-        [(text, head_of(text)) for text in texts],
-        (base_code(tgt), base_code(src)),
-    )
+    heads = [(text, head_of(text)) for text in texts]
+    swapped_codes = base_code(tgt), base_code(src)
     swapped: list[tuple[TextFiles, str]] = []
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:

@@ -12,7 +12,7 @@ from nmt_cli.errors import DataError
 class _Kind(NamedTuple):
     """A kind of document: how its bytes begin, what it is called, and how its text is taken out.
 
-    command: the words before the name of the file; names_output: whether the name of the text
+    command: what precedes the name of the file; names_output: whether the name of the text
     follows it.
     """
 
@@ -20,7 +20,7 @@ class _Kind(NamedTuple):
     name: str
     suffix: str
     remedy: str
-    command: tuple[str, ...]
+    command: str
     names_output: bool
 
 
@@ -30,7 +30,7 @@ _KINDS = (
         "a PDF",
         ".pdf",
         "copy its text into a text file, or take the document that it was made from",
-        ("pdftotext", "-enc", "UTF-8"),
+        "pdftotext -enc UTF-8",
         names_output=True,
     ),
     _Kind(
@@ -38,7 +38,7 @@ _KINDS = (
         "a document in Rich Text Format",
         ".rtf",
         "open it in a word processor, and save it as plain text in UTF-8",
-        ("soffice", "--headless", "--convert-to", "txt:Text (encoded):UTF8"),
+        "soffice --headless --convert-to 'txt:Text (encoded):UTF8'",
         names_output=False,
     ),
 )
@@ -60,8 +60,8 @@ def page_document_error(head: bytes, name: str) -> DataError | None:
         out = (
             str(PurePath(name).with_suffix(".txt")) if name.endswith(kind.suffix) else f"{name}.txt"
         )
-        words = [*kind.command, name, *([out] if kind.names_output else [])]
-        example = f", for example: {shlex.join(words)}"
+        files = [name, out] if kind.names_output else [name]
+        example = f", for example: {kind.command} {shlex.join(files)}"
     return DataError(
         f"`{name}` cannot be read as text: it is {kind.name}",
         f"{kind.remedy}{example}; then put each sentence on a line of its own",
