@@ -219,7 +219,9 @@ def test_columns_are_taken_in_the_order_of_the_given_languages(
     Path("a.txt").write_text("".join(row.replace(";", mark) + "\n" for row in rows))
     said, last = converted("a.txt", "en", "xnd", capsys, command)
     if mark == "\t":
-        assert said.endswith("the columns 3 (English) and 2 (Ndara), or others in their place")
+        assert said.endswith(
+            "column 3 (English) as source and column 2 (Ndara) as target, or others in their place"
+        )
     else:
         assert said.startswith("convert it, with column 3 (English, row[2:3]) as source and column")
     assert last == "\t".join(PAIRS[-1])

@@ -81,8 +81,10 @@ ENGLISH = "the dog of the man is in the garden and it was not with her for he is
         (("7", GERMAN, ENGLISH),
          "the columns 2 and 3, which look like de and en: cut -f2,3 '{}' > 'my table.two-columns'"),
         ((ENGLISH, "note", "www.example.org", GERMAN), "which look like en and de: cut -f1,4"),
-        (("7", "ka to mi", "bu la"), "the columns 2 and 3, or others in their place: cut -f2,3 "),
-        (("7", "ka to mi", "2024"), "two of the columns, with their numbers for A and B: cut -fA"),
+        (("7", "ka to mi", "bu la"),
+         "column 2 as source and column 3 as target, or others in their place: cut -f2,3 "),
+        (("7", "ka to mi", "2024"),
+         "two of the columns, with the numbers of source and target for A and B: cut -fA"),
     ],
 )  # fmt: skip
 def test_columns_of_a_wider_table_are_recognised_by_their_languages(

@@ -17,6 +17,7 @@ from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
     base_code,
+    differing_languages,
     is_known,
     is_on_other_side,
     other_language,
@@ -25,6 +26,8 @@ from nmt_cli.data.languages.words import (
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.lines import read_lines
+from nmt_cli.data.text.shell_commands import decompressor, without_compression
+from nmt_cli.data.text.tables import names_target_first
 from nmt_cli.errors import DataError, NmtError, UsageError
 from nmt_cli.plurals import counted
 
@@ -43,14 +46,16 @@ WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
 def swap_command(table: str, action: str = "{print $2, $1}") -> str:
     """The command that writes a table with its columns swapped into a file that does not exist.
 
-    action: of awk, for each line.
+    action: of awk, for each line. A compressed table is decompressed.
     """
-    path = Path(table)
+    path, program = Path(without_compression(table)), decompressor(table)
+    text = shlex.quote(table)
     counts = itertools.chain([""], map(str, itertools.count(2)))
     names = (f"{path.stem}.swapped{count}.tsv" for count in counts)
     free = next(name for name in map(path.with_name, names) if not name.exists())
-    program = rf"awk -F'\t' -v OFS='\t' '{PLAIN_LINES} {action}'"
-    return f"{program} {shlex.quote(table)} > {shlex.quote(str(free))}"
+    awk = rf"awk -F'\t' -v OFS='\t' '{PLAIN_LINES} {action}'"
+    swap = f"{program} -dc {text} | {awk}" if program else f"{awk} {text}"
+    return f"{swap} > {shlex.quote(str(free))}"
 
 
 class TextFiles(NamedTuple):
@@ -68,8 +73,6 @@ class TextFiles(NamedTuple):
     def remedy(self) -> str:
         """The option with the files swapped, or the command that swaps the columns of a table."""
         if len(self.paths) < 2:
-            if Path(self.paths[0]).suffix != ".tsv":
-                return f"swap the columns of {self.shown}"
             return f"swap the columns: {swap_command(self.paths[0])}"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]
         return f"{option} {shlex.quote(self.paths[1])} {shlex.quote(self.paths[0])}"
@@ -134,6 +137,9 @@ def check_texts(
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
         if others == swapped_codes or _is_swapped(src_lines, tgt_lines, src, tgt):
             swapped.append((text, f"the {text.role} text {text.shown} is in {tgt} and {src}"))
+        elif len(text.paths) == 1 and _header_names_target(src_lines, tgt_lines, src, tgt):
+            header = f"`{src_lines[0]}`, tab, `{tgt_lines[0]}`"
+            swapped.append((text, f"the {text.role} text {text.shown} begins with {header}"))
         else:
             warnings += [
                 f"the {text.role} {side} {_file_of(text, index)} looks like {other}, not {stated}"
@@ -193,6 +199,15 @@ def _is_swapped(src_lines: list[str], tgt_lines: list[str], src: str, tgt: str) 
     if is_known(src):
         return is_on_other_side(src_lines, tgt_lines, src)
     return is_on_other_side(tgt_lines, src_lines, tgt)
+
+
+def _header_names_target(
+    src_lines: Sequence[str], tgt_lines: Sequence[str], src: str, tgt: str
+) -> bool:
+    """Whether a table begins with a header that names the target first, and its text may agree."""
+    if not src_lines or not names_target_first(src_lines[0], tgt_lines[0], (src, tgt)):
+        return False
+    return differing_languages(src_lines, tgt_lines) != (base_code(src), base_code(tgt))
 
 
 def _third_languages(

@@ -1,9 +1,47 @@
 """Finds the columns, fields and segments of a language by the label that a file gives them."""
 
+import re
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.names import code_of_name
 from nmt_cli.data.languages.words import base_code
+
+# What labels have beside a language, in English, German, French and Spanish.
+_HEADING_WORDS = {
+    "column", "entry", "example", "examples", "gloss", "headword", "lang", "language", "lemma",
+    "meaning", "original", "phrase", "reference", "segment", "sent", "sentence", "sentences",
+    "side", "source", "src", "str", "string", "target", "term", "text", "texts", "tgt", "title",
+    "translated", "translation", "word", "words", "beispiel", "beispielsatz", "bedeutung",
+    "quelle", "satz", "sprache", "ziel", "übersetzung", "wort", "cible", "exemple", "langue",
+    "mot", "texte", "traduction", "ejemplo", "frase", "idioma", "palabra", "texto", "traducción",
+}  # fmt: skip
+_LABEL_WORD = re.compile(r"[^\W_]+")
+
+
+def is_named(label: str, language: str) -> bool:
+    """Whether a label names this language, by a code or a name, alone or beside a usual word.
+
+    >>> [is_named(label, "en") for label in ("en-GB", "Englisch", "text_en", "Lemma (English)")]
+    [True, True, True, True]
+    >>> is_named("English Channel", "en"), is_named("in it", "it"), is_named("English", "de")
+    (False, False, False)
+    """
+    return _is_alone(label, language) or _is_beside_words(label, language)
+
+
+def _is_alone(label: str, language: str) -> bool:
+    cleaned = label.strip().lower()
+    return base_code(language) in (code_of_name(cleaned), base_code(cleaned))
+
+
+def _is_beside_words(label: str, language: str) -> bool:
+    words = _LABEL_WORD.findall(label)
+    others = [word for word in words if not _is_alone(word, language)]
+    # Two capitals are those of a country.
+    return 0 < len(others) < len(words) and all(
+        word.lower() in _HEADING_WORDS or word.isdecimal() or (len(word) == 2 and word.isupper())
+        for word in others
+    )
 
 
 def place_of(labels: Sequence[str], language: str) -> int | None:
@@ -32,17 +70,33 @@ def in_given_order(
     """The indices of source and target; languages: their codes, or none if they are not known.
 
     chosen: the indices that are taken, in this order, where the labels do not name the languages.
+    A label that is a language goes before one that has other words, too, and of these one that is
+    chosen; if there are several, none is taken.
 
     >>> in_given_order(["id", "Ndara", "English"], (1, 2), ("en", "xnd"))
     (2, 1)
     >>> in_given_order(["en", "fr", "de"], (0, 1), ("de", "en")), in_given_order(["a"], (0, 1), ())
     ((2, 0), (0, 1))
+    >>> in_given_order(["word xnd", "word en", "note en"], (0, 1), ("en", "xnd"))
+    (1, 0)
     """
     if not languages:
         return chosen
-    src, tgt = (place_of(labels, language) for language in languages)
+    src, tgt = (_place_beside_words(labels, chosen, language) for language in languages)
     if src is not None and tgt is not None and src != tgt:
         return src, tgt
     if (src, tgt) in ((chosen[1], None), (None, chosen[0])):
         return chosen[1], chosen[0]
     return chosen
+
+
+def _place_beside_words(
+    labels: Sequence[str], chosen: tuple[int, int], language: str
+) -> int | None:
+    """The index of the only label that names the language, as in `in_given_order`, or None."""
+    place = place_of(labels, language)
+    if place is not None:
+        return place
+    places = [index for index, label in enumerate(labels) if _is_beside_words(label, language)]
+    among = [index for index in places if index in chosen] or places
+    return among[0] if len(among) == 1 else None

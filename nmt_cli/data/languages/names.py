@@ -66,12 +66,13 @@ _OTHER_NAMES = {
 
 
 def code_of_name(name: str) -> str | None:
-    """The code of a language by its name in English or in itself.
+    """The code of a language by its name in itself, English, German, French or Spanish.
 
-    >>> code_of_name("Deutsch"), code_of_name("german"), code_of_name("dog")
-    ('de', 'de', None)
+    >>> code_of_name("Deutsch"), code_of_name("german"), code_of_name("Anglais")
+    ('de', 'de', 'en')
+    >>> code_of_name("dog")
     """
-    return _CODE_OF.get(name.lower())
+    return _codes_of_plain_names().get(_plain(name))
 
 
 def _plain(name: str) -> str:

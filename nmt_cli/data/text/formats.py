@@ -116,7 +116,10 @@ def _conversion_hint(
             f"convert it, with column {columns[0]} as source and column {columns[1]} as target, "
             f"which look like {' and '.join(recognised)}: {command}"
         )
-    src, tgt = (shown_column(table, column, f"row[{column - 1}:{column}]") for column in columns)
+    src, tgt = (
+        shown_column(table, column, f"row[{column - 1}:{column}]", languages=languages)
+        for column in columns
+    )
     return (
         f"convert it, with column {src} as source and column {tgt} as target, or others in their "
         f"place: {command}"

@@ -1,13 +1,14 @@
 """Recognises header rows of tables, and the columns with sentences in tables with more than two."""
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 
-from nmt_cli.data.languages.labels import in_given_order
-from nmt_cli.data.languages.names import ENGLISH_NAMES, OWN_NAMES, code_of_name
-from nmt_cli.data.languages.words import base_code, differing_languages
+from nmt_cli.data.languages.labels import in_given_order, is_named
+from nmt_cli.data.languages.names import code_of_name
+from nmt_cli.data.languages.words import base_code, differing_languages, is_on_other_side
 from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
@@ -24,9 +25,9 @@ COMMONEST, MOST_REPEATED = 10, 0.6
 LONGEST_NAME = 40
 # If so large a share of the rows of a table of two columns has more, a warning says so.
 LEAST_WIDE = 0.01
-_HEADINGS = {
-    "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *OWN_NAMES,
-}  # fmt: skip
+_HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
+# The name of a language that is not known: one word or two, and what is in brackets.
+_NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
 
 
 def columns_hint(
@@ -38,21 +39,27 @@ def columns_hint(
     whether it has quoted cells. The columns are those of `chosen_columns`.
 
     >>> columns_hint(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").partition(" > ")[0]
-    'to take the columns 2 (English) and 3 (Xyz), or others in their place: cut -f2,3 p.en-de.tsv'
+    'to take column 2 (English) as source and column 3 (Xyz) as target, or others in their place: \
+cut -f2,3 p.en-de.tsv'
     >>> columns_hint(["1\\t2\\tb"], "p.tsv").partition(" > ")[0]
-    'to take two of the columns, with their numbers for A and B: cut -fA,B p.tsv'
+    'to take two of the columns, with the numbers of source and target for A and B: cut -fA,B p.tsv'
     """
     table = [row.split("\t") for row in rows]
     columns = "A", "B"
-    which = "two of the columns, with their numbers for A and B"
+    which = "two of the columns, with the numbers of source and target for A and B"
     if found := chosen_columns(table, languages):
         (first, second), recognised = found
         columns = str(first), str(second)
         if recognised:
             which = f"the columns {first} and {second}, which look like {' and '.join(recognised)}"
         else:
-            names = [shown_column(table, column) for column in found[0]]
-            which = f"the columns {' and '.join(names)}, or others in their place"
+            src, tgt = (
+                shown_column(table, column, more, languages=languages)
+                for column, more in zip(
+                    found[0], _likeness(table, found[0], languages), strict=True
+                )
+            )
+            which = f"column {src} as source and column {tgt} as target, or others in their place"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
 
 
@@ -62,8 +69,8 @@ def chosen_columns(
     """The numbers of the columns of source and target; None if fewer than two have text.
 
     Also the languages of their text if these are recognised. The columns are those in two
-    languages, or else those with most letters. Where the header names the given languages, or the
-    languages are recognised, their order is that of the given ones.
+    languages, or else those with most letters. Where the header names the given languages, or one
+    of them is recognised in the text, their order is that of the given ones.
 
     >>> rows = [["No", "Ndara", "English"], ["1", "Ka mi to lo", "The dog so"]]
     >>> chosen_columns(rows), chosen_columns(rows, ("en", "xnd"))
@@ -75,6 +82,8 @@ def chosen_columns(
         return None
     if recognised and in_given_order(recognised, (0, 1), languages) == (1, 0):
         columns, recognised = columns[::-1], recognised[::-1]
+    if not recognised and _are_turned(rows, columns, languages):
+        columns = columns[::-1]
     header = rows[0]
     if any(len(cell) > LONGEST_NAME for cell in header):
         return columns, recognised
@@ -83,6 +92,27 @@ def chosen_columns(
     if recognised and ordered != columns:
         recognised = recognised[::-1] if ordered == columns[::-1] else None
     return ordered, recognised
+
+
+def _are_turned(
+    rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
+) -> bool:
+    """Whether one of the languages is known, and is clearly that of the other one's column."""
+    return any(_likeness(rows, columns[::-1], languages))
+
+
+def _likeness(
+    rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
+) -> tuple[str, str]:
+    """Which of the two columns, in the order of the languages, look like these; "" if unsure."""
+    if not languages:
+        return "", ""
+    src, tgt = ([row[column - 1] for row in rows if column <= len(row)] for column in columns)
+    first, second = (
+        f"looks like {code}" if is_on_other_side(*sides, code) else ""
+        for code, sides in zip(languages, ((tgt, src), (src, tgt)), strict=True)
+    )
+    return first, second
 
 
 def usual_columns(rows: Sequence[str]) -> int:
@@ -175,23 +205,27 @@ def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     return first, second
 
 
-def shown_column(rows: Sequence[Sequence[str]], column: int, more: str = "") -> str:
+def shown_column(
+    rows: Sequence[Sequence[str]], column: int, more: str = "", *, languages: Sequence[str] = ()
+) -> str:
     """The number of a column with its cell of the header, if there is one, and `more`.
 
-    A row is a header if one of its short cells is a language or the only text of its column.
+    A row is a header if one of its short cells is a language, names one of the `languages`, which
+    are codes, or is the only text of its column.
 
     >>> rows = [["No", "English", "Xyz"], ["1", "Yes", "Ka"], ["2", "No", "Mi"]]
     >>> shown_column(rows, 3), shown_column(rows[1:], 3), shown_column(rows, 3, "row[2:3]")
     ('3 (Xyz)', '3', '3 (Xyz, row[2:3])')
     """
     header, *body = [[cell.strip() for cell in row] for row in rows]
-    is_named = False
+    has_names = False
     for index, cell in enumerate(header):
         below = [row[index] for row in body if index < len(row) and row[index]]
         is_only_text = has_letters(cell) and bool(below) and not any(map(has_letters, below))
-        is_named |= is_only_text or cell.lower() in _HEADINGS
-    is_named &= column <= len(header) and all(len(cell) <= LONGEST_NAME for cell in header)
-    notes = ", ".join(filter(None, [header[column - 1] if is_named else "", more]))
+        has_names |= is_only_text or _is_heading(cell)
+        has_names |= any(is_named(cell, language) for language in languages)
+    has_names &= column <= len(header) and all(len(cell) <= LONGEST_NAME for cell in header)
+    notes = ", ".join(filter(None, [header[column - 1] if has_names else "", more]))
     return f"{column} ({notes})" if notes else str(column)
 
 
@@ -211,22 +245,41 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
 
     >>> is_header("English", "French", ("en", "fr")), is_header("Yes", "Oui", ("en", "fr"))
     (True, False)
-    >>> is_header("Deutsch", "Français", ("de", "fr"))
-    True
+    >>> is_header("text_de", "Beispiel fr", ("de", "fr")), is_header("de-DE", "fr", ("de", "fr"))
+    (True, True)
 
     Where one names a language of the pair, the other may name its own in any language:
 
-    >>> is_header("Deutsch", "Englisch", ("de", "en")), is_header("Deutsch", "Wort", ("fr", "en"))
+    >>> is_header("Englisch", "Zürich German", ("en", "gsw")), is_header("a", "Wort", ("fr", "en"))
     (True, False)
     """
-    cells = [cell.strip().strip('"').lower() for cell in (src, tgt)]
-    if cells[0] == cells[1]:
+    cells = [cell.strip().strip('"') for cell in (src, tgt)]
+    lowered = [cell.lower() for cell in cells]
+    if lowered[0] == lowered[1]:
         return False
     languages = {base_code(code) for code in codes}
-    is_named = [code_of_name(cell) in languages for cell in cells]
-    if any(is_named) and all(cell.isalpha() for cell in cells):
+    named = [{code for code in languages if is_named(cell, code)} for cell in cells]
+    if all(named) and named[0] != named[1]:
         return True
-    return all(cell in _HEADINGS or cell in codes for cell in cells)
+    if any(code_of_name(cell) in languages for cell in cells) and all(map(_NAME.fullmatch, cells)):
+        return True
+    others = {code.lower() for code in codes}
+    return all(_is_heading(cell) or cell in others for cell in lowered)
+
+
+def names_target_first(src: str, tgt: str, codes: tuple[str, str]) -> bool:
+    """Whether the first row of a table names its columns, and the target's language first.
+
+    >>> names_target_first("Züritüütsch", "English", ("en", "gsw"))
+    True
+    >>> names_target_first("en-GB", "gsw-CH", ("en", "gsw"))
+    False
+    """
+    return is_header(src, tgt, codes) and in_given_order((src, tgt), (0, 1), codes) == (1, 0)
+
+
+def _is_heading(cell: str) -> bool:
+    return cell.lower() in _HEADINGS or code_of_name(cell) is not None
 
 
 def header_note(name: str, text: str) -> str:
