@@ -570,3 +570,17 @@ def test_score_refuses_wrong_arguments_and_files(
     assert result.out == ""
     assert message in result.err
     assert "bug" not in result.err
+
+
+def test_empty_lines_of_the_references_are_warned_of(nmt: Nmt) -> None:
+    many = [*REFERENCE, "", *9 * ["x"]]
+    write("hyp.txt", many)
+    write("gaps.txt", [*REFERENCE, "", *3 * ["x"], *6 * [" "]])
+    said = nmt("hyp.txt", "gaps.txt").err
+    assert "warning: 6 lines of `gaps.txt` are empty (lines 8, 9, 10, 11, 12, ...), but" in said
+    write("gap.txt", [*REFERENCE[:2], ""])
+    said = nmt("good.txt", "gap.txt").err
+    assert "warning: 1 line of `gap.txt` is empty (line 3), but the hypotheses have" in said
+    # Another reference has the line, or the translation is empty, too.
+    for names in (("good.txt", "gap.txt", "ref.txt"), ("hyp.txt", "hyp.txt")):
+        assert "empty" not in nmt(*names).err

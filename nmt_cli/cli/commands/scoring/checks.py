@@ -10,7 +10,7 @@ from unicodedata import is_normalized
 
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
+LINES_NAMED = 5
 # A smaller share of lines in another Unicode form hardly changes a score.
 MIN_OTHER_FORMS = 0.01
 COMPOSE = (
@@ -160,6 +161,32 @@ def warn_of_unicode_forms(
                 f"{copy_command(compose, name, 'nfc', takes_name=False)}"
             )
             return
+
+
+def warn_of_empty_references(
+    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """Warn of lines that no reference has, so that all words of their hypotheses count as wrong.
+
+    Lines that are empty in the hypotheses, too, are those between paragraphs.
+    """
+    rows = zip(*(lines for _, lines in references), strict=False)
+    empty = [
+        number
+        for number, (row, hypothesis) in enumerate(zip(rows, hypotheses, strict=False), 1)
+        if hypothesis.strip() and not any(map(str.strip, row))
+    ]
+    if not empty:
+        return
+    names = " and ".join(f"`{name}`" for name, _ in references)
+    shown = ", ".join(f"{number:,}" for number in empty[:LINES_NAMED])
+    more = ", ..." if len(empty) > LINES_NAMED else ""
+    console.warning(
+        f"{counted(len(empty), 'line')} of {names} {agreeing(len(empty), 'is', 'are')} empty "
+        f"({agreeing(len(empty), 'line', 'lines')} {shown}{more}), but the hypotheses have text "
+        "there, all of whose words count as wrong; fill in what is missing, or remove it from all "
+        "files"
+    )
 
 
 def warn_of_unspaced_words(
