@@ -7,7 +7,8 @@ import csv
 import re
 from collections.abc import Sequence
 
-from nmt_cli.data.text.json_lines import json_lines_hint
+from nmt_cli.data.text.html_tables import html_hint, is_html
+from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
 from nmt_cli.data.text.tables import chosen_columns, shown_column
@@ -65,6 +66,8 @@ def _other_format(
     """
     if hint := json_lines_hint(rows, name, languages):
         return "JSON lines", hint
+    if hint := json_array_hint(rows, name, languages):
+        return "a JSON array", hint
     if layout := _layout_of_pairs(rows, name):
         return layout
     separator = separator_of(rows, name)
@@ -165,12 +168,13 @@ def conversion_to_tsv(
 
 
 def is_xml(line: str) -> bool:
-    """Return whether a file that begins with `line` is XML.
+    """Return whether a file that begins with `line` is XML or HTML.
 
     >>> is_xml('<?xml version="1.0"?>'), is_xml("<tmx>"), is_xml("<b>Yes</b>\\t<b>Ja</b>")
     (True, True, False)
     """
-    return line.lstrip("\ufeff \t").lower().startswith(("<?xml", "<!doctype", "<tmx"))
+    start = line.lstrip("\ufeff \t").lower()
+    return start.startswith(("<?xml", "<!doctype", "<tmx")) or is_html(line)
 
 
 def is_subtitle_time(line: str) -> bool:
@@ -193,9 +197,11 @@ def subtitles_error(names: Sequence[str]) -> DataError:
 
 
 def xml_error(start: str, name: str) -> OtherFormatError:
-    """Return the error for XML in place of a table, which begins with `start`."""
+    """Return the error for XML or HTML in place of a table, which begins with `start`."""
     if "<tmx" in start.lower():
         return _not_tsv(name, "TMX", lambda languages: tmx_hint(start, name, languages))
+    if is_html(start.partition("\n")[0]):
+        return _not_tsv(name, "HTML", lambda _: html_hint(name))
     return _not_tsv(name, "XML", lambda _: "convert it to lines of this form")
 
 

@@ -1,10 +1,12 @@
-"""Recognises pairs in JSON lines, and names the command that converts them to TSV."""
+"""Recognises pairs in JSON lines and arrays, and names the command that converts them to TSV."""
 
+import contextlib
 import json
+import re
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.labels import in_given_order
-from nmt_cli.data.text.shell_commands import tsv_command
+from nmt_cli.data.text.shell_commands import one_line, tsv_command
 from nmt_cli.data.text.tables import sentence_columns
 
 # The keys that lead to a text: one, or two where an object within the row has it.
@@ -27,6 +29,14 @@ for n, line in enumerate(sys.stdin, 1):
 if bad: print("skipped lines that are not JSON or lack a text:", len(bad), "in all, the first:", \
 *bad[:9], file=sys.stderr)"""
 
+# What is different for an array: all of it is read at once, and its entries are numbered.
+_OF_LINES = "enumerate(sys.stdin, 1)", "enumerate(json.load(sys.stdin), 1)"
+_LINE = "row = json.loads(line)", "row = line"
+_SKIPPED = "skipped lines that are not JSON or lack", "skipped entries that lack"
+# What precedes the first and each other object of an array.
+_NEXT_OBJECT = re.compile(r"\s*[\[,]\s*(?=\{)")
+MOST_OBJECTS = 300
+
 
 def json_lines_hint(rows: Sequence[str], name: str, languages: Sequence[str] = ()) -> str | None:
     """Return how to convert a file of JSON lines, or None if it is none.
@@ -34,8 +44,23 @@ def json_lines_hint(rows: Sequence[str], name: str, languages: Sequence[str] = (
     rows: some of its lines; languages: the codes of source and target, if they are known.
     """
     objects = json_objects(rows)
-    if not objects:
-        return None
+    return _objects_hint(objects, name, languages) if objects else None
+
+
+def json_array_hint(rows: Sequence[str], name: str, languages: Sequence[str] = ()) -> str | None:
+    """The same for a file of one JSON array, of which `rows` are the first lines."""
+    objects = array_objects(rows)
+    return _objects_hint(objects, name, languages, is_array=True) if objects else None
+
+
+def _objects_hint(
+    objects: Sequence[dict[str, object]],
+    name: str,
+    languages: Sequence[str],
+    *,
+    is_array: bool = False,
+) -> str:
+    """How to convert a file with these objects."""
     fields = text_fields(objects, languages)
     if fields is None:
         return (
@@ -43,7 +68,7 @@ def json_lines_hint(rows: Sequence[str], name: str, languages: Sequence[str] = (
             "the source sentences, a tab and their translations"
         )
     src, tgt = map(".".join, fields)
-    command = json_to_tsv(name, fields)
+    command = json_to_tsv(name, fields, is_array=is_array)
     return f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
 
 
@@ -63,6 +88,25 @@ def json_objects(rows: Sequence[str]) -> list[dict[str, object]]:
         if isinstance(value, dict):
             objects.append(value)
     return objects if len(objects) > LEAST_OBJECTS * len(filled) else []
+
+
+def array_objects(rows: Sequence[str]) -> list[dict[str, object]]:
+    """The objects at the beginning of a JSON array, whose first lines are `rows`; none if no such.
+
+    >>> array_objects(["[", '  {"a": 1},', '  {"b": 2}, {"c":'])
+    [{'a': 1}, {'b': 2}]
+    >>> array_objects(["[1, 2]"]), array_objects(["[A dog.]"]), array_objects(['{"a": 1}'])
+    ([], [], [])
+    """
+    text, objects = "\n".join(rows).lstrip("\ufeff").strip(), []
+    decoder, place = json.JSONDecoder(), _NEXT_OBJECT.match(text)
+    # The last object may be cut off.
+    with contextlib.suppress(ValueError, RecursionError):
+        while place and len(objects) < MOST_OBJECTS:
+            value, end = decoder.raw_decode(text, place.end())
+            objects.append(value)
+            place = _NEXT_OBJECT.match(text, end)
+    return objects
 
 
 def text_fields(
@@ -108,16 +152,16 @@ def _texts(fields: dict[str, object]) -> dict[Keys, str]:
     return texts
 
 
-def json_to_tsv(name: str, fields: tuple[Keys, Keys]) -> str:
-    """Return the command that converts two fields of a file of JSON lines to TSV.
+def json_to_tsv(name: str, fields: tuple[Keys, Keys], *, is_array: bool = False) -> str:
+    """Return the command that converts two fields of a file of JSON lines, or an array, to TSV.
 
     It leaves out the lines without both texts, and says on stderr which these are.
     """
     src, tgt = ("row" + "".join(f"[{_literal(key)}]" for key in keys) for keys in fields)
     program = _JSON_TO_TSV.replace("SOURCE, TARGET", f"{src}, {tgt}")
-    # An argument of one line can be copied from any terminal.
-    one_line = program.replace("\\", "\\\\").replace("\n", "\\n")
-    return tsv_command(["python3", "-c", f'exec("""{one_line} """)'], name)
+    if is_array:
+        program = program.replace(*_OF_LINES).replace(*_LINE).replace(*_SKIPPED)
+    return tsv_command(["python3", "-c", one_line(program)], name)
 
 
 def _literal(key: str) -> str:

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import utf16_without_mark, why_no_text
+from nmt_cli.data.text.archives import no_text_hint
 from nmt_cli.data.text.encoding import (
     conversion,
     is_utf8,
@@ -207,9 +208,7 @@ class Lines(Iterator[str]):
         problem = why_no_text(head, self.name)
         if problem:
             raise DataError(
-                f"`{self.name}` cannot be read as text: {problem}",
-                "text must be UTF-8, plain or compressed (gz, xz, zst, bz2): save a spreadsheet as "
-                "text with tabs; see `file NAME`",
+                f"`{self.name}` cannot be read as text: {problem}", no_text_hint(head, self.name)
             )
         self.has_utf8 = head.startswith(UTF8_BOM)
         head = head.removeprefix(UTF8_BOM)

@@ -11,6 +11,8 @@ from nmt_cli.data.preparation.text_check import COMPRESSED
 STDIN_NAMES = ("-", "stdin")
 # The suffixes of files with pairs that are not parallel files.
 TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
+# Those of files that are converted to text, too.
+_CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm")
 
 
 # A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
@@ -123,11 +125,21 @@ def decompressor(name: str) -> str:
     return COMPRESSED.get(PurePath(name).suffix.lower(), "")
 
 
-def tsv_command(command: Sequence[str], name: str) -> str:
+def one_line(program: str) -> str:
+    r"""A program in Python without three quotes in a row, as one line for any terminal.
+
+    >>> one_line("if a:\n b").count("\n")
+    0
+    """
+    shown = program.replace("\\", "\\\\").replace("\n", "\\n")
+    return f'exec("""{shown} """)'
+
+
+def tsv_command(command: Sequence[str], name: str, suffix: str = ".tsv") -> str:
     """The command that lets `command` read the file `name` from stdin and writes a TSV file.
 
     That is called like the file, or otherwise if there is a file of this name. Of stdin only
-    `command` is returned.
+    `command` is returned. suffix: of the file that is written.
 
     >>> tsv_command(["c", "a b"], "my/pairs.jsonl.gz"), tsv_command(["c"], "-")
     ("gzip -dc my/pairs.jsonl.gz | c 'a b' > my/pairs.tsv", 'c')
@@ -136,8 +148,8 @@ def tsv_command(command: Sequence[str], name: str) -> str:
     if name in STDIN_NAMES:
         return shown
     plain = without_compression(name)
-    stem = next((plain.removesuffix(end) for end in TABLES if plain.endswith(end)), plain)
-    out = f"{stem}.tsv"
+    stem = next((plain.removesuffix(end) for end in _CONVERTED if plain.endswith(end)), plain)
+    out = f"{stem}{suffix}"
     out = shlex.quote(_name_beside(out, "converted") if os.path.lexists(out) else out)
     program = decompressor(name)
     if program:
