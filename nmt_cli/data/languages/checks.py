@@ -135,11 +135,9 @@ def check_texts(
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
-        if others == swapped_codes or _is_swapped(src_lines, tgt_lines, src, tgt):
-            swapped.append((text, f"the {text.role} text {text.shown} is in {tgt} and {src}"))
-        elif len(text.paths) == 1 and _header_names_target(src_lines, tgt_lines, src, tgt):
-            header = f"`{src_lines[0]}`, tab, `{tgt_lines[0]}`"
-            swapped.append((text, f"the {text.role} text {text.shown} begins with {header}"))
+        are_others = others == swapped_codes
+        if sign := _sign_of_swapped(text, (src_lines, tgt_lines), src, tgt, are_others=are_others):
+            swapped.append((text, f"the {text.role} text {text.shown} {sign}"))
         else:
             warnings += [
                 f"the {text.role} {side} {_file_of(text, index)} looks like {other}, not {stated}"
@@ -201,13 +199,29 @@ def _is_swapped(src_lines: list[str], tgt_lines: list[str], src: str, tgt: str) 
     return is_on_other_side(tgt_lines, src_lines, tgt)
 
 
-def _header_names_target(
-    src_lines: Sequence[str], tgt_lines: Sequence[str], src: str, tgt: str
-) -> bool:
-    """Whether a table begins with a header that names the target first, and its text may agree."""
-    if not src_lines or not names_target_first(src_lines[0], tgt_lines[0], (src, tgt)):
-        return False
-    return differing_languages(src_lines, tgt_lines) != (base_code(src), base_code(tgt))
+def _sign_of_swapped(
+    text: TextFiles,
+    sides: tuple[list[str], list[str]],
+    src: str,
+    tgt: str,
+    *,
+    are_others: bool,
+) -> str:
+    """What shows that the sides are swapped, or "": the text, or the header of a table.
+
+    are_others: whether each side is clearly in the language of the other. A header is no sign where
+    the text is clearly in the right languages.
+    """
+    src_lines, tgt_lines = sides
+    if are_others or _is_swapped(src_lines, tgt_lines, src, tgt):
+        return f"is in {tgt} and {src}"
+    if len(text.paths) > 1 or not src_lines:
+        return ""
+    first, second = src_lines[0], tgt_lines[0]
+    if not names_target_first(first, second, (src, tgt)):
+        return ""
+    is_right = differing_languages(src_lines, tgt_lines) == (base_code(src), base_code(tgt))
+    return "" if is_right else f"begins with `{first}`, tab, `{second}`"
 
 
 def _third_languages(

@@ -98,7 +98,8 @@ def array_objects(rows: Sequence[str]) -> list[dict[str, object]]:
     >>> array_objects(["[1, 2]"]), array_objects(["[A dog.]"]), array_objects(['{"a": 1}'])
     ([], [], [])
     """
-    text, objects = "\n".join(rows).lstrip("\ufeff").strip(), []
+    text = "\n".join(rows).lstrip("\ufeff").strip()
+    objects: list[dict[str, object]] = []
     decoder, place = json.JSONDecoder(), _NEXT_OBJECT.match(text)
     # The last object may be cut off.
     with contextlib.suppress(ValueError, RecursionError):
