@@ -23,6 +23,7 @@ from nmt_cli.config.synonyms import ALL_SETTINGS, meant_setting_hint
 from nmt_cli.config.toml import read_settings
 from nmt_cli.config.train import TrainConfig as TrainConfig
 from nmt_cli.config.train import check_training
+from nmt_cli.config.tsv_columns import column_numbers
 from nmt_cli.config.values import Setting, convert, declaration, setting, shortened
 from nmt_cli.errors import ConfigError
 from nmt_cli.storage.files import read_bytes
@@ -62,6 +63,9 @@ class DataConfig:
 
     train: tuple[tuple[str, ...], ...] = setting(
         (), "training files, a list whose entries are [source, target] or [tsv]"
+    )
+    tsv_columns: str = setting(
+        "", "columns of source and target in the training tables, such as 3,1", metavar="SRC,TGT"
     )
     valid: tuple[str, ...] = setting((), "validation files: [source, target] or [tsv]")
     valid_split: int = setting(
@@ -337,6 +341,7 @@ def _check_together(config: Config) -> Config:
     model = config.model
     check_kind(dataclasses.asdict(model), dataclasses.asdict(ModelConfig()), config.train.compile)
     check_search(config.search)
+    column_numbers(config.data.tsv_columns)
     if config.data.joint and config.data.tgt_vocab_size != "auto":
         raise ConfigError(
             "data.tgt_vocab_size is the size of a vocabulary of its own, but data.joint is true",

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt_cli.config import automatic
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.machine import usable_cores
 from nmt_cli.plurals import counted
+
+if TYPE_CHECKING:
+    from nmt_cli.data.text.table_columns import TableColumns
 
 # More pairs than this are estimated from the first ones and the size of the file.
 MOST_COUNTED = 300_000
@@ -100,21 +103,26 @@ def has_gpu(root: Path = Path("/")) -> bool:
     return gpus.is_dir() and any(gpus.iterdir())
 
 
-def measure(entries: Sequence[Sequence[str]]) -> TextSize:
+def measure(entries: Sequence[Sequence[str]], tsv_columns: str = "") -> TextSize:
     """Measure the text in `entries` (two files or one TSV file each).
+
+    tsv_columns: the setting of this name.
 
     Of long files only the first 300,000 pairs are counted, and the rest is estimated from the sizes
     of the files. Raises DataError or NoInputError where the text cannot be read.
     """
-    sizes = [_measure_entry(entry) for entry in entries]
+    from nmt_cli.data.text.table_columns import TableColumns
+
+    columns = TableColumns.of_training(tsv_columns, entries)
+    sizes = [_measure_entry(entry, columns) for entry in entries]
     return TextSize(*(sum(column) for column in zip(*sizes, strict=True)))
 
 
-def _measure_entry(paths: Sequence[str]) -> TextSize:
-    from nmt_cli.data.text.lines import read_pairs
+def _measure_entry(paths: Sequence[str], columns: "TableColumns") -> TextSize:
+    from nmt_cli.data.text.line_pairs import read_pairs
 
     words = tgt_words = 0
-    with closing(read_pairs(tuple(paths), keep_bad_rows=True)) as pairs:
+    with closing(read_pairs(tuple(paths), columns, keep_bad_rows=True)) as pairs:
         for src, tgt in islice(pairs, MOST_COUNTED):
             tgt_words += len(tgt.split())
             words += len(src.split())

@@ -28,6 +28,7 @@ class Project(NamedTuple):
     valid_split: int = 0
     test_split: int = 0
     reason: str = ""
+    tsv_columns: str = ""
 
 
 def relative_to(folder: Path, name: str) -> str:
@@ -61,6 +62,7 @@ def project_text(project: Project) -> str:
         "",
         "[data]",
         f"train = {toml_value(project.train)}",
+        *([f"tsv_columns = {toml_value(project.tsv_columns)}"] if project.tsv_columns else []),
         *(
             [f"valid_split = {project.valid_split}"]
             if project.valid_split

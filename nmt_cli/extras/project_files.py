@@ -24,6 +24,7 @@ class ProjectTexts(NamedTuple):
     """The files of a project; each entry is two files or one TSV file.
 
     valid_split, test_split: the numbers of training pairs that will be validation and test text.
+    tsv_columns: the setting of this name.
     """
 
     train: tuple[Paths, ...] = ()
@@ -31,6 +32,7 @@ class ProjectTexts(NamedTuple):
     test: Paths | None = None
     valid_split: int = 0
     test_split: int = 0
+    tsv_columns: str = ""
 
     def entries(self) -> list[Paths]:
         """All entries."""
@@ -98,7 +100,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     require_utf8(path for entry in texts.entries() for path in entry)
     require_equal_lengths(texts.entries())
     _require_columns(entry for entry in (texts.valid, texts.test) if entry)
-    named = texts_of(texts.train, texts.valid or (), texts.test or ())
+    named = texts_of(texts.train, texts.valid or (), texts.test or (), texts.tsv_columns)
     check_names(named, src, tgt)
     unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
     return [*check_texts(named, src, tgt), *unaligned, *_shared_pairs(texts)]
@@ -107,7 +109,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
 def _shared_pairs(texts: ProjectTexts) -> list[str]:
     """The warning that most of the test pairs are validation pairs, if they are."""
     from nmt_cli.data.preparation.file_roles import shared_pairs_notes
-    from nmt_cli.data.text.lines import read_pairs
+    from nmt_cli.data.text.line_pairs import read_pairs
 
     named = [(texts.valid or ())[:2], (texts.test or ())[:2]]
     if not all(entry and all(Path(path).is_file() for path in entry) for entry in named):
@@ -119,7 +121,7 @@ def _shared_pairs(texts: ProjectTexts) -> list[str]:
 def _require_columns(entries: Iterable[Paths]) -> None:
     """Raise DataError if the first rows of a table do not have two columns."""
     from nmt_cli.data.preparation.encoding_check import LINES_CHECKED
-    from nmt_cli.data.text.lines import read_pairs
+    from nmt_cli.data.text.line_pairs import read_pairs
 
     for entry in entries:
         if len(entry) == 1 and Path(entry[0]).is_file():
@@ -221,6 +223,8 @@ def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> l
     named += [(f"--{split}", entry) for split, entry in others if entry]
     for option, entry in named:
         words += [option if len(entry) > 1 else f"{option}-tsv", *entry]
+    if texts.tsv_columns:
+        words += ["--tsv-columns", texts.tsv_columns]
     if texts.test_split:
         words += ["--test-split", str(texts.test_split)]
     words += ["--src-lang", src, "--tgt-lang", tgt]

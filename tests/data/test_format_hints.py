@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from nmt_cli.cli import main
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.config.tsv_columns import column_numbers
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError
 
 Rows = list[dict[str, Any]]
@@ -205,6 +207,10 @@ def converted(
     assert main([command, "--train-tsv", table, "--src-lang", src, "--tgt-lang", tgt]) == 65
     err = capsys.readouterr().err
     last = err.rpartition("hint: ")[2].rstrip("\n").removeprefix("each line must be: source, tab, ")
+    said, _, option = last.partition(": --tsv-columns ")
+    if option:
+        *_, pair = read_pairs((table,), TableColumns(column_numbers(option)))
+        return said, "\t".join(pair)
     return last.partition(": ")[0], run(last)[0].splitlines()[-1]
 
 

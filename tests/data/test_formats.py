@@ -17,7 +17,7 @@ from corpora import tiny_config, write_pairs
 from nmt_cli.cli import main
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import DataError
 
 Pairs = list[tuple[str, str]]

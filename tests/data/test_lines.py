@@ -12,7 +12,8 @@ import pytest
 from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.text.encoding import conversion
-from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
 
 

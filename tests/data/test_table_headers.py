@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
+from nmt_cli.config.tsv_columns import column_numbers
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.data.text.tables import is_header, names_target_first
 
 PAIRS = [(f"the house {n} is old", f"s Huus {n} isch alt") for n in range(40)]
@@ -32,10 +35,10 @@ def refused(name: str, src: str, tgt: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def two_columns(err: str) -> list[str]:
-    """The rows of the file that the command of a hint for a wider table writes."""
-    command = err.rpartition("source, tab, target; ")[2].partition(": ")[2].strip()
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
-    return Path(shlex.split(command)[-1]).read_text("utf-8").splitlines()
+    """The pairs of the columns that a hint for a wider table names, as rows."""
+    named = err.rpartition(": --tsv-columns ")[2].strip()
+    pairs = read_pairs(("d.tsv",), TableColumns(column_numbers(named)))
+    return ["\t".join(pair) for pair in pairs]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from corpora import tiny_config
 from synthetic_pairs import two_languages
 
 from nmt_cli.data.preparation.prepare import prepare
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError
 
 PAIRS = two_languages(300, 7)
@@ -20,10 +21,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def notes_of(rows: list[str]) -> list[str]:
+def notes_of(rows: list[str], **settings: object) -> list[str]:
     """The warnings about columns of a table with these rows."""
     Path("my train.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    config = tiny_config(data_train=[("my train.tsv",)], data_vocab_size=200)
+    settings = {"data_train": [("my train.tsv",)], "data_vocab_size": 200, **settings}
+    config = tiny_config(**settings)
     result = prepare(config, Path("corpus"), force=True, workers=1)
     return [note for note in result.notes if "columns" in note or "line breaks" in note]
 
@@ -37,7 +39,18 @@ def test_rows_with_notes_are_named_with_the_command_that_keeps_them() -> None:
         "`my train.tsv`: 100 of 300 lines have more than two columns and are dropped, the first "
         "in line 3 (`"
     )
-    assert "| not sure about this`); to keep columns 1 and 2: cut -f1,2" in note
+    assert note.endswith("| not sure about this`); to keep columns 1 and 2: --tsv-columns 1,2")
+    assert notes_of(rows, data_tsv_columns="1,2") == []
+    table = "my train.tsv"
+    assert list(read_pairs((table,), TableColumns.of_training("1,2", [(table,)]))) == PAIRS
+
+
+def test_with_several_tables_the_command_is_named() -> None:
+    rows = ["\t".join(pair) for pair in PAIRS]
+    rows[2::3] = [f"{row}\tnot sure about this" for row in rows[2::3]]
+    Path("other.tsv").write_text("Yes.\tJa.\n", encoding="utf-8")
+    (note,) = notes_of(rows, data_train=[("my train.tsv",), ("other.tsv",)])
+    assert "to keep columns 1 and 2: cut -f1,2" in note
     subprocess.run(["sh", "-c", note.partition("2: ")[2]], check=True, timeout=30)
     assert list(read_pairs(("my train.two-columns.tsv",))) == PAIRS
 

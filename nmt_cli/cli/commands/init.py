@@ -52,7 +52,7 @@ TestTsv = Annotated[
     {
         "": (SettingOption("train.preset", default="chosen by the amount of text"),),
         "Text": (
-            "train", "train_tsv", "valid", "valid_tsv",
+            "train", "train_tsv", "data.tsv_columns", "valid", "valid_tsv",
             SettingOption("data.valid_split", default="none"),
             "test", "test_tsv", SettingOption("data.test_split", default="none"),
             SettingOption("languages.src", default=GUESSED),
@@ -88,6 +88,7 @@ def command(
     _require_folder(folder, given, is_table=bool(train_tsv))
     tables = {"valid": valid_tsv, "test": test_tsv}
     texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.splits)
+    texts = texts._replace(tsv_columns=given.tsv_columns)
     texts.require()
     src, tgt = _languages(folder, texts, given.src, given.tgt)
     require_codes(src, tgt)
@@ -97,8 +98,7 @@ def command(
         raise UsageError(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
-    warnings, choice = _checked(texts, src, tgt, given.preset)
-    preset, reason, unsuitable, pairs, tight = choice
+    warnings, (preset, reason, unsuitable, pairs, tight) = _checked(texts, src, tgt, given.preset)
     again = project_files.options_of(texts, src, tgt, given.preset)
     path = project.write_project(
         folder,
@@ -107,7 +107,7 @@ def command(
             tuple(_in_project(folder, entry) for entry in texts.train),
             _in_project(folder, texts.valid) if texts.valid else None,
             _in_project(folder, texts.test) if texts.test else None,
-            preset, texts.valid_split, texts.test_split, reason,
+            preset, texts.valid_split, texts.test_split, reason, texts.tsv_columns,
         ),
         force=force,
     )  # fmt: skip
@@ -128,7 +128,7 @@ def _require_folder(folder: Path, given: "_GivenSettings", *, is_table: bool) ->
     if not folder.is_file():
         return
     from nmt_cli.data.text.language_hints import OtherFormatError
-    from nmt_cli.data.text.lines import why_no_table
+    from nmt_cli.data.text.line_pairs import why_no_table
     from nmt_cli.data.text.shell_commands import is_table_name
 
     name = shlex.quote(str(folder))
@@ -175,6 +175,7 @@ class _GivenSettings(NamedTuple):
     src: str | None
     tgt: str | None
     splits: Mapping[str, int]
+    tsv_columns: str
 
 
 def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
@@ -190,6 +191,7 @@ def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
         src=config.languages.src if "languages.src" in given else None,
         tgt=config.languages.tgt if "languages.tgt" in given else None,
         splits={"valid": config.data.valid_split, "test": config.data.test_split},
+        tsv_columns=config.data.tsv_columns,
     )
 
 
@@ -227,7 +229,7 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
     from nmt_cli.data.cleaning.held_out import SplitSizes
     from nmt_cli.extras.advice import advise, measure, unsuitable
 
-    size = measure(texts.train)
+    size = measure(texts.train, texts.tsv_columns)
     names = option_names(["data.valid_split", "data.test_split"])
     with naming_origins(dict.fromkeys(names, COMMAND_LINE), names):
         splits = SplitSizes(texts.valid_split, texts.test_split)

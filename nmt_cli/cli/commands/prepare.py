@@ -81,7 +81,8 @@ Workers = Annotated[
     {
         "": ("train.preset", "sets", "config_file"),
         "Text": (
-            "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none"),
+            "train", "train_tsv", "data.tsv_columns", "valid",
+            SettingOption("data.valid_split", default="none"),
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),

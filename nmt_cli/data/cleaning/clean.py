@@ -25,8 +25,9 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
-from nmt_cli.data.text.lines import LinePairs, read_pairs
+from nmt_cli.data.text.line_pairs import LinePairs, read_pairs
 from nmt_cli.data.text.shell_commands import unquoting
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.data.text.tables import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
@@ -178,6 +179,7 @@ class _Reader:
     def __init__(self, config: Config, cleaning: Cleaning) -> None:
         self._cleaning = cleaning
         self._train = config.data.train
+        self._columns = TableColumns.of_training(config.data.tsv_columns, self._train)
         self._strict = config.data.strict
         files = [Path(paths[0]) for paths in self._train]
         known = all(file.is_file() for file in files)
@@ -197,7 +199,9 @@ class _Reader:
     def chunks(self) -> Iterator[RawChunk]:
         """Yield the pairs of all training files in chunks."""
         for corpus, paths in enumerate(self._train):
-            self._pairs = pairs = read_pairs(paths, strict=self._strict, keep_bad_rows=True)
+            self._pairs = pairs = read_pairs(
+                paths, self._columns, strict=self._strict, keep_bad_rows=True
+            )
             profiles = (Profile(), Profile())
             broken = BrokenCells()
             is_table = len(paths) == 1

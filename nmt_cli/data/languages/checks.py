@@ -27,6 +27,7 @@ from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.shell_commands import decompressor, without_compression
+from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
 from nmt_cli.data.text.tables import names_target_first
 from nmt_cli.errors import DataError, NmtError, UsageError
 from nmt_cli.plurals import counted
@@ -59,10 +60,14 @@ def swap_command(table: str, action: str = "{print $2, $1}") -> str:
 
 
 class TextFiles(NamedTuple):
-    """Parallel files or one TSV file, and their role: training, validation or test."""
+    """Parallel files or one TSV file with these columns, and their role.
+
+    role: training, validation or test.
+    """
 
     role: str
     paths: tuple[str, ...]
+    columns: TableColumns = TWO_COLUMNS
 
     @property
     def shown(self) -> str:
@@ -72,6 +77,9 @@ class TextFiles(NamedTuple):
     @property
     def remedy(self) -> str:
         """The option with the files swapped, or the command that swaps the columns of a table."""
+        if len(self.paths) < 2 and self.columns.numbers:
+            src, tgt = self.columns.numbers
+            return f"--tsv-columns {tgt},{src}"
         if len(self.paths) < 2:
             return f"swap the columns: {swap_command(self.paths[0])}"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]
@@ -79,12 +87,16 @@ class TextFiles(NamedTuple):
 
 
 def texts_of(
-    train: Sequence[Sequence[str]], valid: Sequence[str], test: Sequence[str]
+    train: Sequence[Sequence[str]],
+    valid: Sequence[str],
+    test: Sequence[str],
+    tsv_columns: str = "",
 ) -> list[TextFiles]:
-    """Return all files of a project with their roles."""
-    named = [("training", paths) for paths in train]
-    named += [(role, paths) for role, paths in (("validation", valid), ("test", test)) if paths]
-    return [TextFiles(role, tuple(paths)) for role, paths in named]
+    """Return all files of a project with their roles; tsv_columns: the setting of this name."""
+    columns = TableColumns.of_training(tsv_columns, train)
+    texts = [TextFiles("training", tuple(paths), columns) for paths in train]
+    named = (("validation", valid), ("test", test))
+    return texts + [TextFiles(role, tuple(paths)) for role, paths in named if paths]
 
 
 def check_languages(config: Config) -> list[str]:
@@ -93,7 +105,7 @@ def check_languages(config: Config) -> list[str]:
     With `data.clean` off only the names are checked, not the text.
     """
     data = config.data
-    texts = texts_of(data.train, data.valid, data.test)
+    texts = texts_of(data.train, data.valid, data.test, data.tsv_columns)
     src, tgt = config.languages.src, config.languages.tgt
     check_names(texts, src, tgt)
     if data.clean == "off":
@@ -130,12 +142,11 @@ def check_texts(
     cleaned, which counts its lines in third languages.
     """
     heads = [(text, head_of(text)) for text in texts]
-    swapped_codes = base_code(tgt), base_code(src)
     swapped: list[tuple[TextFiles, str]] = []
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
-        are_others = others == swapped_codes
+        are_others = others == (base_code(tgt), base_code(src))
         if sign := _sign_of_swapped(text, (src_lines, tgt_lines), src, tgt, are_others=are_others):
             swapped.append((text, f"the {text.role} text {text.shown} {sign}"))
         else:
@@ -273,8 +284,8 @@ def head_of(text: TextFiles) -> tuple[list[str], list[str]]:
         return [], []
     try:
         if len(text.paths) == 1:
-            rows = [line.split("\t") for line in _first_lines(text.paths[0])]
-            pairs = [row for row in rows if len(row) == 2]
+            rows = map(text.columns.pair, _first_lines(text.paths[0]))
+            pairs = [row for row in rows if row is not None]
             return [row[0] for row in pairs], [row[1] for row in pairs]
         return list(_first_lines(text.paths[0])), list(_first_lines(text.paths[1]))
     except NmtError:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from nmt_cli.data.text.line_count import count_lines
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import raise_together, refusals
 
 

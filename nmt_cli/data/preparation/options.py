@@ -9,6 +9,7 @@ _OPTIONS = {
     "data.subwords": "--subwords",
     "data.valid_split": "--valid-split",
     "data.test_split": "--test-split",
+    "data.tsv_columns": "--tsv-columns",
     "languages.src": "--src-lang",
     "languages.tgt": "--tgt-lang",
 }

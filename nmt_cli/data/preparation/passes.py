@@ -55,7 +55,7 @@ from nmt_cli.data.preparation.split import Pairs, Split, set_apart
 from nmt_cli.data.preparation.unknown_characters import UnknownCharacter, UnknownCharacters
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 

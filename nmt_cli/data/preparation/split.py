@@ -19,7 +19,7 @@ from nmt_cli.data.cleaning.held_out import SplitSizes, occurrences, pair_hashes
 from nmt_cli.data.corpus.layout import read_description
 from nmt_cli.data.preparation.encode import drop_reasons
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.lines import read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import agreeing, counted
 

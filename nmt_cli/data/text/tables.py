@@ -12,8 +12,9 @@ from nmt_cli.data.languages.words import base_code, differing_languages, is_on_o
 from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError, NmtError
-from nmt_cli.plurals import agreeing, counted
+from nmt_cli.plurals import counted
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
@@ -23,20 +24,24 @@ MOST_COLUMNS = 6
 COMMONEST, MOST_REPEATED = 10, 0.6
 # A header has no longer cell.
 LONGEST_NAME = 40
-# If so large a share of the rows of a table of two columns has more, a warning says so.
-LEAST_WIDE = 0.01
 _HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
 # The name of a language that is not known: one word or two, and what is in brackets.
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
 
 
 def columns_hint(
-    rows: Sequence[str], name: str, languages: Sequence[str] = (), *, quoted: bool = False
+    rows: Sequence[str],
+    name: str,
+    languages: Sequence[str] = (),
+    *,
+    quoted: bool = False,
+    names_option: bool = False,
 ) -> str:
     """Return how to take the two columns with the sentences from a table of more columns.
 
     rows: some of its lines; languages: the codes of source and target, if they are known; quoted:
-    whether it has quoted cells. The columns are those of `chosen_columns`.
+    whether it has quoted cells; names_option: whether to name the option in place of a command. The
+    columns are those of `chosen_columns`.
 
     >>> columns_hint(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").partition(" > ")[0]
     'to take column 2 (English) as source and column 3 (Xyz) as target, or others in their place: \
@@ -60,6 +65,8 @@ cut -f2,3 p.en-de.tsv'
                 )
             )
             which = f"column {src} as source and column {tgt} as target, or others in their place"
+    if names_option:
+        return f"to take {which}: --tsv-columns {','.join(columns)}"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
 
 
@@ -125,13 +132,21 @@ def usual_columns(rows: Sequence[str]) -> int:
 
 
 def row_error(
-    name: str, line: int, columns: int, rows: Sequence[str], rest: Iterable[str], more: str
+    name: str,
+    line: int,
+    columns: int,
+    wanted: TableColumns,
+    rows: Sequence[str],
+    rest: Iterable[str],
+    more: str,
 ) -> DataError:
-    """The error for a line of a table that does not have two columns.
+    """The error for a line of a table that does not have the wanted columns.
 
-    rows: lines of the table, this one among them; rest: others, which tell whether it has quoted
-    cells; more: what else is known.
+    columns: how many it has; rows: lines of the table, this one among them; rest: others, which
+    tell whether it has quoted cells; more: what else is known.
     """
+    if wanted.numbers is not None:
+        return _missing_column_error(name, line, columns, wanted.numbers, more)
     usual = usual_columns(rows)
     # The first of them may be a comment, or empty.
     others = f", most lines have {usual}" if columns != usual > 2 else ""
@@ -146,8 +161,24 @@ def row_error(
     quoted = False
     with contextlib.suppress(NmtError):
         quoted = any(map(has_quoted_cell, chain(wider, rest)))
-    return other_format_error(
-        message, lambda languages: f"{form}; {columns_hint(wider, name, languages, quoted=quoted)}"
+    option = wanted.names_option and not quoted
+
+    def hint_for(languages: Sequence[str]) -> str:
+        hint = columns_hint(wider, name, languages, quoted=quoted, names_option=option)
+        return f"{form}; {hint}"
+
+    return other_format_error(message, hint_for)
+
+
+def _missing_column_error(
+    name: str, line: int, width: int, columns: tuple[int, int], more: str
+) -> DataError:
+    """The error for a line that lacks one of the columns of data.tsv_columns; more: what else."""
+    return DataError(
+        f"`{name}`, line {line}: {counted(width, 'column')}, but the source is in column "
+        f"{columns[0]} and the target in column {columns[1]}{more}",
+        "data.tsv_columns (`--tsv-columns`) is for all training tables: change it, or write those "
+        "with other columns as source, tab, target in its place",
     )
 
 
@@ -292,54 +323,6 @@ def header_note(name: str, text: str) -> str:
         f"line 1 of `{name}` seems to name the columns, and counts as a {text} pair: remove that "
         "line"
     )
-
-
-class WideRows:
-    """The rows of a table of two columns that have more, such as notes of translators.
-
-    count: how many there were so far.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first row."""
-        self.count = 0
-        self._first = (0, "")
-        self._has_quoted = False
-
-    def add(self, line: int, row: str) -> None:
-        """Add a row that does not have two columns, and the number of its line."""
-        if "\t" not in row:
-            return
-        self._first = self._first if self.count else (line, row)
-        self.count += 1
-        self._has_quoted |= has_quoted_cell(row)
-
-    def notes(self, name: str, rows: int) -> list[str]:
-        r"""The warning if many of the rows of the file `name` are dropped for their columns.
-
-        >>> wide = WideRows()
-        >>> wide.add(7, "Yes.\tJa.\tsaid by Tom")
-        >>> [note] = wide.notes("a.tsv", 99)
-        >>> note.partition(" (")[0]
-        '`a.tsv`: 1 of 99 lines has more than two columns and is dropped, the first in line 7'
-        >>> note.partition(" (")[2]
-        '`Yes. | Ja. | said by Tom`); to keep columns 1 and 2: cut -f1,2 a.tsv > a.two-columns.tsv'
-        """
-        if self.count < LEAST_WIDE * rows:
-            return []
-        line, row = self._first
-        cells = " | ".join(_beginning(cell) for cell in row.split("\t")[:MOST_COLUMNS])
-        command = two_columns_command(name, ("1", "2"), quoted=self._has_quoted)
-        return [
-            f"`{name}`: {self.count:,} of {counted(rows, 'line')} "
-            f"{agreeing(self.count, 'has', 'have')} more than two columns and "
-            f"{agreeing(self.count, 'is', 'are')} dropped, the first in line {line:,} "
-            f"(`{cells}`); to keep columns 1 and 2: {command}"
-        ]
-
-
-def _beginning(cell: str) -> str:
-    return cell if len(cell) <= LONGEST_NAME else f"{cell[:LONGEST_NAME]}..."
 
 
 class BrokenCells:

@@ -20,7 +20,8 @@ from nmt_cli.config.schema import SETTINGS, dump, parse_layer, resolve
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.lexical.glossary import Glossary, read_glossary
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.kinds import read_document

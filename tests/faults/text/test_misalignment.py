@@ -10,7 +10,8 @@ from faults.tally import fault
 
 from nmt_cli.data.cleaning.misalignment import Profile, find_misalignment
 from nmt_cli.data.preparation.prepare import prepare
-from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
 
 Checks = Callable[..., None]

@@ -15,7 +15,8 @@ from faults.support import nasty_lines
 from faults.tally import fault
 
 from nmt_cli.data.preparation.text_check import utf16_without_mark
-from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, NoInputError
 from nmt_cli.translation.lines.inputs import windows

@@ -92,7 +92,7 @@ def score_pairs(
     as_json: bool,
 ) -> None:
     """Write the perplexity of all pairs and, if requested, the log-probability of each pair."""
-    from nmt_cli.data.text.lines import read_pairs
+    from nmt_cli.data.text.line_pairs import read_pairs
     from nmt_cli.translation.scoring import perplexity
 
     translator = _load(resolved, console)

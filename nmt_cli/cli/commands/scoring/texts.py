@@ -227,7 +227,8 @@ def check_files(names: Sequence[str]) -> None:
 
 def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
     """The lines of a file, or with `column` that column of a TSV file."""
-    from nmt_cli.data.text.lines import read_lines, read_pairs
+    from nmt_cli.data.text.line_pairs import read_pairs
+    from nmt_cli.data.text.lines import read_lines
 
     if column is not None:
         return [pair[column] for pair in read_pairs((name,), strict=strict)]

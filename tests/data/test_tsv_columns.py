@@ -1,0 +1,84 @@
+"""`--tsv-columns`: the columns of source and target in the training tables."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import load
+from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.table_columns import TableColumns
+from nmt_cli.errors import DataError
+from nmt_cli.extras.project_files import ProjectTexts, options_of
+
+ROWS = [(f"s Huus {n} isch alt", "noun", f"the house {n} is old") for n in range(40)]
+LANGUAGES = ["--src-lang", "en", "--tgt-lang", "gsw"]
+TRAIN = ["--train-tsv", "d.tsv"]
+
+
+@pytest.fixture(autouse=True)
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("d.tsv", ("gsw", "POS", "en"), *ROWS)
+
+
+def write(name: str, *rows: tuple[str, ...]) -> None:
+    Path(name).write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
+
+
+def test_a_hint_names_the_option_and_prepare_reads_what_init_stored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["init", *TRAIN, *LANGUAGES]) == 65
+    hint = "to take column 3 (en) as source and column 1 (gsw) as target, or others in their place"
+    assert f"{hint}: --tsv-columns 3,1\n" in capsys.readouterr().err
+    assert main(["init", *TRAIN, *LANGUAGES, "--tsv-columns", "3,1"]) == 0
+    assert 'tsv_columns = "3,1"\n' in Path("nmt.toml").read_text()
+    again = options_of(ProjectTexts((("d.tsv",),), tsv_columns="3,1"), "en", "gsw", None)
+    assert again[:4] == [*TRAIN, "--tsv-columns", "3,1"]
+    assert main(["prepare", "--set", "data.subwords=chars", "--dropped", "drop.tsv"]) == 0
+    assert load(Path("corpus/config.toml")).data.tsv_columns == "3,1"
+    assert "d.tsv\t1\theader of a table\ten\tgsw\n" in Path("drop.tsv").read_text()
+    (first, *_) = read_pairs(("d.tsv",), TableColumns((3, 1)))
+    assert first == ("en", "gsw")
+    # Without the stored setting, prepare refuses the table and names the option, too.
+    capsys.readouterr()
+    Path("nmt.toml").unlink()
+    assert main(["prepare", *TRAIN, *LANGUAGES, "--out", "new"]) == 65
+    assert "--tsv-columns 3,1\n" in capsys.readouterr().err
+
+
+def test_a_header_with_the_target_first_is_refused_with_the_other_order(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["init", *TRAIN, *LANGUAGES, "--tsv-columns", "1,3"]) == 65
+    err = capsys.readouterr().err
+    assert "begins with `gsw`, tab, `en`" in err
+    assert "hint: --tsv-columns 3,1\n" in err
+
+
+def test_several_tables_and_quoted_cells_get_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    write("two.tsv", *(row[::2] for row in ROWS))
+    assert main(["init", *TRAIN, "--train-tsv", "two.tsv", *LANGUAGES]) == 65
+    assert "awk -F" in capsys.readouterr().err
+    write("d.tsv", *ROWS, ('"a ""b"" c"', "noun", "x"))
+    assert main(["init", *TRAIN, *LANGUAGES]) == 65
+    assert "python3 -c" in capsys.readouterr().err
+
+
+def test_rows_without_such_a_column_are_bad_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    write("d.tsv", *ROWS, ("short", "row"), ("a", "b", "c", "d"))
+    pairs = read_pairs(("d.tsv",), TableColumns((3, 1)), keep_bad_rows=True)
+    found = [(pair, pairs.is_bad_row) for pair in pairs]
+    assert found[-2:] == [(("short row", ""), True), (("c", "a"), False)]
+    assert found[0] == (ROWS[0][::-2], False)
+    with pytest.raises(DataError, match="line 1: 3 columns, but the source is in column 4 and"):
+        list(read_pairs(("d.tsv",), TableColumns((4, 1)), keep_bad_rows=True))
+    assert main(["init", *TRAIN, *LANGUAGES, "--tsv-columns", "4,1"]) == 65
+    assert "--tsv-columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["3", "0,1", "1,1", "a,b", "1,2,3", "-1,2"])
+def test_what_is_not_two_columns_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", *TRAIN, *LANGUAGES, f"--tsv-columns={value}"]) != 0
+    assert "counted from 1, as in 3,1" in capsys.readouterr().err
