@@ -3,6 +3,7 @@
 import errno
 import re
 import shlex
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,6 +109,11 @@ def as_user_error(error: BaseException, arguments: Sequence[str] = ()) -> NmtErr
         hint = "open it, such as with `> FILE`; commands with --output can write to a file too"
         return WriteError("stdout is closed", hint)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
+        if error.filename is None and _stdout_fails_with(error.errno):
+            return WriteError(
+                f"stdout, the standard output, cannot be written: {error.strerror}",
+                "free some space on the disk where it goes to, or send it elsewhere with `> FILE`",
+            )
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` checks the disk")
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
@@ -119,6 +125,18 @@ def as_user_error(error: BaseException, arguments: Sequence[str] = ()) -> NmtErr
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
         return TryAgainError(NO_PROCESS, NO_PROCESS_HINT)
     return None
+
+
+def _stdout_fails_with(number: int | None) -> bool:
+    """Whether what waits to be written to stdout fails with this error.
+
+    What could not be written is still in its buffer.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return error.errno == number
+    return False
 
 
 def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError | NoInputError:
