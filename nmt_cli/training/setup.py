@@ -261,7 +261,10 @@ def _way_back(
             f"to resume it, add `--preset {preset}`, and the other options that it began with; "
             "for a new run, use another --out"
         )
-    if not of_corpus or any(isinstance(value, tuple) for value in values):
+    if not of_corpus:
+        options = " ".join(options_for(earlier))
+        return f"to resume it, give `{options}`, no other values; for a new run, use another --out"
+    if any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
     restored = {key: earlier[key] for key in of_corpus if not key.startswith("model.")}
     words = [*file_options(chosen), *options_for({**restored, **chosen})]
