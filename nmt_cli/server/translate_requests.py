@@ -125,6 +125,21 @@ def _lines(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _json_type(value: object) -> str:
+    """What a value of JSON is.
+
+    >>> [_json_type(value) for value in (None, True, 2.5, [1], {})]
+    ['null', 'true or false', 'a number', 'an array', 'an object']
+    """
+    for kind, name in (
+        (str, "a string"), (bool, "true or false"), (int | float, "a number"), (list, "an array"),
+        (dict, "an object"),
+    ):  # fmt: skip
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
 def _document(value: object) -> DocumentText:
     if not isinstance(value, dict) or not value.keys() <= {"kind", "text", "base64", "field"}:
         raise RefusedError(400, "`document` must have `kind`, and `text` or `base64`")
@@ -135,8 +150,19 @@ def _document(value: object) -> DocumentText:
         raise RefusedError(400, "`document.kind` is not a kind of documents", hint)
     name = "base64" if KINDS[kind].is_binary else "text"
     content = value.get(name)
-    if not isinstance(content, str) or {"text", "base64"} <= value.keys():
-        raise RefusedError(400, f"a document of kind {kind} needs `{name}`, a text")
+    other = "text" if name == "base64" else "base64"
+    if other in value:
+        raise RefusedError(
+            400, f"a document of kind {kind} has its content in `document.{name}`, not in "
+            f"`document.{other}`", f"send `document.{name}` only",
+        )  # fmt: skip
+    if not isinstance(content, str):
+        got = f"is {_json_type(content)}" if name in value else "is missing"
+        form = "the file in base64" if name == "base64" else "the text of the file"
+        raise RefusedError(
+            400, f"`document.{name}` of a document of kind {kind} {got}; it must be a string",
+            f"send {form} as a string",
+        )  # fmt: skip
     field = value.get("field", "")
     if not isinstance(field, str) or ("field" in value and not KINDS[kind].has_fields):
         *others, last = (name for name, each in KINDS.items() if each.has_fields)
