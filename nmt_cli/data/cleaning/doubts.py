@@ -11,6 +11,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
+from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.words import third_languages
@@ -106,7 +107,7 @@ def _checks(
     signs = {index for code in codes for index in _maybe_repeated(code)}
     yield kinds.REPEATED, (index for index in sorted(signs) if any(map(is_repeated, pairs[index])))
     yield kinds.ONE_ADDRESS, _pairs_with_one_address(pairs, sides)
-    yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes)
+    yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes, languages)
     if is_table:
         signs = {index for text, side in sides for index in lines_with(_DOUBLED, text, side)}
         yield kinds.QUOTED, (i for i in sorted(signs) if any(map(has_doubled_marks, pairs[i])))
@@ -256,14 +257,19 @@ def without_addresses(line: str) -> str:
 
 
 def _pairs_with_different_numbers(
-    pairs: Sequence[tuple[str, str]], codes: Sequence[np.ndarray]
+    pairs: Sequence[tuple[str, str]], codes: Sequence[np.ndarray], languages: Sequence[str]
 ) -> Iterator[int]:
     src, tgt = (_digit_sums(text) for text in codes)
     return (
         index
         for index in np.flatnonzero(src != tgt).tolist()
-        if numbers_differ(*map(without_addresses, pairs[index]))
+        if _numbers_contradict(pairs[index], languages)
     )
+
+
+def _numbers_contradict(pair: tuple[str, str], languages: Sequence[str]) -> bool:
+    src, tgt = map(without_addresses, pair)
+    return numbers_differ(src, tgt) or scales_differ(src, tgt, languages)
 
 
 def _digit_sums(text: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ small or round number may be written out on one side. Digits of all scripts are 
 
 from collections import Counter
 
+from nmt_cli.data.cleaning.numbers.added import numbers_are_added
 from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import (
     has_form_in,
@@ -79,8 +80,9 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
         src, tgt = with_digits(src, tgt, languages[0]), with_digits(tgt, src, languages[1])
     return (
         numbers_differ(src, tgt)
-        or contexts_differ(src, tgt)
+        or contexts_differ(src, tgt, languages)
         or _short_numbers_differ(src, tgt, languages)
+        or numbers_are_added(src, tgt, languages)
     )
 
 
@@ -119,9 +121,11 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
         return True
     if _all_numbers_differ(src, tgt):
         return True
-    language = languages[1] if only_src else languages[0]
+    of_side, of_other = languages if only_src else languages[::-1]
     not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
-    return is_rarely_left_out(side, not_roman) and lacks_number_words(other, language)
+    return is_rarely_left_out(side, not_roman) and lacks_number_words(
+        other, of_other, side, of_side
+    )
 
 
 def _on_one_side(src: str, tgt: str, *, partly: bool) -> tuple[_Missing, _Missing]:

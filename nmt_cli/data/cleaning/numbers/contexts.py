@@ -1,6 +1,7 @@
 """Finds numbers that are the same on both sides, but say something else in their context."""
 
 import re
+from collections.abc import Sequence
 
 from nmt_cli.data.cleaning.numbers.notation import (
     AMOUNT,
@@ -14,6 +15,7 @@ from nmt_cli.data.cleaning.numbers.notation import (
 )
 from nmt_cli.data.cleaning.numbers.references import CODE, OF_PART
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
+from nmt_cli.data.cleaning.numbers.scales import scales_differ
 
 # A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
 _WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})([A-Z])(?![^\W_])")
@@ -49,23 +51,15 @@ _FIRST = re.compile(
 )
 # Before units numbers are never in words.
 _OF_UNIT = re.compile(rf"{AMOUNT_BEFORE}(?:°|km/h)")
-# A million and a thousand millions. An English billion is a German Milliarde, so that only these
-# two are told apart.
-_MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
-_MILLIARD = (
-    r"b[ií]l+ion|bn\b|bilh|mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд"
-    r"|δισεκατομμ[υύ]ρι|مليار|十億|十亿"
-)
-_SCALED = re.compile(rf"{AMOUNT_BEFORE}(?:({_MILLIARD})|({_MILLION}))", re.IGNORECASE)
 
 
-def contexts_differ(src: str, tgt: str) -> bool:
+def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
     """Return whether a number of one side is in the other one with another meaning."""
     return (
         _letters_differ(src, tgt)
         or _signs_are_lost(src, tgt)
         or _units_are_swapped(src, tgt)
-        or _scales_differ(src, tgt)
+        or scales_differ(src, tgt, languages)
         or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
@@ -135,23 +129,6 @@ def _units_are_swapped(src: str, tgt: str) -> bool:
         if only_src <= others:
             return True
     return False
-
-
-def _scales_differ(src: str, tgt: str) -> bool:
-    """Whether so many millions are as many thousand millions on the other side.
-
-    >>> [_scales_differ("$3.5 billion", tgt) for tgt in (
-    ...     "3,5 millions", "3,5 milliards", "3,5 mil millones", "3.500 millones")]
-    [True, False, False, False]
-    """
-    sides = [
-        {
-            kind: {value_of(match[1]) for match in _SCALED.finditer(side) if match[kind]}
-            for kind in (2, 3)
-        }
-        for side in (src, tgt)
-    ]
-    return any((here[2] - here[3]) & (there[3] - there[2]) for here, there in (sides, sides[::-1]))
 
 
 def _money_is_scaled(src: str, tgt: str) -> bool:

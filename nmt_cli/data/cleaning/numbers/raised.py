@@ -61,9 +61,16 @@ def _raised(text: str) -> list[tuple[str, str]]:
     for match in _RAISED.finditer(text):
         begin = match.start()
         base = _BASE.search(text, max(0, begin - _LONGEST_BASE), begin)
-        found.append((base[0] if base else "", _with_plain_digits(match[0])))
+        found.append((base[0] if base else "", with_plain_digits(match[0])))
     return found
 
 
-def _with_plain_digits(text: str) -> str:
-    return "".join(str(unicodedata.digit(letter, letter)) for letter in text)
+def with_plain_digits(text: str) -> str:
+    """The text with 0 to 9 in place of superscript and subscript digits.
+
+    >>> with_plain_digits("CO₂, 10⁶")
+    'CO2, 106'
+    """
+    return _RAISED.sub(
+        lambda raised: "".join(str(unicodedata.digit(sign)) for sign in raised[0]), text
+    )

@@ -71,6 +71,10 @@ _LOOSE = {
           r"|medianoche|décadas?|siglos?",
 }  # fmt: skip
 _AFTER_DIGIT = re.compile(r"\d[\s\u00a0\u202f\u2009-]?\Z")
+# Before the hundred of a percentage: 5 pour cent, cinq pour cent, fünf vom Hundert.
+_PER = re.compile(r"[\s\u00a0](?:pour|per|por|vom|p\.)[\s\u00a0]", re.IGNORECASE)
+_PER_BEHIND_DIGIT = re.compile(rf"\d{_PER.pattern}\Z", re.IGNORECASE)
+_LONGEST_PER = len("5 pour ")
 _NEVER = "(?!)"
 HUNDRED = 100
 LANGUAGES = frozenset(_ONES)
@@ -130,16 +134,24 @@ def numbers_in_words(text: str, language: str) -> list[NumberInWords]:
     [21, 1200]
     >>> [number.value for number in numbers_in_words("einundzwanzig, die achte, hundert", "de")]
     [21, 8, 100]
+    >>> [number.value for number in numbers_in_words("5 pour cent, cinq pour cent", "fr")]
+    [5]
     """
     language = base_code(language)
     if language not in LANGUAGES:
         return []
     vocabulary = _vocabulary(language)
-    return [
-        number
-        for run in vocabulary.run.finditer(text)
-        for number in _numbers_of_run(text, run, vocabulary)
-    ]
+    found: list[NumberInWords] = []
+    end_before = 0
+    for run in vocabulary.run.finditer(text):
+        numbers = list(_numbers_of_run(text, run, vocabulary))
+        is_percent = _PER.fullmatch(text, end_before, run.start()) or _PER_BEHIND_DIGIT.search(
+            text, max(0, run.start() - _LONGEST_PER), run.start()
+        )
+        if not is_percent or [number.value for number in numbers] != [HUNDRED]:
+            found += numbers
+        end_before = run.end()
+    return found
 
 
 @cache
@@ -147,20 +159,31 @@ def _loose_words(language: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{_LOOSE[language]})(?![^\W_])", re.IGNORECASE)
 
 
-def lacks_number_words(text: str, language: str) -> bool:
+def has_loose_words(text: str, language: str) -> bool:
+    """Whether a text has words such as dozen or half; False where they are not known."""
+    language = base_code(language)
+    return language in LANGUAGES and bool(_loose_words(language).search(text))
+
+
+def lacks_number_words(
+    text: str, language: str, source: str = "", source_language: str = ""
+) -> bool:
     """Whether no word of a text may stand for a number from two on; False where that is not known.
+
+    Words for numbers that its source has in words, too, stand for these.
 
     >>> [lacks_number_words(text, "fr") for text in ("des juges", "un juge", "deux juges")]
     [True, True, False]
+    >>> lacks_number_words("deux juges", "fr", "40 of two judges", "en")
+    True
     >>> lacks_number_words("une douzaine", "fr"), lacks_number_words("tuomarit", "fi")
     (False, False)
     """
-    language = base_code(language)
-    return (
-        language in LANGUAGES
-        and all(number.value == 1 for number in numbers_in_words(text, language))
-        and not _loose_words(language).search(text)
-    )
+    if base_code(language) not in LANGUAGES or has_loose_words(text, language):
+        return False
+    left = Counter(number.value for number in numbers_in_words(text, language))
+    left.subtract(number.value for number in numbers_in_words(source, source_language))
+    return not any(count > 0 for value, count in left.items() if value != 1)
 
 
 class _NumberWord(NamedTuple):
