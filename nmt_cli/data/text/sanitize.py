@@ -52,10 +52,17 @@ def clean_source(text: str) -> str:
     >>> clean_source("\ufeffBahn\u00adhof")
     'Bahnhof'
     """
+    text = clean_marked(text)
+    return text if text.isprintable() else remove_direction_marks(text)
+
+
+def clean_marked(text: str) -> str:
+    r"""`clean_source` of text with tags and placeholders, which may contain direction marks.
+
+    Such a mark may also stand between text and a placeholder, as before the `%` of `5\u200f%d`.
+    """
     text = clean_line(text)
-    if text.isprintable():
-        return text
-    return remove_direction_marks(remove_invisible(text.replace("\ufeff", "")))
+    return text if text.isprintable() else remove_invisible(text.replace("\ufeff", ""))
 
 
 def remove_invisible(text: str) -> str:

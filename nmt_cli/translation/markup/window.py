@@ -15,7 +15,7 @@ from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text, shown_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.sanitize import clean_source
+from nmt_cli.data.text.sanitize import clean_marked
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
@@ -82,7 +82,7 @@ class MarkupTranslator:
         texts: list[MarkedText | None] = []
         for request in requests:
             # Marks are written as they are, and must not bring back what lines are cleaned of.
-            pieces = parse_line(clean_source(request.text), search.kept)
+            pieces = parse_line(clean_marked(request.text), search.kept)
             texts.append(pieces if is_marked(pieces) else None)
         requests = [
             request._replace(prefix=_plain_prefix(request.prefix, {}, search.kept))
