@@ -344,7 +344,7 @@ FREE = {
     and key not in ("train.ema", "train.r_drop")
     and key not in ("search.sample", "search.temperature", "search.top_k", "search.top_p")
     and key not in ("search.min_length", "search.max_length", "search.keep_numbers")
-}
+} | {"data.tsv_columns": st.sampled_from(["", "3,1", "1,2"])}
 # Other kinds of models have fewer settings.
 TRANSFORMERS = sorted(name for name, preset in PRESETS.items() if "model.kind" not in preset)
 
