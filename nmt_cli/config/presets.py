@@ -88,7 +88,9 @@ MODERN: Preset = {
 }
 
 # For the demo: it learns a noiseless language from more than enough text, in a minute. Rotary
-# positions needed 15 % fewer steps to the same accuracy than sinusoids (one seed).
+# positions needed 15 % fewer steps to the same accuracy than sinusoids (one seed). 900 steps rather
+# than 825 bring 93.7 to 95.1 % of the test sentences exactly right rather than 93.0 to 93.8 %
+# (three seeds).
 TINY: Preset = {
     "model.layers": 2,
     "model.d_model": 128,
@@ -99,14 +101,14 @@ TINY: Preset = {
     "model.dropout": 0.0,
     "data.vocab_size": 1_500,
     "train.batch_tokens": 1_000,
-    "train.max_steps": 825,
+    "train.max_steps": 900,
     "train.optimizer": "muon",
     "train.warmup_steps": 100,
     "train.learning_rate": 8e-3,
     "train.schedule": "linear",
     "train.label_smoothing": 0.0,
     "train.checkpoint_every": 25,
-    "train.validate_every": 275,
+    "train.validate_every": 300,
     "train.keep_last": 5,
     "train.validation_sentences": 100,
 }
