@@ -184,6 +184,41 @@ def test_bytes_that_are_not_utf8_are_kept_in_conversion() -> None:
     assert Path("n.tsv").read_bytes() == expected
 
 
+def converted_csv(rows: list[str]) -> tuple[subprocess.CompletedProcess[str], str]:
+    """What the command of the hint says about a table of these rows, and what it writes."""
+    Path("n.csv").write_text("".join(f"{row}\n" for row in rows))
+    Path("n.tsv").unlink(missing_ok=True)
+    command = refusal("n.csv").hint.partition(": ")[2]
+    done = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
+    return done, Path("n.tsv").read_text()
+
+
+def test_a_quotation_mark_that_is_not_closed_swallows_no_rows() -> None:
+    rows = [f"A dog and {n};Ein Hund und {n}" for n in range(3_000)]
+    rows[700] = '"A dog barks;Ein Hund bellt'
+    done, written = converted_csv(rows)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "error: nothing was written: the row of line 701 goes on to line 3000. Does a cell begin"
+    )
+    assert written == ""
+    # As the message says.
+    rows[700] = '"""A dog barks";Ein Hund bellt'
+    done, written = converted_csv(rows)
+    assert (done.returncode, done.stderr, written.count("\n")) == (0, "", 3_000)
+    assert '\n"A dog barks\tEin Hund bellt\n' in written
+
+
+def test_line_breaks_within_cells_are_named_with_their_lines() -> None:
+    rows = [f"A dog and {n};Ein Hund und {n}" for n in range(400)]
+    rows[20] = '"A dog\nbarks";Ein Hund bellt'
+    done, written = converted_csv(rows)
+    assert done.returncode == 0
+    assert done.stderr.startswith("rows with line breaks in cells, which became spaces: 1 in all")
+    assert done.stderr.endswith("the first in lines 21\n")
+    assert "\nA dog barks\tEin Hund bellt\n" in written
+
+
 def test_columns_with_most_letters_are_named_where_no_languages_are_seen() -> None:
     """Those of numbers, dates and remarks that are repeated are left out."""
     words = ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
-from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, tsv_command
+from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, one_line, tsv_command
 from nmt_cli.data.text.tables import chosen_columns, shown_column
 from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError
@@ -24,6 +24,26 @@ LEAST_SHARE = 0.9
 MIN_ROWS = 3
 # If both columns of a larger share of the rows are in quotation marks, these are not of the text.
 MOST_QUOTED = 0.9
+# Nothing is written of a table with a quotation mark that is not closed: its cell would swallow the
+# rows up to the next mark. Cells with fewer line breaks are named.
+_TABLE_TO_TSV = """\
+import csv, sys
+KEEP_BYTES
+sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
+SKIP
+csv.field_size_limit(1 << 30)
+table = csv.reader(sys.stdin, delimiter="SEPARATOR")
+rows, broken, end = [], [], 0
+for row in table:
+ begin, end = end + 1, table.line_num
+ if 9 < end - begin: sys.exit(f"error: nothing was written: the row of line {begin} goes on to \
+line {end}. Does a cell begin with a quotation mark that is not closed? Remove the mark, or write \
+it three times at the beginning and once at the end of the cell.")
+ if begin < end: broken.append(begin)
+ rows.append(row)
+for row in rows: print(*(" ".join(cell.split()) for cell in CELLS), sep="\\t")
+if broken: print("rows with line breaks in cells, which became spaces:", len(broken), \
+"in all, the first in lines", *broken[:9], file=sys.stderr)"""
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
 # A field as spreadsheets quote it: quotation marks within it are doubled.
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -156,15 +176,13 @@ def conversion_to_tsv(
     """
     # A row that ends too early has no such column.
     cells = " + ".join(f"row[{column - 1}:{column}]" for column in columns)
-    delimiter = {"\t": r"\t"}.get(separator, separator)
     program = (
-        f"import csv, sys; {KEEP_BYTES}; "
-        'sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape"); '
-        f"{'next(sys.stdin); ' * skipped}"
-        f'[print(*(" ".join(cell.split()) for cell in {cells}), sep="\\t") '
-        f'for row in csv.reader(sys.stdin, delimiter="{delimiter}")]'
+        _TABLE_TO_TSV.replace("KEEP_BYTES", KEEP_BYTES)
+        .replace("SKIP", "; ".join(["next(sys.stdin)"] * skipped) or "pass")
+        .replace("SEPARATOR", {"\t": r"\t"}.get(separator, separator))
+        .replace("CELLS", cells)
     )
-    return tsv_command(["python3", "-c", program], name)
+    return tsv_command(["python3", "-c", one_line(program)], name)
 
 
 def is_xml(line: str) -> bool:
