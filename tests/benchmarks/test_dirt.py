@@ -9,8 +9,9 @@ from synthetic_pairs import two_languages
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # What nobody can tell of a single pair for sure. A quarter of the line numbers are like `12.`, and
-# may be ordinals before small letters; this text has no others.
-LEAST_FOUND = {"pairs shuffled": 0.8, "line number on one side": 0.7}
+# may be ordinals before small letters; this text has no others. A placeholder that is a sentence
+# itself is only told from ten lines beside it, and `not translated yet` is planted ten times here.
+LEAST_FOUND = {"pairs shuffled": 0.8, "line number on one side": 0.7, "placeholder": 0.9}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(
     assert {
         kind: share for kind, share in result.items() if share < LEAST_FOUND.get(kind, 0.95)
     } == {}
-    assert len(result) >= 28
+    assert len(result) >= 29
     assert strict.dropped[""] < 0.01 * strict.planted[""]
     assert safe.dropped[""] == 0
     # What is only likely is counted, and stays.
