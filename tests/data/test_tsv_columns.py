@@ -57,6 +57,18 @@ def test_a_header_with_the_target_first_is_refused_with_the_other_order(
     assert "hint: --tsv-columns 3,1\n" in err
 
 
+def test_sentences_in_quotation_marks_are_no_cells_of_a_spreadsheet(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    speech = ('"Wär isch da?" "Ich."', "said", '"Who is there?" "Me."')
+    write("d.tsv", ("gsw", "POS", "en"), *ROWS, speech, ('"Wo isch er?"', "said", '"Where is he?"'))
+    assert main(["init", *TRAIN, *LANGUAGES]) == 65
+    assert "--tsv-columns 3,1\n" in capsys.readouterr().err
+    assert ("\t".join(speech[::-2])) in list(
+        map("\t".join, read_pairs(("d.tsv",), TableColumns((3, 1))))
+    )
+
+
 def test_several_tables_and_quoted_cells_get_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     write("two.tsv", *(row[::2] for row in ROWS))
     assert main(["init", *TRAIN, "--train-tsv", "two.tsv", *LANGUAGES]) == 65

@@ -183,12 +183,22 @@ def _missing_column_error(
 
 
 def has_quoted_cell(row: str) -> bool:
-    r"""Whether a cell of a row begins with a quotation mark, as those of spreadsheets may do.
+    r"""Whether a cell of a row can only be one that a spreadsheet has quoted.
 
-    >>> [has_quoted_cell(row) for row in ('"a', 'a\t"b', 'a "b"\tc')]
-    [True, True, False]
+    Such a cell has doubled marks or goes on in the next row, or all cells are quoted. A sentence
+    may be in quotation marks of its own.
+
+    >>> [has_quoted_cell(row) for row in ('1\t"a ""b"" c"', 'a\t"b', '"1"\t"a"\t"b"')]
+    [True, True, True]
+    >>> has_quoted_cell('1\t"Who?" "I."\t"Wer?"'), has_quoted_cell('a "b"\tc')
+    (False, False)
     """
-    return row.startswith('"') or '\t"' in row
+    if '"' not in row:
+        return False
+    cells = row.split("\t")
+    return all(len(cell) > 1 and cell[0] == '"' == cell[-1] for cell in cells) or any(
+        cell[:1] == '"' and (cell.count('"') % 2 == 1 or '""' in cell[1:-1]) for cell in cells
+    )
 
 
 def sentence_columns(
