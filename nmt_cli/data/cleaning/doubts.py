@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.repairs import strip_tags
@@ -269,7 +270,11 @@ def _pairs_with_different_numbers(
 
 def _numbers_contradict(pair: tuple[str, str], languages: Sequence[str]) -> bool:
     src, tgt = map(without_addresses, pair)
-    return numbers_differ(src, tgt) or scales_differ(src, tgt, languages)
+    return (
+        numbers_differ(src, tgt)
+        or scales_differ(src, tgt, languages)
+        or amounts_differ(src, tgt, languages)
+    )
 
 
 def _digit_sums(text: np.ndarray) -> np.ndarray:

@@ -133,3 +133,42 @@ def test_training_pairs_lack_no_amount() -> None:
     src, tgt = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     doubts = find_doubts(src, tgt, ("en", "fr"))
     assert [kind == NUMBERS for kind in doubts] == [pair[2] for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "mismatch"),
+    [
+        # A thousand times as much, and moved decimal points beside other numbers.
+        ("The buyer shall pay $5 each month.", "L’acheteur paie 5 000 $ chaque mois.", True),
+        ("The buyer shall pay $57.00.", "L’acheteur paie 57 000 $.", True),
+        ("It owes €500 now.", "Il doit 500.000 € maintenant.", True),
+        ("The rate is 2.5%.", "Le taux est de 2 500 %.", True),
+        ("It owes $490.25 within 30 days.", "Il doit 49 025 $ dans les 30 jours.", True),
+        ("It owes 106% under section 12(3).", "Il doit 10,6 % selon le paragraphe 12(3).", True),
+        ("It owes $100 and $200.", "Il doit 100 $ et 300 $.", True),
+        ("It owes $490.25 within 30 days.", "Il doit 490,25 $ dans les 30 jours.", False),
+        ("It owes $5.", "Il doit cinq dollars.", False),
+        ("It owes $1.5 million.", "Il doit 1 500 000 $.", False),
+        ("It owes $20K.", "Il doit 20 000 $.", False),
+        ("The rate is 3.000% of $5.", "Le taux est de 3 % de 5,00 $.", False),
+        ("$0.095724 per stick", "0,095 724 $ le bâtonnet", False),
+        # Other signs.
+        ("It owes $688.50.", "Il doit 688,50 €.", True),
+        ("The rate is 4%.", "Le taux est de 4 $.", True),
+        ("It owes EUR 5 and $6.", "Il doit 5 € et 6 $.", False),
+        ("It owes 5 dollars or 4%.", "Il doit 5 $ ou 4 %.", False),
+    ],
+)
+def test_sums_and_percentages_keep_their_number_and_sign(
+    source: str, text: str, mismatch: bool
+) -> None:
+    assert has_mismatch(("en", "fr"), source, text) == mismatch
+
+
+def test_training_pairs_with_another_sum_are_doubted() -> None:
+    pairs = [
+        ("It owes $490.25 within 30 days.", "Il doit 49 025 $ dans les 30 jours."),
+        ("It owes $490.25 within 30 days.", "Il doit 490,25 $ dans les 30 jours."),
+    ]
+    doubts = find_doubts(*map(list, zip(*pairs, strict=True)), ("en", "fr"))
+    assert (doubts == NUMBERS).tolist() == [True, False]

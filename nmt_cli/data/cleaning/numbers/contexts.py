@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.cleaning.numbers.amounts import amounts_differ, currencies_differ
 from nmt_cli.data.cleaning.numbers.notation import (
     AMOUNT,
     AMOUNT_BEFORE,
@@ -11,6 +12,7 @@ from nmt_cli.data.cleaning.numbers.notation import (
     MONEY,
     MONEY_BEHIND,
     NUMBER,
+    PERCENT,
     value_of,
 )
 from nmt_cli.data.cleaning.numbers.references import CODE, OF_PART
@@ -34,7 +36,6 @@ _IN_WORDS = re.compile(
     r"|零下|氷点下|영하|\bâm\b|below|under|unter|onder|sous|bajo|sotto|abaixo|ниже|нижче|мороз|frost",
     re.IGNORECASE,
 )
-_PERCENT = re.compile(rf"{AMOUNT_BEFORE}[%٪]")
 _MONEY_BEHIND_ALONE = re.compile(rf"{MONEY_BEHIND}(?![^\W\d_])")
 # 5 March 2026, 5. März 2026, 5 de marzo de 2026, March 5, 2026.
 _MONTH = r"[^\W\d_]{3,12}\.?"
@@ -60,6 +61,8 @@ def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         or _signs_are_lost(src, tgt)
         or _units_are_swapped(src, tgt)
         or scales_differ(src, tgt, languages)
+        or amounts_differ(src, tgt, languages)
+        or currencies_differ(src, tgt)
         or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
@@ -117,7 +120,7 @@ def _units_are_swapped(src: str, tgt: str) -> bool:
     ...     "30 $ pour 20 jours", "20 $ pour 30 jours", "20 dollars pour 30 jours")]
     [True, False, False]
     """
-    for pattern in (MONEY, _PERCENT):
+    for pattern in (MONEY, PERCENT):
         in_src, in_tgt = (
             {value_of(match[1] or match[pattern.groups]) for match in pattern.finditer(side)}
             for side in (src, tgt)

@@ -14,9 +14,10 @@ AMOUNT = rf"\d{{1,15}}(?:{_SEPARATOR}\d{{1,15}}){{0,5}}"
 GAP = "[ \u00a0\u202f\u2009]?"
 # An amount before a unit or another word.
 AMOUNT_BEFORE = rf"(?<!\d)({AMOUNT}){GAP}"
-_CURRENCY = "[$€£]"
-MONEY_BEHIND = rf"{AMOUNT_BEFORE}{_CURRENCY}"
-MONEY = re.compile(rf"{_CURRENCY}{GAP}({AMOUNT})|{MONEY_BEHIND}")
+CURRENCY = "[$€£]"
+MONEY_BEHIND = rf"{AMOUNT_BEFORE}{CURRENCY}"
+MONEY = re.compile(rf"{CURRENCY}{GAP}({AMOUNT})|{MONEY_BEHIND}")
+PERCENT = re.compile(rf"{AMOUNT_BEFORE}[%٪]")
 
 
 def value_of(number: str) -> Fraction:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from nmt_cli.data.cleaning.numbers.notation import AMOUNT, value_of
+from nmt_cli.data.cleaning.numbers.notation import AMOUNT, DIGITS, value_of
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, has_loose_words, numbers_in_words
 from nmt_cli.data.languages.words import base_code
 
@@ -56,6 +56,8 @@ _UNREAD = re.compile(
     r"|(?:thousand|tausend|mille) (?:milli|billi)",
     re.IGNORECASE,
 )
+# 0.095 724: a number of thousands does not begin with zero.
+_DECIMALS = re.compile(r"0[.,]\d")
 # Either 3.125 or 3,125.
 _THREE_DECIMALS = re.compile(r"(\d{1,3})[.,](\d{3})")
 _GROUPED = re.compile(r"\d{1,3}(?:\D\d{3})*(?:\D\d+)?")
@@ -92,7 +94,7 @@ def scales_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
     sides = list(zip((src, tgt), languages, strict=True))
     if not any(_SCALE_WORD.search(side) for side, _ in sides):
         return False
-    if not all(_is_read(*side) for side in sides):
+    if not are_scales_read(src, tgt, languages):
         return False
     amounts = [_amounts(*side) for side in sides]
     is_exact = not any(
@@ -103,6 +105,16 @@ def scales_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         for here, there in (amounts, amounts[::-1])
         for amount in here.demanded
     )
+
+
+def are_scales_read(src: str, tgt: str, languages: Sequence[str]) -> bool:
+    """Whether the words for scales of both sides would be found."""
+    return all(map(_is_read, (src, tgt), languages))
+
+
+def values_of(text: str, language: str) -> set[Fraction]:
+    """All that the numbers of a text may say, in digits and in words, with their scales."""
+    return _amounts(text, language).values
 
 
 def _is_read(text: str, language: str) -> bool:
@@ -121,30 +133,33 @@ def _amounts(text: str, language: str) -> _Amounts:
     powers: tuple[int, ...] = ()
     next_begin = len(text)
     for match in reversed(list(_NUMBER.finditer(text))):
-        readings = set(_readings(match["number"]))
+        own = set(readings(match["number"]))
         scale = next((name for name in _SCALES if match[name]), "")
         if scale:
             powers = _SCALES[scale][1]
         elif not _SAME_SCALE.fullmatch(text, match.end(), next_begin):
             powers = ()
         next_begin = match.start()
-        scaled = {value * 10**power for value in readings for power in powers}
+        scaled = {value * 10**power for value in own for power in powers}
         if scale in _DEMANDED:
             demanded.append(scaled)
-        numbers |= readings
-        values |= scaled if scale else scaled | readings
+        numbers |= own
+        values |= scaled if scale else scaled | own
     for power in _powers_of_table(text, language):
         values.update(number * 10**power for number in numbers)
     return _Amounts(demanded, numbers, values)
 
 
-def _readings(number: str) -> Iterator[Fraction]:
+def readings(number: str) -> Iterator[Fraction]:
     """What a number may say.
 
-    >>> [[float(value) for value in _readings(number)] for number in ("3.125", "2015 40", "5 000")]
+    >>> [[float(value) for value in readings(number)] for number in ("3.125", "2015 40", "5 000")]
     [[3125.0, 3.125], [2015.4, 40.0], [5000.0]]
     """
     yield value_of(number)
+    if _DECIMALS.match(number):
+        whole, decimals = number[0], "".join(DIGITS.findall(number[2:]))
+        yield Fraction(int(whole + decimals), 10 ** len(decimals))
     if match := _THREE_DECIMALS.fullmatch(number):
         yield Fraction(int(match[1] + match[2]), 1000)
     if not _GROUPED.fullmatch(number):

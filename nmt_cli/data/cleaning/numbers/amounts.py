@@ -1,0 +1,71 @@
+"""Finds sums of money and percentages that say another number on each side."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from nmt_cli.data.cleaning.numbers.notation import CURRENCY, GAP, MONEY, PERCENT
+from nmt_cli.data.cleaning.numbers.scales import are_scales_read, readings, values_of
+
+# The number says something else: `$20K`, `20 k$`, `20 ct`, `2 1/2 %`, `2½ %`, `.5 %`.
+_OTHER_NOTATION = re.compile(
+    r"\d[ \u00a0\u202f]?(?:k|c|ct|¢)(?![^\W\d_])|\d[/⁄]\d|[¼-¾⅐-⅞]|(?<!\d)[.,]\d", re.IGNORECASE
+)
+_SIGN = re.compile(
+    f"{CURRENCY}(?={GAP}\\d)|(?<=\\d){CURRENCY}|(?<=\\d[ \u00a0\u202f\u2009]){CURRENCY}"
+)
+# Words and codes of currencies, whose signs the translation may have.
+_CURRENCY_WORD = re.compile(
+    r"euro|dol+[aá]r|dól+ar|pound|pfund|livre|libra|sterlin|peso|bucks|рубл|евро|долл|ευρώ|δολ"
+    r"|\b(?:EUR|USD|CAD|AUD|NZD|GBP)\b|欧元|美元|元|円|ユーロ|ドル|유로|달러|يورو|دولار",
+    re.IGNORECASE,
+)
+# No sum of money has three zeros as decimals.
+_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})[.,]000(?![.,]?\d)")
+
+
+def amounts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
+    """Return whether each side has a sum of money, or a percentage, that the other does not have.
+
+    On the other side the number may stand in any notation, in words, and without the sign.
+
+    >>> [amounts_differ("$490.25 within 30 days", tgt, ("en", "fr")) for tgt in (
+    ...     "49 025 $ dans les 30 jours", "490,25 $ dans les 30 jours", "490 dollars et 25 cents")]
+    [True, False, False]
+    >>> [amounts_differ("$5 each", tgt, ("en", "de")) for tgt in ("5.000 $", "5,00 $", "fünf $")]
+    [True, False, False]
+    >>> amounts_differ("$1.5 million", "1 500 000 $", ("en", "fr"))
+    False
+    """
+    if _OTHER_NOTATION.search(src) or _OTHER_NOTATION.search(tgt):
+        return False
+    for pattern in (PERCENT, MONEY):
+        if pattern is MONEY:
+            src, tgt = (_THOUSANDS.sub(r"\g<1>000", side) for side in (src, tgt))
+        in_src, in_tgt = (_amounts(pattern, side) for side in (src, tgt))
+        if not in_src or not in_tgt or not are_scales_read(src, tgt, languages):
+            continue
+        src_values, tgt_values = values_of(src, languages[0]), values_of(tgt, languages[1])
+        if any(map(tgt_values.isdisjoint, in_src)) and any(map(src_values.isdisjoint, in_tgt)):
+            return True
+    return False
+
+
+def _amounts(pattern: re.Pattern[str], text: str) -> list[set[Fraction]]:
+    """What each amount may say, without a word such as million behind it."""
+    numbers = (next(filter(None, match.groups())) for match in pattern.finditer(text))
+    return [set(readings(number)) for number in numbers]
+
+
+def currencies_differ(src: str, tgt: str) -> bool:
+    """Return whether the translation has a currency sign in place of another sign of the source.
+
+    >>> [currencies_differ("It owes $688.50 or 4%.", tgt) for tgt in (
+    ...     "Il doit 688,50 € ou 4 %.", "Il doit 688,50 dollars ou 4 $", "Il doit 688,50 £.")]
+    [True, False, True]
+    >>> currencies_differ("EUR 5 and $6", "5 € et 6 $"), currencies_differ("4%", "4 $")
+    (False, True)
+    """
+    in_src, in_tgt = (set(_SIGN.findall(side)) for side in (src, tgt))
+    has_sign = bool(in_src or PERCENT.search(src))
+    return has_sign and bool(in_tgt - in_src) and not _CURRENCY_WORD.search(src)
