@@ -1,7 +1,9 @@
 """The arguments of the public functions: their types, the settings they set, and their errors."""
 
+import json
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,9 @@ _NAMES = {
     "paths.model": "out",
 }
 _CODE = re.compile(r"(`[^`]*`)")
+_SETS = re.compile(r"`--set [^` ]+(?: --set [^` ]+)*`")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_TRUTHS = {"true": "True", "false": "False"}
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (\d+))?(?![\w=-])")
 
 
@@ -95,6 +100,8 @@ def in_python(text: str, arguments: Collection[str]) -> str:
     'use force=True to replace it, or another `out`'
     >>> in_python("use --valid-split 20; `nmt train --out M`", ["valid_split", "out"])
     'use valid_split=20; `nmt train --out M`'
+    >>> in_python("give `--set train.seed=1 --set data.clean=off`", ["settings"])
+    'give `settings={"train.seed": 1, "data.clean": "off"}`'
     """
 
     def renamed(match: re.Match[str]) -> str:
@@ -105,5 +112,18 @@ def in_python(text: str, arguments: Collection[str]) -> str:
             return "force=True"
         return f"{name}={value}" if value else f"`{name}`"
 
-    spans = _CODE.split(text)
+    spans = [
+        _in_settings(span) if "settings" in arguments and _SETS.fullmatch(span) else span
+        for span in _CODE.split(text)
+    ]
     return "".join(span if span.startswith("`") else _OPTION.sub(renamed, span) for span in spans)
+
+
+def _in_settings(sets: str) -> str:
+    """The argument `settings` that does the same as options `--set KEY=VALUE`."""
+    values = dict(word.split("=", 1) for word in shlex.split(sets.strip("`")) if word != "--set")
+    shown = [
+        f'"{key}": {value if _NUMBER.fullmatch(value) else _TRUTHS.get(value, json.dumps(value))}'
+        for key, value in values.items()
+    ]
+    return f"`settings={{{', '.join(shown)}}}`"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "corpus", "out", "preset", "init_from", "max_steps", "max_epochs", "max_hours", "patience",
-    "seed", "device",
+    "seed", "device", "settings",
 )  # fmt: skip
 
 

@@ -169,7 +169,10 @@ def test_another_run_in_the_same_place_is_refused(project, out):
     before = digests(out)
     with pytest.raises(ConfigError, match=r"train\.seed was 1, now 2") as caught:
         train("corpus", out, seed=2, **CPU)
-    assert caught.value.hint.endswith("or another `out` for a new run")
+    assert caught.value.hint == (
+        'to resume it, give `settings={"train.seed": 1}`, no other values; for a new run, use '
+        "another `out`"
+    )
     with files.locked(out), pytest.raises(TryAgainError):
         train("corpus", out, max_steps=3, **CPU)
     before.pop(".lock", None)

@@ -161,7 +161,8 @@ def json_to_tsv(name: str, fields: tuple[Keys, Keys], *, is_array: bool = False)
     src, tgt = ("row" + "".join(f"[{_literal(key)}]" for key in keys) for keys in fields)
     program = _JSON_TO_TSV.replace("SOURCE, TARGET", f"{src}, {tgt}")
     if is_array:
-        program = program.replace(*_OF_LINES).replace(*_LINE).replace(*_SKIPPED)
+        for of_lines, of_array in (_OF_LINES, _LINE, _SKIPPED):
+            program = program.replace(of_lines, of_array)
     return tsv_command(["python3", "-c", one_line(program)], name)
 
 
