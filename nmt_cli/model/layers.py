@@ -191,17 +191,19 @@ def self_attend(
         )
     query, projected = attention.project_self(x)
     if attention.backend == "native" and positions.rotates:
+        # The kernels rotate while they copy a head into the cache.
         rotation = positions.rotation(segments.max_length)
         heads = native_attention(
             query, projected.key, projected.value, segments, segments, causal=causal,
             rotation=rotation,
         )  # fmt: skip
-        return attention.project_output(heads)
-    query = positions.rotate(query, segments.positions, segments.max_length)
-    key = positions.rotate(projected.key, segments.positions, segments.max_length)
-    heads = attend(
-        query, key, projected.value, segments, segments, causal=causal, backend=attention.backend
-    )
+    else:
+        query = positions.rotate(query, segments.positions, segments.max_length)
+        key = positions.rotate(projected.key, segments.positions, segments.max_length)
+        heads = attend(
+            query, key, projected.value, segments, segments, causal=causal,
+            backend=attention.backend,
+        )  # fmt: skip
     return attention.project_output(heads)
 
 

@@ -35,7 +35,7 @@ def elided_draft(
         term = _text(form, spellings).strip()
         done = span.end
         article = elided_word(word)
-        if article and begins_with_vowel(term):
+        if article and word[len(article) :][:1].isalpha() and begins_with_vowel(term):
             # The words that are replaced begin with an article, which stays.
             text, is_elided = text + article + term, True
         elif rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():

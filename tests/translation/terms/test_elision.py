@@ -53,6 +53,7 @@ def draft(subwords: Subwords, text: str, term: str) -> str | None:
         # Which article `permis` has is not known; without an apostrophe nothing is changed.
         ("de l’[avis] ici", "permis", None),
         ("le [greffier] ici", "permis", None),
+        ("de [l’]une part", "objet", None),
         # A name with an apostrophe has no article.
         ("de [o’part] ici", "avis", None),
     ],
