@@ -100,7 +100,7 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
     assert cells[3][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
     assert [run.perplexity for run in again] == [4.7]
     assert list(notes(result)) == [
-        "not finished yet: table3-layers-8, base-seed-3",
+        "not finished yet (no bleu.json): table3-layers-8, base-seed-3",
         "noise: 2 seeds of the base model, PPL 4.70 to 4.90, BLEU 25.5 to 25.9",
         "BLEU in the paper's order: rank correlation 1.00",
     ]
@@ -113,6 +113,15 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
     assert list(notes(VariationRows(untrained, [], []))) == [
         "BLEU is the same in all rows: no rank correlation with the paper"
     ]
+
+
+def test_a_row_without_its_score_is_named(tmp_path: Path) -> None:
+    (tmp_path / "base" / "training").mkdir(parents=True)
+    with pytest.raises(NoInputError) as caught:
+        read_rows(tmp_path)
+    assert caught.value.hint == (
+        "no bleu.json in `base`, which recipes/table3.sh writes last; run it again"
+    )
 
 
 def test_rank_correlation_with_ties() -> None:

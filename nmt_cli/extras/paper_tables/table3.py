@@ -105,6 +105,9 @@ def read_rows(folder: Path) -> VariationRows:
             hint = f"there are some in `{near}`: nmt bench table3 {shlex.quote(str(near))}"
         elif any((folder / name / BLEU).exists() for name in others):
             hint = f"{_no_rows(others)}; {hint}"
+        elif paths:
+            names = ", ".join(f"`{path.name}`" for path in paths)
+            hint = f"no {BLEU} in {names}, which recipes/table3.sh writes last; run it again"
         raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
     return VariationRows(
         [_run(path, path.name) for path in done if path.name in PAPER],
@@ -203,7 +206,7 @@ def notes(rows: VariationRows) -> Iterator[str]:
     """The notes: what is left out, the spread of seeds of base, the correlation with the paper."""
     runs, again, unfinished, others = rows
     if unfinished:
-        yield f"not finished yet: {', '.join(unfinished)}"
+        yield f"not finished yet (no {BLEU}): {', '.join(unfinished)}"
     if others:
         yield f"left out: {_no_rows(others)}"
     same = [run for run in runs if run.preset == "base"] + list(again)
