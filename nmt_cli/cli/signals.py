@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from types import FrameType
+from typing import NoReturn
 
 from nmt_cli.machine import existing_signals
 
@@ -60,8 +61,17 @@ def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             with contextlib.suppress(OSError):
                 os.write(2, words)
-            os._exit(code)
+            _exit_at_once(code)
         frame = frame.f_back
+
+
+def _exit_at_once(code: int) -> NoReturn:
+    """End the process without what Python does at exit, and its pools of processes with it."""
+    if "multiprocessing.util" in sys.modules:
+        from nmt_cli.cli.multiprocessing_adapter import end_processes
+
+        end_processes()
+    os._exit(code)
 
 
 def _end_without_thread(frame: FrameType | None) -> None:
@@ -130,7 +140,7 @@ def _report_ignored(ignored: "sys.UnraisableHookArgs") -> None:
         return
     with contextlib.suppress(OSError):
         os.write(2, f"{words}\n".encode())
-    os._exit(code)
+    _exit_at_once(code)
 
 
 class StopSignals:

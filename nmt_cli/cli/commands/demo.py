@@ -78,22 +78,30 @@ def _run(
     from nmt_cli.config.automatic import max_steps
 
     # Not before something is said, and sentences are being made: torch takes seconds to load.
-    from nmt_cli.extras.demo.run import Outcome, run_demo
+    from nmt_cli.extras.demo.run import TRAIN, Outcome, run_demo
     from nmt_cli.machine import cache_folder, keep_freed_memory
 
     keep_freed_memory()
-    stop = StopSignals()
+    stop: StopSignals | None = None
     outcome: Outcome | None = None
+
+    def stopped() -> bool:
+        return stop is not None and stop()
+
     with (
         console.stages() as stages,
         console.progress("training", max_steps(config.train), estimate_after=None) as bar,
     ):
         display = TrainDisplay(console, bar)
-        events = run_demo(folder, config, stop, stages, display.event, texts, cache_folder())
+        events = run_demo(folder, config, stopped, stages, display.event, texts, cache_folder())
         for event in events:
             _show(event, console, display)
             outcome = event if isinstance(event, Outcome) else outcome
-    return outcome, stop.exit_code
+            if event == TRAIN:
+                # Before, there is nothing to save, so that a signal ends the command at once.
+                stop = StopSignals(at_once=True)
+                stop.announces = not console.quiet
+    return outcome, 0 if stop is None else stop.exit_code
 
 
 def _settings(folder: Path, sets: list[str] | None) -> "Config":

@@ -72,6 +72,7 @@ class Outcome:
     seconds: float
 
 
+TRAIN = Command("nmt train")
 Event = Command | PreparedCorpus | Report | Outcome
 
 
@@ -101,7 +102,7 @@ def run_demo(
         yield prepare(config, corpus, progress=progress)
     # Free the memory that making and preparing the sentences took: training would not reuse it.
     trim_heap()
-    yield Command("nmt train")
+    yield TRAIN
     yield from train(config, Corpus.open(corpus), model, Ranks(), stop, tell)
     if stop():
         return

@@ -190,6 +190,45 @@ def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, sign
     assert done.err == (message[code] if command == "translate" else b"")
 
 
+# A command that loads a library while a pool of processes works, as the demo does.
+WITH_POOL = """
+import time
+from nmt_cli.cli.signals import handle_signals
+from nmt_cli.data.process_pool import ProcessPool
+handle_signals()
+with ProcessPool(2) as pool:
+    next(pool.start(time.sleep, [0.0, 60.0]))
+    import swallows
+"""
+
+
+@fault("S1")
+def test_interrupt_during_an_import_ends_the_pool_and_leaves_no_semaphore(tmp_path):
+    """The resource tracker of multiprocessing would write a warning."""
+    (tmp_path / "swallows.py").write_text(SWALLOWS.format(name="SIGINT"))
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    # Ends when all processes that have its streams have ended.
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_POOL],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, timeout=50, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+@fault("S1")
+def test_interrupt_before_the_demo_trains_ends_it_at_once(tmp_path, monkeypatch):
+    def interrupted(*_: object, **__: object) -> NoReturn:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the command went on")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmt_cli.extras.demo.files.TRAIN_PAIRS", 100)
+    monkeypatch.setattr("nmt_cli.extras.demo.run.prepare", interrupted)
+    done = forked("demo", "demo")
+    assert done.code == 130
+    assert done.err.endswith(b"$ nmt prepare\ninterrupted\n")
+
+
 class Interrupting:
     """Gets a signal while it is deleted, where Python ignores exceptions."""
 
