@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from processes import wait_until
 
 from nmt_cli.cli import loading, main
 from nmt_cli.cli.commands.translation.file_formats import warn_of_format
+from nmt_cli.cli.display.misfit import UNESCAPE
 from nmt_cli.data.text.line_count import count_lines
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import NoInputError
@@ -309,6 +311,22 @@ def test_control_characters_of_latin1_are_warned_of_and_end_no_line(nmt, options
     assert f"`stdin`: {warning} characters from U+0080 to U+009F, first in line 2" in shown
     assert shown.count("U+0080") == 1
     assert "U+0080" not in nmt(stdin="für\ttab\n".encode()).err
+
+
+def test_html_entities_are_warned_of_with_a_command_that_works(nmt) -> None:
+    lines = "a b\na &amp; b&#39;s\nAT&T; a&b\n&eacute;\n"
+    result = nmt(stdin=lines.encode())
+    assert result.code == 0
+    warning = " ".join(result.err.split())
+    assert "`stdin`: 2 lines have HTML entities, first `&amp;` in line 2" in warning
+    assert f"`{UNESCAPE}`" in warning
+    python, *arguments = shlex.split(UNESCAPE)
+    assert python == "python3"
+    repaired = subprocess.run(
+        [sys.executable, *arguments], input=lines, capture_output=True, text=True, check=True
+    )
+    assert repaired.stdout == "a b\na & b's\nAT&T; a&b\n\u00e9\n"
+    assert "entities" not in nmt(stdin=repaired.stdout.encode()).err
 
 
 def test_translate_json_has_one_document_per_line(nmt, model: Path) -> None:

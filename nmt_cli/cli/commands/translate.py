@@ -51,7 +51,7 @@ from nmt_cli.cli.commands.translation.pivots import check_pivots
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
-from nmt_cli.cli.display.misfit import ControlCharacters, warn_of_misfit
+from nmt_cli.cli.display.misfit import UnusualCharacters, warn_of_misfit
 from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
@@ -304,11 +304,11 @@ def _translate(
     from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.lines.inputs import windows
 
-    count, controls = 0, ControlCharacters(work.part.index)
+    count, unusual = 0, UnusualCharacters(work.part.index)
     # A bar would stand between translations on the terminal.
     shown = contextlib.nullcontext() if out.isatty() else progress.shown()
     with shown:
-        own_lines = controls.watch(work.part.lines(lines))
+        own_lines = unusual.watch(work.part.lines(lines))
         for window in windows(own_lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
                 is_marked = work.search.markup == "keep"
@@ -328,7 +328,7 @@ def _translate(
             count += len(translations)
             progress.update(count)
     warn_of_invalid(progress.console, lines)
-    controls.warn(lines.name, progress.console)
+    unusual.warn(lines.name, progress.console)
     report.show(work.left_out)
     if checks:
         checks.end()

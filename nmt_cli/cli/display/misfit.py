@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nmt_cli.plurals import agreeing, counted
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 _C1 = re.compile("[\x80-\x9f]")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+# A command that replaces entities with their characters.
+UNESCAPE = (
+    "python3 -c 'import html, sys; [sys.stdout.write(html.unescape(line)) for line in sys.stdin]'"
+)
 
 
 def warn_of_misfit(
@@ -30,30 +36,68 @@ def warn_of_misfit(
         console.warning(misfit.shown(places))
 
 
-class ControlCharacters:
-    """Counts lines with C1 control characters, which real text does not have."""
+class UnusualCharacters:
+    """Counts lines with control characters of C1 or HTML entities, which plain text does not have.
+
+    They are translated as they are, since a text may be about them.
+    """
 
     def __init__(self, index: Callable[[int], int]) -> None:
         """index: the index in the whole text of the line with an index here."""
         self._index = index
-        self._lines = 0
-        self._first = 0
+        # The number of lines with each, and the first of them, from 1.
+        self._controls, self._entities = LineCount(), LineCount()
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
         """The lines as they are."""
         for own, line in enumerate(lines):
             if not line.isascii() and _C1.search(line):
-                self._first = self._first if self._lines else self._index(own) + 1
-                self._lines += 1
+                self._controls.add(self._index(own) + 1)
+            if "&" in line and (entity := first_entity(line)):
+                self._entities.add(self._index(own) + 1, entity)
             yield line
 
     def warn(self, name: str, console: "Console") -> None:
-        """Warn once, if there were any; name: of the text."""
-        if self._lines:
+        """Warn once of each, if there were any; name: of the text."""
+        if count := self._controls.lines:
             console.warning(
-                f"`{name}`: {counted(self._lines, 'line')} "
-                f"{agreeing(self._lines, 'has', 'have')} control characters from U+0080 to U+009F, "
-                f"first in line {self._first:,}, which were not translated. Text in Windows-1252 "
-                "that was read as Latin-1 has them in place of quotation marks and dashes: convert "
-                "the original text with `iconv -f CP1252 -t UTF-8`"
+                f"`{name}`: {counted(count, 'line')} {agreeing(count, 'has', 'have')} control "
+                f"characters from U+0080 to U+009F, first in line {self._controls.first:,}, which "
+                "were not translated. Text in Windows-1252 that was read as Latin-1 has them in "
+                "place of quotation marks and dashes: convert the original text with "
+                "`iconv -f CP1252 -t UTF-8`"
             )
+        if count := self._entities.lines:
+            console.warning(
+                f"`{name}`: {counted(count, 'line')} {agreeing(count, 'has', 'have')} HTML "
+                f"entities, first `{self._entities.example}` in line {self._entities.first:,}, "
+                "which were translated as if they were words: give a page with --document, or "
+                f"lines with the characters themselves, as `{UNESCAPE}` writes them"
+            )
+
+
+@dataclass
+class LineCount:
+    """A number of lines. first: the first of them, from 1; example: what was found in it."""
+
+    lines: int = 0
+    first: int = 0
+    example: str = ""
+
+    def add(self, line: int, example: str = "") -> None:
+        """Count another line."""
+        if not self.lines:
+            self.first, self.example = line, example
+        self.lines += 1
+
+
+def first_entity(line: str) -> str:
+    """The first HTML entity of a line that stands for a character; "" if there is none.
+
+    >>> first_entity("AT&T; Tom &amp; Ann&#39;s"), first_entity("a & b; c&d")
+    ('&amp;', '')
+    """
+    from html.entities import html5
+
+    found = (match[0] for match in _ENTITY.finditer(line))
+    return next((text for text in found if text[1] == "#" or text[1:] in html5), "")
