@@ -11,13 +11,12 @@ from nmt_cli.data.cleaning.numbers.notation import (
     GAP,
     MONEY,
     MONEY_BEHIND,
-    NUMBER,
-    PERCENT,
     value_of,
 )
 from nmt_cli.data.cleaning.numbers.references import CODE, OF_PART
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
+from nmt_cli.data.cleaning.numbers.units import units_are_swapped
 
 # A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
 _WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})([A-Z])(?![^\W_])")
@@ -59,7 +58,7 @@ def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
     return (
         _letters_differ(src, tgt)
         or _signs_are_lost(src, tgt)
-        or _units_are_swapped(src, tgt)
+        or units_are_swapped(src, tgt)
         or scales_differ(src, tgt, languages)
         or amounts_differ(src, tgt, languages)
         or currencies_differ(src, tgt)
@@ -110,27 +109,6 @@ def _signs_are_lost(src: str, tgt: str) -> bool:
                 continue
             if not re.search(rf"{_MINUS}\s?{digits}(?!\d)", other):
                 return True
-    return False
-
-
-def _units_are_swapped(src: str, tgt: str) -> bool:
-    """Whether an amount of money, or a percentage, has the number of something else.
-
-    >>> [_units_are_swapped("$20 for 30 days", tgt) for tgt in (
-    ...     "30 $ pour 20 jours", "20 $ pour 30 jours", "20 dollars pour 30 jours")]
-    [True, False, False]
-    """
-    for pattern in (MONEY, PERCENT):
-        in_src, in_tgt = (
-            {value_of(match[1] or match[pattern.groups]) for match in pattern.finditer(side)}
-            for side in (src, tgt)
-        )
-        only_src, only_tgt = in_src - in_tgt, in_tgt - in_src
-        if not only_src or not only_tgt:
-            continue
-        others = {value_of(number) for number in NUMBER.findall(pattern.sub(" ; ", tgt))}
-        if only_src <= others:
-            return True
     return False
 
 
