@@ -3,10 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
 from nmt_cli.data.cleaning.numbers.forms import HOURS
-from nmt_cli.data.cleaning.numbers.notation import AMOUNT, DIGITS
+from nmt_cli.data.cleaning.numbers.notation import AMOUNT, DIGITS, NUMBER, value_of
 from nmt_cli.data.cleaning.numbers.raised import with_plain_digits
+from nmt_cli.data.cleaning.numbers.references import referred_numbers
+from nmt_cli.data.cleaning.numbers.scales import THOUSANDS
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, numbers_in_words
 from nmt_cli.data.languages.words import base_code
 
@@ -19,17 +22,35 @@ _TWICE = re.compile(
 # stand for words: m2, CO2, MP3.
 _GLUED = re.compile(r"(?<![\w-])([A-Za-z\u00c0-\u024f\u0370-\u052f]+)(\d{1,9})(?![\w-])")
 _SYMBOL = re.compile(r"(?![IVX]{2,}[23])[^\W\d_]{1,3}[23]")
+# Groups of zeros with no other digit before them, as a model writes behind a placeholder: `000 $`.
+_ZEROS = re.compile(
+    r"(?<![\w.,:/-])(?<!\d['’ \u00a0\u202f\u2009])000(?:[.,'’ \u00a0\u202f\u2009]000)*"
+    r"(?![\w/]|[.,:-]\d)"
+)
+# A smaller number is often said once more: `larger than 5 m in width or height`.
+LEAST_LONG = 100
+# The number of something that has a capital letter: `Lot 520 863`.
+_NAME = re.compile(rf"(?<!\w)([A-Z]\w*)[ \u00a0]({AMOUNT})")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 def numbers_are_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
-    """Return whether a translation says a number twice in a row, or has one of its own in a word.
+    """Return whether a translation says a number more often, or has one of its own in a word.
+
+    Numbers from a hundred on are compared wherever they stand, others only twice in a row.
 
     >>> [numbers_are_added("for 40 dollars", tgt, ("en", "fr")) for tgt in (
     ...     "pour 40 dollars 40 dollars", "pour 40 dollars II5", "pour 40 dollars, 40 m2")]
     [True, True, False]
     >>> numbers_are_added("the seven of 40", "die G7 von 40", ("en", "de"))
     False
+    >>> numbers_are_added("177 units", "177 $ pour 177 unités", ("en", "fr"))
+    True
+    >>> numbers_are_added("He owes dollars.", "Il doit 000 $.", ("en", "fr"))
+    True
     """
+    if _are_zeros_added(src, tgt) or _is_long_number_repeated(src, tgt):
+        return True
     twice, glued = _TWICE.findall(tgt), _GLUED.findall(tgt)
     if not twice and not glued:
         return False
@@ -45,3 +66,28 @@ def numbers_are_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
         int(number) not in said and int(number) > least and not _SYMBOL.fullmatch(word + number)
         for word, number in glued
     )
+
+
+def _are_zeros_added(src: str, tgt: str) -> bool:
+    """Whether the translation has thousands without the number before them."""
+    return bool(_ZEROS.search(tgt)) and not _ZEROS.search(src) and not THOUSANDS.search(src)
+
+
+def _is_long_number_repeated(src: str, tgt: str) -> bool:
+    """Whether a long number is more often in the translation, though both have the same numbers.
+
+    >>> [_is_long_number_repeated("177 units for 5 men", tgt) for tgt in (
+    ...     "177 $ pour 177 hommes et 5", "177 unités pour 5 hommes, 5", "177 et 177")]
+    [True, False, False]
+    """
+    shown = Counter(map(value_of, NUMBER.findall(tgt)))
+    repeated = {number for number, count in shown.items() if count > 1 and number >= LEAST_LONG}
+    if not repeated:
+        return False
+    # These stand for a pronoun, or for a name: `section 313 ... that section`, `Lot 520 863`.
+    repeated -= set(map(Fraction, [*referred_numbers(tgt), *_YEAR.findall(tgt)]))
+    names = Counter(_NAME.findall(tgt))
+    repeated -= {value_of(number) for (_, number), count in names.items() if count > 1}
+    said = Counter(map(value_of, NUMBER.findall(src)))
+    # Where other numbers differ, too, the sentence may have been put in another way.
+    return said.keys() == shown.keys() and any(said[number] < shown[number] for number in repeated)

@@ -4,15 +4,25 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from nmt_cli.data.cleaning.numbers.notation import CURRENCY, GAP, MONEY, PERCENT
+from nmt_cli.data.cleaning.numbers.notation import (
+    CENTS,
+    CURRENCY,
+    GAP,
+    MONEY,
+    NUMBER,
+    PERCENT,
+    value_of,
+)
 from nmt_cli.data.cleaning.numbers.scales import are_scales_read, readings, values_of
+from nmt_cli.data.cleaning.numbers.words import LANGUAGES
+from nmt_cli.data.languages.words import base_code
 
 # The number says something else: `$20K`, `20 k$`, `20 ct`, `2 1/2 %`, `2½ %`, `.5 %`.
 _OTHER_NOTATION = re.compile(
     r"\d[ \u00a0\u202f]?(?:k|c|ct|¢)(?![^\W\d_])|\d[/⁄]\d|[¼-¾⅐-⅞]|(?<!\d)[.,]\d", re.IGNORECASE
 )
 _SIGN = re.compile(
-    f"{CURRENCY}(?={GAP}\\d)|(?<=\\d){CURRENCY}|(?<=\\d[ \u00a0\u202f\u2009]){CURRENCY}"
+    f"{CURRENCY}(?={GAP}[-−–]?\\d)|(?<=\\d){CURRENCY}|(?<=\\d[ \u00a0\u202f\u2009]){CURRENCY}"
 )
 # Words and codes of currencies, whose signs the translation may have.
 _CURRENCY_WORD = re.compile(
@@ -57,15 +67,45 @@ def _amounts(pattern: re.Pattern[str], text: str) -> list[set[Fraction]]:
     return [set(readings(number)) for number in numbers]
 
 
-def currencies_differ(src: str, tgt: str) -> bool:
-    """Return whether the translation has a currency sign in place of another sign of the source.
+def currencies_differ(src: str, tgt: str, language: str) -> bool:
+    """Return whether the translation has a currency sign that nothing in the source stands for.
 
-    >>> [currencies_differ("It owes $688.50 or 4%.", tgt) for tgt in (
+    In the source there is another sign, a percentage or, in a language whose words for currencies
+    are known, the same number alone.
+
+    >>> [currencies_differ("It owes $688.50 or 4%.", tgt, "en") for tgt in (
     ...     "Il doit 688,50 € ou 4 %.", "Il doit 688,50 dollars ou 4 $", "Il doit 688,50 £.")]
     [True, False, True]
-    >>> currencies_differ("EUR 5 and $6", "5 € et 6 $"), currencies_differ("4%", "4 $")
+    >>> currencies_differ("EUR 5 and $6", "5 € et 6 $", "en"), currencies_differ("4%", "4 $", "en")
     (False, True)
+    >>> [currencies_differ(src, "425 $", "en") for src in ("425 units", "425 dollars")]
+    [True, False]
     """
     in_src, in_tgt = (set(_SIGN.findall(side)) for side in (src, tgt))
-    has_sign = bool(in_src or PERCENT.search(src))
-    return has_sign and bool(in_tgt - in_src) and not _CURRENCY_WORD.search(src)
+    if not in_tgt - in_src or _CURRENCY_WORD.search(src):
+        return False
+    if in_src or PERCENT.search(src):
+        return True
+    if base_code(language) not in LANGUAGES:
+        return False
+    numbers = {value_of(number) for number in NUMBER.findall(src)}
+    return any(value_of(match[1] or match[2]) in numbers for match in MONEY.finditer(tgt))
+
+
+def cents_are_lost(src: str, tgt: str) -> bool:
+    """Return whether so many cents of one side are as many dollars, euros or pounds on the other.
+
+    >>> [cents_are_lost("50 cents", tgt) for tgt in ("50 $", "0,50 $", "50 ¢", "50 $ ou 50 ¢")]
+    [True, False, False, False]
+    """
+    for side, other in ((src, tgt), (tgt, src)):
+        cents = {Fraction(number) for number in CENTS.findall(side)}
+        if not cents or CENTS.search(other):
+            continue
+        sums, others = (
+            {value_of(match[1] or match[2]) for match in MONEY.finditer(each)}
+            for each in (side, other)
+        )
+        if cents & (others - sums):
+            return True
+    return False

@@ -3,7 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from nmt_cli.data.cleaning.numbers.amounts import amounts_differ, currencies_differ
+from nmt_cli.data.cleaning.numbers.amounts import (
+    amounts_differ,
+    cents_are_lost,
+    currencies_differ,
+)
 from nmt_cli.data.cleaning.numbers.notation import (
     AMOUNT,
     AMOUNT_BEFORE,
@@ -61,7 +65,8 @@ def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         or units_are_swapped(src, tgt)
         or scales_differ(src, tgt, languages)
         or amounts_differ(src, tgt, languages)
-        or currencies_differ(src, tgt)
+        or currencies_differ(src, tgt, languages[0])
+        or cents_are_lost(src, tgt)
         or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)

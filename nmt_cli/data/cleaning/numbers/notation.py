@@ -17,6 +17,12 @@ AMOUNT_BEFORE = rf"(?<!\d)({AMOUNT}){GAP}"
 CURRENCY = "[$€£]"
 MONEY_BEHIND = rf"{AMOUNT_BEFORE}{CURRENCY}"
 MONEY = re.compile(rf"{CURRENCY}{GAP}({AMOUNT})|{MONEY_BEHIND}")
+# A hundredth of a sum of money, in English, German, French and Spanish.
+CENTS = re.compile(
+    r"(?<![\d.,])(\d{1,3})[ \u00a0\u202f-]?"
+    r"(?:¢|(?:cents?|ct|centimes?|centavos?|céntimos?)(?![^\W_]))",
+    re.IGNORECASE,
+)
 PERCENT = re.compile(rf"{AMOUNT_BEFORE}[%٪]")
 
 

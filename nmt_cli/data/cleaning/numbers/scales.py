@@ -20,6 +20,7 @@ _MILLIARD = r"mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд
 _BILLION = r"b[ií]l+ion|b[ií]ll[oó]n|bn\b|bilh"
 _TRILLION = r"tr[ií]l+[io]|bili?ard|трил+ион|трильйон|تريليون"
 _THOUSAND = r"thousand|tausend|mille\b|milliers?\b|mil\b(?! mill)|тысяч|тисяч"
+THOUSANDS = re.compile(_THOUSAND, re.IGNORECASE)
 # In short: 5M, € 5m, 5 Md$, 5 mill., 5tn. The letters may be something else.
 _LETTERS = r"(?:m(?:n|ln|ill|r?d)?|bn?|g|tn)(?![^\W\d_])"
 # The words for scales, and the powers of ten that they may stand for.

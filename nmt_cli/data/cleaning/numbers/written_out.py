@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from nmt_cli.data.cleaning.numbers.forms import HOURS
-from nmt_cli.data.cleaning.numbers.notation import DIGITS, GAP, MONEY
+from nmt_cli.data.cleaning.numbers.notation import DIGITS, GAP, MONEY, value_of
 
 # 20.10.2021: the month may be a word.
 _DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
@@ -69,8 +69,16 @@ def is_rarely_left_out(text: str, missing: Mapping[str, set[str]]) -> bool:
     >>> [is_rarely_left_out(text, {number: {number}}) for text, number in (
     ...     ("200 men", "200"), ("1 man", "1"), ("100 % of it", "100"), ("2-butanone", "2"))]
     [True, False, False, False]
+    >>> is_rarely_left_out("1,000 men", {"1,000": {"1", "000"}})
+    True
     """
-    groups = {group for groups in missing.values() for group in groups if int(group) > 1}
+    groups = {
+        group
+        for number, groups in missing.items()
+        for group in groups
+        # The 1 of 1,000 is no article.
+        if int(group) > 1 or (groups >= {*DIGITS.findall(number)} and value_of(number) > 1)
+    }
     return not groups <= set(_LEFT_OUT.findall(text))
 
 
