@@ -1,4 +1,4 @@
-"""Numbers that a translation made up, swapped or changed."""
+"""Numbers that a translation made up, swapped or changed, and other spellings that it may have."""
 
 import pytest
 
@@ -33,7 +33,67 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
         ("fr", "100 kg or 200 km", "100 km ou 200 kg", True),
         ("fr", "100 kg or 200 km", "200 km ou 100 kg", False),
         ("fr", "$300 of $500", "500 $ de 300 $", False),
+        # Digits for words that say another number.
+        ("fr", "a 5-year lease", "un bail de six ans", True),
+        ("fr", "a 5-year lease", "un bail de cinq ans", False),
+        ("fr", "within 30 days", "dans les vingt jours", True),
+        ("fr", "the first 30 days", "les trente premiers jours", False),
+        ("fr", "for 60 seconds", "pendant soixante secondes", False),
+        ("fr", "$500", "cinq mille dollars", True),
+        ("fr", "5 million dollars", "cinq millions de dollars", False),
+        ("fr", "in the year 1945", "l’an mille neuf cent quarante-cinq", False),
+        ("fr", "at 3 p.m.", "à quinze heures", False),
+        ("fr", "at 9:40", "à dix heures moins vingt", False),
+        ("de", "for 30 days", "zwanzig Tage lang", True),
+        ("de", "for 30 days", "dreißig Tage lang", False),
+        ("de", "for 30 days", "mit dreißigtägiger Frist", False),
+        # Roman numerals of parts.
+        ("fr", "Part IV applies.", "La partie VI s’applique.", True),
+        ("fr", "Part I applies.", "La partie V s’applique.", True),
+        ("fr", "Part IV of Schedule II", "l’annexe II, partie IV", False),
+        ("fr", "Part IV applies.", "La partie 4 s’applique.", False),
+        ("fr", "the part I like", "la partie que j’aime", False),
+        ("de", "Annex IV applies.", "Anhang VI gilt.", True),
     ],
 )  # fmt: skip
 def test_wrong_numbers(language: str, source: str, text: str, mismatch: bool) -> None:
     assert numbers_changed(source, text, ("en", language)) == mismatch
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "text", "mismatch"),
+    [
+        # Hours that are also other numbers.
+        ("fr", "on 5 May at 5 p.m.", "le 5 mai à 17 h", False),
+        ("fr", "on 5 May at 5 p.m.", "le 5 mai à 18 h", True),
+        ("fr", "The 2 meet at 2:30 p.m.", "Les 2 se rencontrent à 14 h 30.", False),
+        ("de", "The 2 meet at 2 in the afternoon.", "Die 2 treffen sich um 14 Uhr.", False),
+        ("de", "The 2 meet at 14:00.", "Die 2 treffen sich um 2:00 Uhr nachmittags.", False),
+        # Cents.
+        ("fr", "It costs $0.10.", "Il coûte 10 cents.", False),
+        ("fr", "It costs $0.10.", "Il coûte 20 cents.", True),
+        ("fr", "It costs 50 cents.", "Il coûte 50 $.", True),
+        ("es", "It costs 50 ¢.", "Cuesta 50 centavos.", False),
+        # The first part of a text.
+        ("fr", "Article 1 of it", "l’article premier", False),
+        ("fr", "Article 1 of it", "l’article", True),
+        ("fr", "Article 2 of it", "l’article premier", True),
+        ("es", "Article 1 of it", "el artículo primero", False),
+        # Units of time.
+        ("fr", "of 12 months", "d’un an", False),
+        ("fr", "of twelve months after 5 days", "d’un an après 5 jours", False),
+        ("fr", "of 24 months", "de deux ans", False),
+        ("fr", "of 12 months", "de deux ans", True),
+        ("de", "for 48 hours", "zwei Tage lang", False),
+        ("es", "a year", "12 meses", False),
+        ("fr", "2 weeks", "quinze jours", False),
+        ("de", "2 weeks", "fünfzehn Tage", True),
+        # One number of several words.
+        ("fr", "one billion, two hundred and fifty million", "1,25 milliard", False),
+        ("fr", "one billion, two hundred and fifty million", "1,35 milliard", True),
+        ("de", "two million, five hundred thousand", "2,5 Millionen", False),
+    ],
+)  # fmt: skip
+def test_other_spellings(language: str, source: str, text: str, mismatch: bool) -> None:
+    assert numbers_changed(source, text, ("en", language)) == mismatch
+    assert numbers_changed(text, source, (language, "en")) == mismatch

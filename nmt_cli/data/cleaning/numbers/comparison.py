@@ -18,14 +18,16 @@ from nmt_cli.data.cleaning.numbers.missing import missing_numbers
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
 from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
 from nmt_cli.data.cleaning.numbers.references import references_are_lost, with_divided_verses
+from nmt_cli.data.cleaning.numbers.respelled import respelled
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
-from nmt_cli.data.cleaning.numbers.words import lacks_number_words, with_digits
+from nmt_cli.data.cleaning.numbers.words import unmatched_number_words
 from nmt_cli.data.cleaning.numbers.written_out import (
     MIN_DIGITS,
     always_in_digits,
     is_never_written_out,
     is_rarely_left_out,
     is_rarely_written_out,
+    may_be_in_words,
 )
 
 # The missing groups of digits of each number.
@@ -77,7 +79,7 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
         return numbers_differ(src, tgt)
     src, tgt = with_divided_verses(src, tgt), with_divided_verses(tgt, src)
     if set(DIGITS.findall(src)) != set(DIGITS.findall(tgt)):
-        src, tgt = with_digits(src, tgt, languages[0]), with_digits(tgt, src, languages[1])
+        src, tgt = respelled(src, tgt, languages), respelled(tgt, src, languages[::-1])
     return (
         numbers_differ(src, tgt)
         or contexts_differ(src, tgt, languages)
@@ -123,8 +125,10 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
         return True
     of_side, of_other = languages if only_src else languages[::-1]
     not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
-    return is_rarely_left_out(side, not_roman) and lacks_number_words(
-        other, of_other, side, of_side
+    words = unmatched_number_words(other, of_other, side, of_side)
+    return words is not None and any(
+        is_rarely_left_out(side, {number: groups}) and not may_be_in_words(number, words, side)
+        for number, groups in not_roman.items()
     )
 
 

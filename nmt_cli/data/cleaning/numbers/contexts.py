@@ -17,7 +17,12 @@ from nmt_cli.data.cleaning.numbers.notation import (
     MONEY_BEHIND,
     value_of,
 )
-from nmt_cli.data.cleaning.numbers.references import CODE, OF_PART
+from nmt_cli.data.cleaning.numbers.references import (
+    CODE,
+    FIRST_PART,
+    OF_PART,
+    numerals_differ,
+)
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.numbers.units import units_are_swapped
@@ -70,6 +75,7 @@ def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
+        or numerals_differ(src, tgt)
         or _digits_are_lost(src, tgt)
         or _digits_are_lost(tgt, src)
     )
@@ -159,10 +165,14 @@ def _digits_are_lost(text: str, other: str) -> bool:
     >>> [_digits_are_lost("Section 7 is at 40 °C.", tgt) for tgt in (
     ...     "§ 7, 40 °C", "§ 7, warm", "warm, 40 °C", "VII, 40")]
     [False, True, True, False]
+    >>> [_digits_are_lost("Article 1", tgt) for tgt in ("l’article premier", "l’article")]
+    [False, True]
     >>> _digits_are_lost("K1A 0N5", "K1A"), _digits_are_lost("an A320", "A 320")
     (True, False)
     """
     found = {number for pattern in (OF_PART, CODE) for number in pattern.findall(text)}
+    if FIRST_PART.search(other):
+        found.discard("1")
     found.update(_OF_UNIT.findall(text))
     if not found:
         return False

@@ -3,6 +3,7 @@
 import re
 
 from nmt_cli.data.cleaning.numbers.notation import DIGITS
+from nmt_cli.data.cleaning.numbers.roman import NUMERAL
 
 # Of a reference such as 12(3) or [1], no number is written out.
 _REFERENCE = re.compile(r"\d+(?=\(\d)|(?<=\()\d+(?=\))|(?<=\[)\d+(?=\])")
@@ -20,6 +21,24 @@ OF_PART = re.compile(
     r"|páginas?|§§?) ?(\d{1,6})(?![^\W_]|[.,]\d)",
     re.IGNORECASE,
 )
+# The first of them has a word in some languages: l’article premier, der erste Abschnitt.
+_PART_NAME = r"(?:articles?|artículo|artikel|chapitre|capítulo|paragraphe|sección|abschnitt|absatz)"
+_FIRST_WORD = r"(?:premi[eè]re?|primer[oa]?|first|one|un[oae]?|erste[mnrs]?)"
+FIRST_PART = re.compile(
+    rf"(?<!\w)(?:{_PART_NAME}[ \u00a0]{_FIRST_WORD}|{_FIRST_WORD}[ \u00a0]{_PART_NAME})(?!\w)",
+    re.IGNORECASE,
+)
+# Parts that have Roman numerals, in English, German, French and Spanish.
+_WITH_NUMERAL = re.compile(
+    r"(?<!\w)(?i:parts?|part(?:ie|e)s?|schedules?|annex(?:es?)?|appendi(?:x|ces)|anexos?"
+    r"|titles?|titres?|títulos?|titels?|volumes?|tom[eo]s?|books?|livres?|libros?|band|bandes"
+    r"|chap(?:ters?|itres?)|capítulos?|kapitels?|sections?|secci[oó]n|abschnitts?|divisions?"
+    r"|articles?|artículos?|artikels?|tables?|tableaux?|tablas?|tabellen?|forms?|formulaires?"
+    r"|groups?|groupes?|grupos?|gruppen?|class(?:es)?|clases?|klassen?|columns?|colonnes?"
+    rf"|columnas?|spalten?|stages?|phases?|fases?|teils?|teile[sn]?|anlagen?|anhangs?)[ \u00a0]"
+    rf"({NUMERAL})"
+)
+_ANY_NUMERAL = re.compile(NUMERAL)
 CODE = re.compile(
     r"(?<!\w)(?:[A-Z]{1,4}\d{2,6}[A-Z]{0,3}|[A-Z]\d[A-Z]|\d[A-Z]\d|\d{2,4}[A-Z]{1,3}\d{1,6})(?![^\W_])"
 )
@@ -72,4 +91,19 @@ def references_are_lost(src: str, tgt: str) -> bool:
         _REFERENCE.findall(side).count(number) > DIGITS.findall(other).count(number)
         for side, other in ((src, tgt), (tgt, src))
         for number in _FOOTNOTE.findall(side)
+    )
+
+
+def numerals_differ(src: str, tgt: str) -> bool:
+    """Return whether parts of a text have other Roman numerals on each side, but as many.
+
+    >>> [numerals_differ("Part IV of Schedule II", tgt) for tgt in (
+    ...     "la partie VI de l’annexe II", "la partie IV de l’annexe II", "la partie 4, annexe II")]
+    [True, False, False]
+    """
+    in_src, in_tgt = (set(_WITH_NUMERAL.findall(side)) for side in (src, tgt))
+    if not in_src or len(in_src) != len(in_tgt):
+        return False
+    return not (
+        in_src <= set(_ANY_NUMERAL.findall(tgt)) and in_tgt <= set(_ANY_NUMERAL.findall(src))
     )

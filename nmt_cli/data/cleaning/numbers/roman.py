@@ -4,6 +4,8 @@ import re
 
 # The 19th century is le XIXe siècle.
 _ROMAN = re.compile(r"(?<!\w)([XVI]{2,})(?![XVI])")
+# A whole word that is a Roman numeral below 90.
+NUMERAL = r"(?<!\w)(?=[IVXL])(?:XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?![\w'’])"
 MAX_ROMAN, MAX_ROMAN_DIGITS = 39, 2
 
 

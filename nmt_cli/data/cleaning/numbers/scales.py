@@ -42,9 +42,9 @@ _SCALE = "|".join(
 _NUMBER = re.compile(
     rf"(?<!\d)(?P<number>{AMOUNT})(?:[ \u00a0\u202f\u2009-]{{0,2}}(?:{_SCALE}))?", re.IGNORECASE
 )
-_SCALE_WORD = re.compile(rf"(?<![^\W\d_])(?!{_LETTERS})(?:{_SCALE})\w*", re.IGNORECASE)
+SCALE_WORD = re.compile(rf"(?<![^\W\d_])(?!{_LETTERS})(?:{_SCALE})\w*", re.IGNORECASE)
 # These alone say no other number than the scale, as a half or a dozen may.
-_SCALE_OR_HUNDRED = re.compile(rf"{_SCALE_WORD.pattern}|\bhundert\b", re.IGNORECASE)
+_SCALE_OR_HUNDRED = re.compile(rf"{SCALE_WORD.pattern}|\bhundert\b", re.IGNORECASE)
 # Between two numbers of one scale: `5 to 7 million`, `$5 and $7 million`. Not `5 % of 7 million`.
 _SAME_SCALE = re.compile(
     r"[^\w%٪°]{0,4}(?:(?!per ?cent|prozent|por|pour|per)[^\W\d_]{1,8}[^\w%٪°]{1,4}){0,4}",
@@ -93,7 +93,7 @@ def scales_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
     False
     """
     sides = list(zip((src, tgt), languages, strict=True))
-    if not any(_SCALE_WORD.search(side) for side, _ in sides):
+    if not any(SCALE_WORD.search(side) for side, _ in sides):
         return False
     if not are_scales_read(src, tgt, languages):
         return False
@@ -118,10 +118,26 @@ def values_of(text: str, language: str) -> set[Fraction]:
     return _amounts(text, language).values
 
 
+def scaled_numbers(text: str) -> dict[Fraction, str]:
+    """What the numbers in digits before words for scales may say, and how they are written.
+
+    >>> {float(value): words for value, words in scaled_numbers("1,25 milliard of 40").items()}
+    {1250000000.0: '1,25 milliard'}
+    """
+    return {
+        value * 10**power: match[0]
+        for match in _NUMBER.finditer(text)
+        for name in _DEMANDED
+        if match[name]
+        for value in readings(match["number"])
+        for power in _SCALES[name][1]
+    }
+
+
 def _is_read(text: str, language: str) -> bool:
     """Whether the words for scales of a text would be found."""
     return not _UNREAD.search(text) and (
-        base_code(language) in LANGUAGES or bool(_SCALE_WORD.search(text))
+        base_code(language) in LANGUAGES or bool(SCALE_WORD.search(text))
     )
 
 
@@ -174,11 +190,11 @@ def _powers_of_table(text: str, language: str) -> set[int]:
     taken += [
         (number.begin, number.end)
         for number in numbers_in_words(text, language)
-        if not _SCALE_WORD.fullmatch(text, number.begin, number.end)
+        if not SCALE_WORD.fullmatch(text, number.begin, number.end)
     ]
     return {
         power
-        for match in _SCALE_WORD.finditer(text)
+        for match in SCALE_WORD.finditer(text)
         if not any(begin <= match.start() < end for begin, end in taken)
         for name, (_, powers) in _SCALES.items()
         if match[name]

@@ -3,13 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of
-from nmt_cli.data.cleaning.numbers.references import referred_numbers
-from nmt_cli.data.cleaning.numbers.written_out import always_in_digits
 from nmt_cli.data.languages.words import base_code
 
 # The words of 0 to 19, and of 20 to 90; a word's other forms stand behind slashes.
@@ -61,14 +57,17 @@ _ORDINALS = {
 _LOOSE = {
     "en": r"dozens?|both|half|halves|quarters?|pairs?|couples?|twice|doubles?|noon|midnight"
           r"|fortnight|\w+ties|decades?|centur(?:y|ies)",
-    "de": r"(?:zwei|zwanzig|drei|vier|fünf|sech|sieb|acht|neun|zehn|elf|zwölf|hundert|tausend"
-          r"|million)\w*"
-          r"|dutzend\w*|beide\w*|\w*h[aä]lb\w*|h[aä]lfte|\w*viertel\w*|paare?|doppel\w*"
+    "de": r"dutzend\w*|beide\w*|\w*h[aä]lb\w*|h[aä]lfte|\w*viertel\w*|paare?|doppel\w*"
           r"|mittags?|mitternacht|jahrzehnt\w*|jahrhundert\w*",
     "fr": r"\w+aines?|demie?s?|moitié|quarts?|paires?|couples?|doubles?|midi|minuit"
           r"|décennies?|siècles?",
     "es": r"\w+enas?|ambos|ambas|medi[oa]s?|mitad|cuartos?|par(?:es)?|dobles?|mediodía"
           r"|medianoche|décadas?|siglos?",
+}  # fmt: skip
+# Compounds that begin as a number word does, of which those that are numbers are read.
+_COMPOUNDS = {
+    "de": r"(?:zwei|zwanzig|drei|vier|fünf|sech|sieb|acht|neun|zehn|elf|zwölf|hundert|tausend"
+          r"|million)\w*",
 }  # fmt: skip
 _AFTER_DIGIT = re.compile(r"\d[\s\u00a0\u202f\u2009-]?\Z")
 # Before the hundred of a percentage: 5 pour cent, cinq pour cent, fünf vom Hundert.
@@ -89,11 +88,15 @@ class NumberInWords(NamedTuple):
 
 
 class _Vocabulary(NamedTuple):
-    """numbers: the words that are added; factors: those that multiply; run: words in a row."""
+    """numbers: the words that are added; factors: those that multiply; run: words in a row.
+
+    alone: ordinals that end no longer number, as in `trente premiers jours` or `soixante secondes`.
+    """
 
     language: str
     numbers: dict[str, int]
     factors: dict[str, int]
+    alone: frozenset[str]
     word: re.Pattern[str]
     run: re.Pattern[str]
 
@@ -124,7 +127,8 @@ def _vocabulary(language: str) -> _Vocabulary:
     between = rf"[\s\u00a0-]{{0,2}}(?:{_JOINERS[language]}[\s\u00a0-]{{0,2}})?"
     run = rf"(?<![^\W_]){word}(?:{between}{word})*(?:{ending})?(?![^\W_])"
     word_pattern, run_pattern = (re.compile(each, re.IGNORECASE) for each in (word, run))
-    return _Vocabulary(language, changed | numbers, factors, word_pattern, run_pattern)
+    alone = frozenset(re.split("[ /]", _ORDINALS["fr"] if language == "fr" else ""))
+    return _Vocabulary(language, changed | numbers, factors, alone, word_pattern, run_pattern)
 
 
 def numbers_in_words(text: str, language: str) -> list[NumberInWords]:
@@ -136,6 +140,8 @@ def numbers_in_words(text: str, language: str) -> list[NumberInWords]:
     [21, 8, 100]
     >>> [number.value for number in numbers_in_words("5 pour cent, cinq pour cent", "fr")]
     [5]
+    >>> [number.value for number in numbers_in_words("trente premiers jours, 5 secondes", "fr")]
+    [30, 1, 2]
     """
     language = base_code(language)
     if language not in LANGUAGES:
@@ -162,28 +168,55 @@ def _loose_words(language: str) -> re.Pattern[str]:
 def has_loose_words(text: str, language: str) -> bool:
     """Whether a text has words such as dozen or half; False where they are not known."""
     language = base_code(language)
-    return language in LANGUAGES and bool(_loose_words(language).search(text))
+    if language not in LANGUAGES:
+        return False
+    return bool(_loose_words(language).search(text)) or _has_unread_compounds(text, language)
 
 
-def lacks_number_words(
+def _has_unread_compounds(text: str, language: str) -> bool:
+    """Whether a compound with a number in it says no number: zweijährig.
+
+    >>> [_has_unread_compounds(text, "de") for text in ("zweijährig", "zwei", "zweiundzwanzigste")]
+    [True, False, False]
+    """
+    if language not in _COMPOUNDS:
+        return False
+    spans = [(number.begin, number.end) for number in numbers_in_words(text, language)]
+    return any(
+        not any(begin <= match.start() and match.end() <= end for begin, end in spans)
+        for match in _compounds(language).finditer(text)
+    )
+
+
+@cache
+def _compounds(language: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{_COMPOUNDS[language]})(?![^\W_])", re.IGNORECASE)
+
+
+def unmatched_number_words(
     text: str, language: str, source: str = "", source_language: str = ""
-) -> bool:
-    """Whether no word of a text may stand for a number from two on; False where that is not known.
+) -> list[int] | None:
+    """The numbers of two or more that a text has in words and its source has not, in their order.
 
-    Words for numbers that its source has in words, too, stand for these.
+    None where the words of its language are not known, or others may stand for a number.
 
-    >>> [lacks_number_words(text, "fr") for text in ("des juges", "un juge", "deux juges")]
-    [True, True, False]
-    >>> lacks_number_words("deux juges", "fr", "40 of two judges", "en")
-    True
-    >>> lacks_number_words("une douzaine", "fr"), lacks_number_words("tuomarit", "fi")
-    (False, False)
+    >>> [unmatched_number_words(text, "fr") for text in ("des juges", "un juge", "deux juges")]
+    [[], [], [2]]
+    >>> unmatched_number_words("deux juges", "fr", "40 of two judges", "en")
+    []
+    >>> unmatched_number_words("une douzaine", "fr"), unmatched_number_words("tuomarit", "fi")
+    (None, None)
     """
     if base_code(language) not in LANGUAGES or has_loose_words(text, language):
-        return False
-    left = Counter(number.value for number in numbers_in_words(text, language))
-    left.subtract(number.value for number in numbers_in_words(source, source_language))
-    return not any(count > 0 for value, count in left.items() if value != 1)
+        return None
+    said = Counter(number.value for number in numbers_in_words(source, source_language))
+    left = []
+    for number in numbers_in_words(text, language):
+        if said[number.value] > 0:
+            said[number.value] -= 1
+        elif number.value != 1:
+            left.append(number.value)
+    return left
 
 
 class _NumberWord(NamedTuple):
@@ -227,6 +260,8 @@ def _first_number(
         factor = vocabulary.factors.get(word.text)
         if factor is None:
             value = vocabulary.numbers[word.text]
+            if index > begin and word.text in vocabulary.alone:
+                return total + (current or 0), index
             between = text[words[index - 1].end : word.begin] if index > begin else ""
             added = _added(current, value, between.strip(" \u00a0-").lower(), vocabulary.language)
             if added is None:
@@ -279,32 +314,3 @@ def _added(before: int | None, value: int, between: str, language: str) -> int |
     else:
         fits = is_ten and value < 10
     return before + value if fits else None
-
-
-def with_digits(text: str, other: str, language: str) -> str:
-    """The text with digits for the words that say numbers which only `other` has in digits.
-
-    >>> with_digits("vingt et un hommes et un chien", "21 men and a dog", "fr")
-    '21 hommes et un chien'
-    """
-    missing = _values(other)
-    missing.subtract(_values(text))
-    missing.subtract(map(value_of, referred_numbers(other)))
-    missing.subtract(map(value_of, always_in_digits(other, text)))
-    parts, end = [], 0
-    for number in numbers_in_words(text, language):
-        # A word for one may be an article.
-        if number.value > 1 and missing[Fraction(number.value)] > 0:
-            missing[Fraction(number.value)] -= 1
-            parts += [text[end : number.begin], str(number.value)]
-            end = number.end
-    return "".join([*parts, text[end:]])
-
-
-def _values(text: str) -> Counter[Fraction]:
-    """How often a text has each number in digits, as a whole or a part: 15.30 is 15, 30 as well."""
-    return Counter(
-        value
-        for number in NUMBER.findall(text)
-        for value in {value_of(number), *map(Fraction, DIGITS.findall(number))}
-    )

@@ -1,10 +1,13 @@
 """Which numbers people put into words: not 47, nor an amount of money or a part of 10-200-3000."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 
-from nmt_cli.data.cleaning.numbers.forms import HOURS
+from nmt_cli.data.cleaning.numbers.forms import HOURS, is_form_of, is_short_form
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, GAP, MONEY, value_of
+from nmt_cli.data.cleaning.numbers.scales import SCALE_WORD
 
 # 20.10.2021: the month may be a word.
 _DATE = re.compile(r"\d\d?[.,]\d\d?[.,]\d{4}")
@@ -18,13 +21,14 @@ _CURRENCY = re.compile(
     "pound|pfund|livre|libra|sterlin|фунт|ポンド|镑|파운드",
     re.IGNORECASE,
 )
+_CLOCK = re.compile(r"(?<![\d:])(\d\d?)(?::| ?h ?| Uhr )(\d\d)(?![\d:])")
 # The parts of a number such as 10-200-3000.
 _PART = re.compile(r"(?<=\d-)\d+\b|\b\d+(?=-\d)")
 # Numbers that another word may stand for, or none: all of 100 %, 2-butanone, m2, French 5 p. 100,
 # the month of 7.12.1941.
 _LEFT_OUT = re.compile(
     rf"100(?={GAP}(?:%|per ?cent))|(?<=p\.[ \u00a0\u202f\u2009])100|(?<=pour )100|(?<=por )100"
-    r"|(?<!\d)\d(?=[-–][^\W\d_])|(?<=[^\W\d_][-–])\d(?!\d)|(?<=[^\W\d_])\d+"
+    r"|(?<!\d)\d(?=[-–](?!(?:second|minute|hour|day|week|month|year)s?\b)[^\W\d_])|(?<=[^\W\d_][-–])\d(?!\d)|(?<=[^\W\d_])\d+"
     r"|(?<!\d)\d\d?(?=[-/.]\d\d?[-/.]\d)|(?<=\d[-/.])\d\d?(?=[-/.]\d)"
 )
 # Shorter numbers are often written out, or are part of a time or a date.
@@ -80,6 +84,33 @@ def is_rarely_left_out(text: str, missing: Mapping[str, set[str]]) -> bool:
         if int(group) > 1 or (groups >= {*DIGITS.findall(number)} and value_of(number) > 1)
     }
     return not groups <= set(_LEFT_OUT.findall(text))
+
+
+def may_be_in_words(number: str, words: Sequence[int], text: str) -> bool:
+    """Whether a number of this text may be one of those that the other side has in words.
+
+    A part of it is enough: `8.30` may be `huit heures trente`, and `1945` `nineteen forty-five`.
+
+    >>> [may_be_in_words("30", words, "30 days") for words in ([20], [30], [], [5, 30])]
+    [False, True, False, True]
+    >>> may_be_in_words("1945", [19, 45], "in 1945"), may_be_in_words("40", [10, 20], "at 9:40")
+    (True, True)
+    >>> may_be_in_words("5", [5000], "5 of it"), may_be_in_words("5", [5000], "5 thousand")
+    (False, True)
+    """
+    if words and any(number in match.groups() for match in _CLOCK.finditer(text)):
+        # 9:40 may be `dix heures moins vingt`.
+        return True
+    digits = "".join(DIGITS.findall(number))
+    value = value_of(number)
+    has_scale = bool(SCALE_WORD.search(text))
+    return any(
+        word == value
+        or str(word) in DIGITS.findall(number)
+        or is_short_form(digits, str(word))
+        or (has_scale and is_form_of(value, Fraction(word)))
+        for word in words
+    ) or any(digits == f"{first}{second}" for first, second in pairwise(words))
 
 
 def is_never_written_out(number: str) -> bool:
