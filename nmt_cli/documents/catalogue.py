@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.accelerators import Accelerator, find_accelerator, label_with
-from nmt_cli.documents.document import ReadOptions, language_notes, message_notes
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode, encode, encoding_notes
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template
@@ -23,7 +23,6 @@ FUZZY = "fuzzy"
 WIDTH = 78
 MAX_PLURALS = 10
 FIRST_FIELDS = ("msgctxt", "msgid")
-_LANGUAGE = re.compile(r'^"Language:[ \t]*([A-Za-z]{2,3}(?:[_-]\w+)*)', re.MULTILINE)
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*\"")
@@ -76,8 +75,6 @@ class CatalogueDocument:
                 f"and is kept; to make a catalogue of it that gettext compiles: "
                 f"{_new_catalogue(options)}"
             )
-        language = _LANGUAGE.search(text) if self._entries else None
-        self.notes += language_notes(options, "", language[1] if language else "")
         self.notes += message_notes(options.name, self._messages)
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":

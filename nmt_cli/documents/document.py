@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.markup.marked_text import MarkedText, Tag, Text
 from nmt_cli.data.markup.reference_marks import may_be_mark
 from nmt_cli.data.text.letters import has_letters
@@ -22,8 +21,6 @@ _UNITS = frozenset(
      "C", "F", "K", "mol", "ppm", "ppb", "dB", "kB", "MB", "GB", "TB", "lm", "lx")
 )  # fmt: skip
 _LONGEST_AMOUNT = 40
-# The code of BCP 47 for a language that is not known.
-_UNDETERMINED = "und"
 
 
 class Document(Protocol):
@@ -51,10 +48,9 @@ class Document(Protocol):
 class ReadOptions:
     """How a document is read and written.
 
-    name: of the file, for messages. language, src_language: the codes of the target language and of
-    the source language, for documents that say theirs; "": not known. field: the field of JSON or
-    JSON lines that is translated, with dots for fields in fields, or the column of a table; "": the
-    usual one.
+    name: of the file, for messages. language: the code of the target language, for documents that
+    say their language; "" leaves it. field: the field of JSON or JSON lines that is translated,
+    with dots for fields in fields, or the column of a table; "": the usual one.
     translation_field, flags_field: the fields or columns that these get; columns may exist, empty.
     fuzzy: translate fuzzy entries of a catalogue, too, and translations in XLIFF that are to be
     reviewed. encoding: of the bytes, whatever the document declares; "": as it declares.
@@ -70,7 +66,6 @@ class ReadOptions:
     fuzzy: bool = False
     encoding: str = ""
     is_served: bool = False
-    src_language: str = ""
 
 
 def notes_of(document: Document) -> Sequence[str]:
@@ -80,31 +75,6 @@ def notes_of(document: Document) -> Sequence[str]:
     """
     notes: Sequence[str] = getattr(document, "notes", ())
     return notes
-
-
-def language_notes(options: ReadOptions, src: str, tgt: str) -> list[str]:
-    """The warning that a document says other languages than those that are translated.
-
-    src, tgt: the codes that the document says, with or without country; "": none.
-
-    >>> options = ReadOptions("app.xlf", "fr", src_language="en")
-    >>> language_notes(options, "en-GB", "fr_CA"), language_notes(options, "", "und")
-    ([], [])
-    >>> language_notes(options, "en", "de")[0].partition(":")[0]
-    '`app.xlf` says that it is translated from en into de, but this model translates en into fr'
-    """
-    said = (src, tgt)
-    taken = (options.src_language, options.language)
-    pairs = [(base_code(a), base_code(b)) for a, b in zip(said, taken, strict=True) if a and b]
-    if all(a in (b, _UNDETERMINED) for a, b in pairs):
-        return []
-    source = f" from {src}" if src else ""
-    target = f" into {tgt}" if tgt else ""
-    model = f" {taken[0]}" if taken[0] else ""
-    return [
-        f"`{options.name}` says that it is translated{source}{target}, but this model translates"
-        f"{model} into {taken[1]}: use a model of these languages, or correct the document"
-    ]
 
 
 def left_note(name: str, document: Document) -> str:

@@ -130,12 +130,3 @@ def test_template_without_an_encoding_has_a_note() -> None:
     assert note.endswith("msginit -i 'my app.pot' -l fr -o fr.po --no-translator")
     named = data.replace(b"CHARSET", b"UTF-8")
     assert notes_of(read_document(named, "po", ReadOptions("my app.pot", "fr"))) == []
-
-
-@pytest.mark.parametrize(("said", "is_other"), [("de_AT", True), ("fr_CA", False), ("", False)])
-def test_a_catalogue_of_another_language_is_told(said: str, is_other: bool) -> None:
-    data = f'msgid ""\nmsgstr ""\n"Language: {said}\\n"\n\nmsgid "Open"\nmsgstr ""\n'.encode()
-    notes = notes_of(read_document(data, "po", ReadOptions("app.po", "fr")))
-    assert ["into de_AT, but this model translates into fr" in note for note in notes] == (
-        [True] if is_other else []
-    )

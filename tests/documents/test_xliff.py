@@ -9,8 +9,6 @@ import pytest
 from document_samples import XLIFF, XLIFF_2, each_text, opened, tags_last
 
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, plain_text
-from nmt_cli.documents.document import ReadOptions, notes_of
-from nmt_cli.documents.kinds import read_document
 from nmt_cli.documents.xliff.elements import MAX_DEPTH
 from nmt_cli.errors import DataError
 
@@ -563,38 +561,3 @@ def test_tags_of_angular_are_pairs() -> None:
     assert (
         kinds(unit('<source>a <x id="RESTART_X"/>b<x id="CLOSE_X"/> c</source>')) == ["empty"] * 2
     )
-
-
-@pytest.mark.parametrize(
-    ("root", "others"),
-    [
-        ('version="2.0" srcLang="en-GB" trgLang="fr-CA"', ""),
-        ('version="2.0" srcLang="und"', ""),
-        ('version="2.0" srcLang="en" trgLang="de"', " from en into de"),
-        ('version="2.0" srcLang="es"', " from es"),
-    ],
-)
-def test_a_file_that_says_other_languages_than_the_model_is_told(root: str, others: str) -> None:
-    text = f"<xliff {root}><file><unit>{{}}</unit></file></xliff>"
-    empty = text.format("<segment><source>The dog.</source></segment>")
-    options = ReadOptions("a.xlf", "fr", src_language="en")
-    notes = notes_of(read_document(empty.encode(), "xliff", options))
-    assert [note.partition(":")[0] for note in notes] == (
-        [f"`a.xlf` says that it is translated{others}, but this model translates en into fr"]
-        if others
-        else []
-    )
-    # What is not translated may be in any language.
-    done = text.format("<segment><source>A dog.</source><target>Un perro.</target></segment>")
-    assert notes_of(read_document(done.encode(), "xliff", options)) == []
-
-
-def test_each_file_of_the_first_version_says_its_languages() -> None:
-    unit = "<body><trans-unit><source>The dog.</source></trans-unit></body>"
-    codes = ("fr", "de", "de", "nl")
-    files = "".join(
-        f'<file source-language="en" target-language="{code}">{unit}</file>' for code in codes
-    )
-    data = f'<xliff version="1.2">{files}</xliff>'.encode()
-    notes = notes_of(read_document(data, "xliff", ReadOptions("a.xlf", "fr", src_language="en")))
-    assert [re.findall(r"into (\w+)", note) for note in notes] == [["de", "fr"], ["nl", "fr"]]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nmt_cli.data.markup.marked_text import MarkedText
-from nmt_cli.documents.document import ReadOptions, language_notes, message_notes
+from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.xliff.content import ContentReader
@@ -24,8 +24,6 @@ UNTRANSLATED = frozenset(("new", "needs-translation"))
 # The states of targets that `fuzzy` translates again, by the version of XLIFF.
 FUZZY = {1: frozenset((REVIEW["state"],)), 2: frozenset(("initial", "translated"))}
 TRANSLATED = "translated"
-# The attributes that say the source language and the target language, by the version of XLIFF.
-_LANGUAGES = {1: ("source-language", "target-language"), 2: ("srcLang", "trgLang")}
 # White space before a source that is looked at.
 MAX_INDENT = 1_000
 _INDENT = re.compile(rb"(\r\n|\r|\n)([ \t]*)\Z")
@@ -75,18 +73,7 @@ class XliffDocument:
         self._slots: list[_TargetSlot] = []
         self._reader = UnitReader(self._data, options.name)
         self._reader.read(self._take)
-        self.notes = [*self._language_notes(), *message_notes(options.name, self._messages)]
-
-    def _language_notes(self) -> list[str]:
-        """The warnings, each once, about languages that files to translate say."""
-        src, tgt = _LANGUAGES[self._reader.version]
-        roots = {slot.root.begin: slot.root.attributes for slot in self._slots}
-        notes = [
-            note
-            for said in roots.values()
-            for note in language_notes(self._options, said.get(src, ""), said.get(tgt, ""))
-        ]
-        return list(dict.fromkeys(notes))
+        self.notes = message_notes(options.name, self._messages)
 
     def _take(self, unit: Unit) -> None:
         """Add the segments of a unit."""
@@ -191,7 +178,7 @@ class XliffDocument:
             yield self._target(slot, slot.template.fill(translated[span]))
             if slot.segment is not None:
                 yield self._tag(slot.segment, {"state": TRANSLATED})
-        language = _LANGUAGES[self._reader.version][1]
+        language = "target-language" if self._reader.version == 1 else "trgLang"
         for root in roots.values():
             if self._options.language and language not in root.attributes:
                 yield self._tag(root, {language: self._options.language})

@@ -171,31 +171,25 @@ class DocumentOptions(NamedTuple):
         else:
             data = read_document_bytes(Path(file))
         kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
-        src, tgt = self._languages(model)
         options = ReadOptions(
-            "stdin" if file == STDIN else file, tgt, self.field or "", self.translation_field,
-            self.flags_field, fuzzy=self.fuzzy, src_language=src,
+            "stdin" if file == STDIN else file, self._language(model), self.field or "",
+            self.translation_field, self.flags_field, fuzzy=self.fuzzy,
         )  # fmt: skip
         return read_document(data, kind, options)
 
-    def _languages(self, model: str) -> tuple[str, str]:
-        """The languages of the model, for documents that say theirs; "" if not known."""
+    def _language(self, model: str) -> str:
+        """The target language of the model, for documents that say theirs; "" if not known."""
         import tomllib
 
-        from nmt_cli.data.corpus.layout import SIDES
         from nmt_cli.storage.model_check import CONFIG
 
         try:
             settings = tomllib.loads((Path(model) / CONFIG).read_text("utf-8"))
-            src, tgt = (settings["languages"][side] for side in SIDES)
+            language = settings["languages"]["tgt"]
         except (OSError, ValueError, KeyError, TypeError):
-            return "", ""
-        # "src" and "tgt" are the names of languages that nobody has named.
-        src, tgt = (
-            code if isinstance(code, str) and code != side else ""
-            for code, side in zip((src, tgt), SIDES, strict=True)
-        )
-        return src, tgt
+            return ""
+        # "tgt" is the name of a language that nobody has named.
+        return language if isinstance(language, str) and language != "tgt" else ""
 
 
 def require_no_document(file: str) -> None:
