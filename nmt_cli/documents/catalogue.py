@@ -10,6 +10,7 @@ from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.accelerators import Accelerator, find_accelerator, label_with
 from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode, encode, encoding_notes
+from nmt_cli.documents.languages import Declared, language_warnings
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import add_lines
@@ -25,6 +26,7 @@ MAX_PLURALS = 10
 FIRST_FIELDS = ("msgctxt", "msgid")
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
+_LANGUAGE = re.compile(r'"Language:[ \t]*([\w@.-]+)')
 _FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*\"")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r",
             "\v": "\\v", "\b": "\\b", "\f": "\\f", "\a": "\\a"}  # fmt: skip
@@ -76,6 +78,16 @@ class CatalogueDocument:
                 f"{_new_catalogue(options)}"
             )
         self.notes += message_notes(options.name, self._messages)
+        self.warnings = language_warnings(options, self._language() if self.segments else ())
+
+    def _language(self) -> Iterator[Declared]:
+        """The target language that the header declares."""
+        first = next((i for i, line in enumerate(self._lines) if line.startswith("msgid")), 0)
+        for index, line in enumerate(self._lines[first:], first):
+            if index > first and _FIELD.match(line) and not line.startswith("msgstr"):
+                return
+            if match := _LANGUAGE.match(line):
+                yield Declared("target", match[1], "Language", index + 1)
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
         """The entries to translate, each with its number of translations."""

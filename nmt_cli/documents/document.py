@@ -49,7 +49,8 @@ class ReadOptions:
     """How a document is read and written.
 
     name: of the file, for messages. language: the code of the target language, for documents that
-    say their language; "" leaves it. field: the field of JSON or JSON lines that is translated,
+    say their language; "" leaves it. source_language: that of the model's source, "" if it is not
+    known. field: the field of JSON or JSON lines that is translated,
     with dots for fields in fields, or the column of a table; "": the usual one.
     translation_field, flags_field: the fields or columns that these get; columns may exist, empty.
     fuzzy: translate fuzzy entries of a catalogue, too, and translations in XLIFF that are to be
@@ -66,6 +67,7 @@ class ReadOptions:
     fuzzy: bool = False
     encoding: str = ""
     is_served: bool = False
+    source_language: str = ""
 
 
 def notes_of(document: Document) -> Sequence[str]:
@@ -75,6 +77,15 @@ def notes_of(document: Document) -> Sequence[str]:
     """
     notes: Sequence[str] = getattr(document, "notes", ())
     return notes
+
+
+def warnings_of(document: Document) -> Sequence[str]:
+    """What is likely wrong with the translation of a document, such as its language.
+
+    Kinds of documents that find nothing of the kind have no `warnings`.
+    """
+    warnings: Sequence[str] = getattr(document, "warnings", ())
+    return warnings
 
 
 def left_note(name: str, document: Document) -> str:

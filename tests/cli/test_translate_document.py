@@ -287,6 +287,17 @@ def test_places_and_notes_of_json(nmt) -> None:
     assert [json.loads(row)["place"] for row in rows] == ['menu["a\\tb"][1]']
 
 
+def test_other_languages_than_those_of_the_model_are_warned_of(nmt) -> None:
+    text = '<xliff version="2.1" srcLang="{}" trgLang="{}"><file><unit><segment><source>A dog'
+    text += "</source></segment></unit></file></xliff>"
+    Path("es.xlf").write_text(text.format("es", "de-AT"))
+    Path("fr.xlf").write_text(text.format("en", "fr"))
+    result = nmt("--document", "es.xlf")
+    assert (result.code, result.err.count("warning:")) == (0, 1), result.err
+    assert "`es` by its `srcLang`" in result.err
+    assert "`fr` by its `trgLang`" in nmt("--document", "fr.xlf", "--quiet").err
+
+
 def test_flag_file_names_the_line_of_a_record(nmt) -> None:
     result = nmt(
         "--document", "strings.csv", "--field", "en", "--flag-file", "flags.tsv",

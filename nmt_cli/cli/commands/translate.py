@@ -157,7 +157,7 @@ def command(
     start = starting(loading, files, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file, force)
     if doc.is_document:
-        translate_document(doc, file, loading.last_model, start, reporting, output, as_json, force)
+        translate_document(doc, file, loading.ends, start, reporting, output, as_json, force)
         return
     form = partial(_form, as_json=as_json, scores=scores)
     checking = partial(_checks, precision=precision, every=verify_every or int(verify))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode
+from nmt_cli.documents.languages import Declared, language_warnings
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.xliff.content import ContentReader
 from nmt_cli.documents.xliff.elements import Scope, Unit, UnitReader, XmlElement, prefix_of
@@ -24,6 +25,8 @@ UNTRANSLATED = frozenset(("new", "needs-translation"))
 # The states of targets that `fuzzy` translates again, by the version of XLIFF.
 FUZZY = {1: frozenset((REVIEW["state"],)), 2: frozenset(("initial", "translated"))}
 TRANSLATED = "translated"
+# The attributes that say the languages of source and target, by the version of XLIFF.
+LANGUAGES = {1: ("source-language", "target-language"), 2: ("srcLang", "trgLang")}
 # White space before a source that is looked at.
 MAX_INDENT = 1_000
 _INDENT = re.compile(rb"(\r\n|\r|\n)([ \t]*)\Z")
@@ -74,6 +77,14 @@ class XliffDocument:
         self._reader = UnitReader(self._data, options.name)
         self._reader.read(self._take)
         self.notes = message_notes(options.name, self._messages)
+        self.warnings = language_warnings(options, self._languages())
+
+    def _languages(self) -> Iterator[Declared]:
+        """The languages that the roots of the texts to translate declare."""
+        source, target = LANGUAGES[self._reader.version]
+        for root in {slot.root.begin: slot.root for slot in self._slots}.values():
+            yield Declared("source", root.attributes.get(source, ""), source, root.line)
+            yield Declared("target", root.attributes.get(target, ""), target, root.line)
 
     def _take(self, unit: Unit) -> None:
         """Add the segments of a unit."""
@@ -178,7 +189,7 @@ class XliffDocument:
             yield self._target(slot, slot.template.fill(translated[span]))
             if slot.segment is not None:
                 yield self._tag(slot.segment, {"state": TRANSLATED})
-        language = "target-language" if self._reader.version == 1 else "trgLang"
+        _, language = LANGUAGES[self._reader.version]
         for root in roots.values():
             if self._options.language and language not in root.attributes:
                 yield self._tag(root, {language: self._options.language})

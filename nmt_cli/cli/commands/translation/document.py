@@ -156,10 +156,10 @@ class DocumentOptions(NamedTuple):
             require_file(Path(name))
         return kind_of(name, JSON_LINES if self.json_input else self.kind)
 
-    def read(self, file: str, model: str) -> "Document":
+    def read(self, file: str, models: tuple[str, str]) -> "Document":
         """The document; raises the errors of its kind, before a model is loaded.
 
-        model: the directory of the one that translates into the target language.
+        models: the directories of the first and the last one that translate, often the same.
         """
         from nmt_cli.documents.document import MAX_DOCUMENT_BYTES, ReadOptions
         from nmt_cli.documents.encoding import read_document_bytes
@@ -172,24 +172,25 @@ class DocumentOptions(NamedTuple):
             data = read_document_bytes(Path(file))
         kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
         options = ReadOptions(
-            "stdin" if file == STDIN else file, self._language(model), self.field or "",
+            "stdin" if file == STDIN else file, self._language(models[1], "tgt"), self.field or "",
             self.translation_field, self.flags_field, fuzzy=self.fuzzy,
+            source_language=self._language(models[0], "src"),
         )  # fmt: skip
         return read_document(data, kind, options)
 
-    def _language(self, model: str) -> str:
-        """The target language of the model, for documents that say theirs; "" if not known."""
+    def _language(self, model: str, side: str) -> str:
+        """The language of a side of the model, for documents that say theirs; "" if not known."""
         import tomllib
 
         from nmt_cli.storage.model_check import CONFIG
 
         try:
             settings = tomllib.loads((Path(model) / CONFIG).read_text("utf-8"))
-            language = settings["languages"]["tgt"]
+            language = settings["languages"][side]
         except (OSError, ValueError, KeyError, TypeError):
             return ""
-        # "tgt" is the name of a language that nobody has named.
-        return language if isinstance(language, str) and language != "tgt" else ""
+        # "src" and "tgt" are the names of languages that nobody has named.
+        return language if isinstance(language, str) and language != side else ""
 
 
 def require_no_document(file: str) -> None:
@@ -226,7 +227,7 @@ def document_command(file: str) -> str:
 def translate_document(
     chosen: DocumentOptions,
     file: str,
-    model: str,
+    models: tuple[str, str],
     start: "Callable[[], Work]",
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
     output: Path | None,
@@ -236,15 +237,18 @@ def translate_document(
     """Translate a document and write it, or with `as_json` a line of JSON for each segment.
 
     The document is read before the model is loaded by `start`, and nothing is written until all
-    segments are translated. model: the last one; reporting: opens the report of flags.
+    segments are translated. models: the first and the last one; reporting: opens the report of
+    flags.
     """
-    from nmt_cli.documents.document import left_note, notes_of
+    from nmt_cli.documents.document import left_note, notes_of, warnings_of
 
-    document = chosen.read(file, model)
+    document = chosen.read(file, models)
     work = start()
     work.show_notices()
     for note in notes_of(document):
         work.console.note(note)
+    for warning in warnings_of(document):
+        work.console.warning(warning)
     with reporting() as report:
         done = list(_translations(document.segments, document.places, work))
         translations = [translation for _, translation in done]

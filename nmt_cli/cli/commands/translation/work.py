@@ -42,9 +42,9 @@ class Loading(NamedTuple):
     with_stats: bool
 
     @property
-    def last_model(self) -> str:
-        """The directory of the model whose output is written."""
-        return [self.models[0], *self.then][-1]
+    def ends(self) -> tuple[str, str]:
+        """The directories of the model that reads the text, and of that whose output is written."""
+        return self.models[0], [self.models[0], *self.then][-1]
 
 
 class Work(NamedTuple):

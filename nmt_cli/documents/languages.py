@@ -1,0 +1,66 @@
+"""Compares the languages that a document declares with those of the model."""
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from nmt_cli.data.languages.words import base_code
+from nmt_cli.documents.document import ReadOptions
+
+# Names of languages, such as `French`, are no codes.
+_CODE = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z])")
+# Codes that say that the language is not known, that there are several, or that there is none.
+_NO_LANGUAGE = frozenset(("und", "mul", "mis", "zxx"))
+
+
+class Declared(NamedTuple):
+    """The language that a document declares for one of its sides.
+
+    code: as it is written; name: of the attribute or field that says it; line: where it stands.
+    """
+
+    side: Literal["source", "target"]
+    code: str
+    name: str
+    line: int
+
+
+def language_warnings(options: ReadOptions, declared: Iterable[Declared]) -> list[str]:
+    """The warnings that a document has other languages than the model: one for each side.
+
+    Codes are compared without country and script. What is no code, and a model whose languages
+    are not known, say nothing.
+
+    >>> options = ReadOptions("a.po", language="fr", source_language="en")
+    >>> language_warnings(options, [Declared("target", "fr_CA", "Language", 3)])
+    []
+    >>> language_warnings(options, [Declared("target", "de", "Language", 3)])[0].partition(":")[0]
+    '`a.po`, line 3'
+    """
+    first: dict[str, str] = {}
+    for each in declared:
+        known = options.source_language if each.side == "source" else options.language
+        if each.side not in first and _differ(each.code, known):
+            first[each.side] = _warning(options, each, known)
+    return list(first.values())
+
+
+def _differ(code: str, known: str) -> bool:
+    if not (_CODE.match(code) and _CODE.match(known)):
+        return False
+    codes = base_code(code.partition("@")[0]), base_code(known)
+    return codes[0] != codes[1] and _NO_LANGUAGE.isdisjoint(codes)
+
+
+def _warning(options: ReadOptions, declared: Declared, known: str) -> str:
+    where = f"`{options.name}`, line {declared.line}"
+    code, name = declared.code, declared.name
+    if declared.side == "source":
+        return (
+            f"{where}: its texts are in `{code}` by its `{name}`, but the model translates from "
+            f"`{known}`; translate it with a model from `{code}`, or correct `{name}`"
+        )
+    return (
+        f"{where}: its translations are in `{code}` by its `{name}`, but those of the model are "
+        f"in `{known}`; translate it with a model into `{code}`, or change `{name}` to `{known}`"
+    )
