@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nmt_cli.config.schema import Config
 from nmt_cli.errors import CannotCreateError
 from nmt_cli.storage import manifest
-from nmt_cli.storage.files import has_content
+from nmt_cli.storage.special_files import has_content
 
 STDIN = "-"
 HINT = "write to another file; a file that you do not need any more you can remove first"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from nmt_cli.machine import c_function
+from nmt_cli.storage.special_files import descriptor_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -42,8 +43,13 @@ class Disk:
     """
 
     def open(self, path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
-        """Open a file for writing ("wb") or appending ("ab"); its data goes through `write`."""
-        return io.BufferedWriter(_DiskFile(path, mode, self))
+        """Open a file for writing ("wb") or appending ("ab"); its data goes through `write`.
+
+        A path that names an open descriptor is written to where that one stands, which stays open.
+        """
+        descriptor = descriptor_of(path)
+        target = path if descriptor is None else os.dup(descriptor)
+        return io.BufferedWriter(_DiskFile(target, mode, self))
 
     def write(self, descriptor: int, data: "Buffer") -> int:
         """Write to an open file and return the number of bytes written."""
@@ -154,7 +160,7 @@ class Disk:
 class _DiskFile(io.FileIO):
     """An open file that writes through `Disk.write`."""
 
-    def __init__(self, path: Path, mode: Literal["wb", "ab"], disk: Disk) -> None:
+    def __init__(self, path: Path | int, mode: Literal["wb", "ab"], disk: Disk) -> None:
         super().__init__(path, mode)
         self._disk = disk
 

@@ -30,6 +30,7 @@ from nmt_cli.errors import (
 )
 from nmt_cli.storage.disk import TEMPORARY_PREFIX as TEMPORARY_PREFIX
 from nmt_cli.storage.disk import Disk, why_closed
+from nmt_cli.storage.special_files import has_content, is_special
 
 LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
@@ -86,13 +87,13 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
 def writing(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
     """A binary file that appears at `path` if the block succeeds, and not at all otherwise.
 
-    A device or pipe (`/dev/null`, `>(gzip)`) is written to directly and never replaced. Unless
-    `replaces`, neither is a file with content: it was written meanwhile. The new one then gets
-    another name, and CannotCreateError says which.
+    A device, pipe or open descriptor (`/dev/null`, `>(gzip)`, `/dev/stderr`) is written to directly
+    and never replaced. Unless `replaces`, neither is a file with content: it was written meanwhile.
+    The new one then gets another name, and CannotCreateError says which.
     """
     if path.is_dir():
         raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
-    if path.exists() and not path.is_file():
+    if is_special(path):
         with _open(path, path) as file:
             yield file
         return
@@ -120,18 +121,6 @@ def _is_empty_file(path: Path) -> bool:
     if path.is_symlink() and not path.exists():
         return True
     return path.is_file() and not has_content(path)
-
-
-def has_content(path: Path) -> bool:
-    """Whether `path` is a regular file, or a link to one, that is not empty.
-
-    An empty file, as `mktemp` makes it, has nothing to lose, nor has a pipe or a device.
-    """
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _rename_new(temporary: Path, path: Path) -> None:

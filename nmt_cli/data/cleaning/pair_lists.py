@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from nmt_cli.config.protected_files import needed_files, require_replaceable
 from nmt_cli.errors import CannotCreateError, UsageError
-from nmt_cli.storage.files import has_content, writing
+from nmt_cli.storage.files import writing
+from nmt_cli.storage.special_files import has_content
 
 # The rows of the list of repaired pairs, in the directory of the cleaned text.
 REPAIRED_ROWS = "repaired.tsv"

@@ -412,6 +412,29 @@ def test_output_replaces_files_only_with_force_and_writes_to_devices(
     checks()
 
 
+@fault("I9")
+def test_output_may_be_an_open_descriptor(folder: Path, expected, checks) -> None:
+    """What is in a file that a descriptor leads to stays, and so does what comes before."""
+    # `/dev/stderr` itself could be replaced, for the whole machine, if this fails.
+    result = forked("translate", "test.en", "-o", "/dev/fd/1", "--flag-file", "/dev/fd/2")
+    assert (result.code, result.lines) == (0, expected), result.err
+    assert b"line\tflags" in result.err
+    checks()
+    log = os.open("log", os.O_RDWR | os.O_CREAT)
+    os.write(log, b"before\n")
+    options = ("-o", "new", "--flag-file", "/dev/fd/2")
+    assert forked("translate", "test.en", *options, stderr=log).code == 0
+    os.write(log, b"after\n")
+    os.close(log)
+    first, *rows, last = (folder / "log").read_bytes().splitlines()
+    assert (first, last) == (b"before", b"after")
+    assert any(row.startswith(b"line\tflags") for row in rows)
+    checks()
+    closed = forked("translate", "test.en", "-o", "/dev/fd/987")
+    assert (closed.code, b"`/dev/fd/987`" in closed.err) == (73, True), closed.err
+    checks()
+
+
 @fault("I10")
 def test_special_files_as_input_and_output(folder: Path, expected, checks) -> None:
     for directory, message in (("model", b"`model` is a model"), (".", b"is a directory")):

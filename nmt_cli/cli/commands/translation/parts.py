@@ -111,7 +111,9 @@ def part_of(
 
 def _is_file(output: Path) -> bool:
     """Whether each part needs an output of its own: stdout and devices take those of all parts."""
-    return str(output) != STDOUT and (output.is_file() or not output.exists())
+    from nmt_cli.storage.special_files import is_special
+
+    return str(output) != STDOUT and not is_special(output)
 
 
 def _refuse_place(outputs: Mapping[str, Path | None]) -> None:
