@@ -34,6 +34,7 @@ from nmt_cli.translation.markup.carrier import (
     words_apart,
 )
 from nmt_cli.translation.markup.gaps import merged
+from nmt_cli.translation.markup.number_alignment import are_numbers_moved, same_numbers
 from nmt_cli.translation.markup.ordinals import align_ordinals, apart, with_ordinals
 from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Placer
@@ -142,6 +143,7 @@ class Projector:
         result, is_inverted = in_order(job.source, result)
         moved = moved or is_inverted or has_lost_line(job.source, result)
         moved = moved or has_mixed_lines(job.source, result)
+        moved = moved or are_numbers_moved(job.source, result)
         return Projected(result, sentences, moved)
 
     def _segment(
@@ -156,6 +158,12 @@ class Projector:
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
         nodes, ordinals = with_ordinals(_nodes_of(carrier, segment), source, segment.text)
+        taken = [span for ordinal in ordinals for span in ordinal.source]
+        ordinals += [
+            number
+            for number in same_numbers(nodes, source, segment.text)
+            if len(apart(taken, number.source)) > len(taken)
+        ]
         copied = [(copy.begin, copy.end) for copy in copies if copy]
         numbers = [span for ordinal in ordinals for span in ordinal.target]
         tgt = self._words.tokens(segment.text, apart(copied, numbers))
