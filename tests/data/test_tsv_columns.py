@@ -1,11 +1,13 @@
 """`--tsv-columns`: the columns of source and target in the training tables."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from nmt_cli.cli import main
-from nmt_cli.config.schema import load
+from nmt_cli.config.schema import DataConfig, load
+from nmt_cli.data.preparation.notes import swapped_notes
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError
@@ -55,6 +57,27 @@ def test_a_header_with_the_target_first_is_refused_with_the_other_order(
     err = capsys.readouterr().err
     assert "begins with `gsw`, tab, `en`" in err
     assert "hint: --tsv-columns 3,1\n" in err
+
+
+def test_of_several_tables_only_the_swapped_one_is_changed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write("two.tsv", ("en", "POS", "gsw"), *(row[::-1] for row in ROWS))
+    tables = [*TRAIN, "--train-tsv", "two.tsv"]
+    assert main(["init", *tables, *LANGUAGES, "--tsv-columns", "3,1"]) == 65
+    command = capsys.readouterr().err.partition("swap the columns: ")[2].strip()
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    assert Path("two.swapped.tsv").read_bytes() == Path("d.tsv").read_bytes()
+
+
+def test_the_note_on_swapped_pairs_names_the_columns_that_are_read() -> None:
+    counts = [(30, 40)]
+    data = DataConfig(train=(("d.tsv",),), tsv_columns="2,3")
+    (note,) = swapped_notes(data, counts)
+    assert note.endswith(": --tsv-columns 3,2")
+    data = DataConfig(train=(("d.tsv",), ("two.tsv",)), tsv_columns="2,3")
+    (note,) = swapped_notes(data, [*counts, (0, 40)])
+    assert "{src = $2; $2 = $3; $3 = src; print}" in note
 
 
 def test_sentences_in_quotation_marks_are_no_cells_of_a_spreadsheet(

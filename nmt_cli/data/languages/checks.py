@@ -79,7 +79,11 @@ class TextFiles(NamedTuple):
         """The option with the files swapped, or the command that swaps the columns of a table."""
         if len(self.paths) < 2 and self.columns.numbers:
             src, tgt = self.columns.numbers
-            return f"--tsv-columns {tgt},{src}"
+            if self.columns.names_option:
+                return f"--tsv-columns {tgt},{src}"
+            # The option would change the other tables, too.
+            action = f"{{src = ${src}; ${src} = ${tgt}; ${tgt} = src; print}}"
+            return f"swap the columns: {swap_command(self.paths[0], action)}"
         if len(self.paths) < 2:
             return f"swap the columns: {swap_command(self.paths[0])}"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]

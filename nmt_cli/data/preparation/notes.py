@@ -12,6 +12,7 @@ from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.shell_commands import unquoting
+from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.data.text.tables import header_note, is_header
 from nmt_cli.plurals import agreeing, counted
 
@@ -68,12 +69,13 @@ def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[s
 
     counts: the swapped pairs of each corpus, and all of its pairs.
     """
+    columns = TableColumns.of_training(data.tsv_columns, data.train)
     return [
         f"{swapped:,} of {counted(pairs, 'pair')} of {files.shown} seem swapped, unlike the rest "
         f"of the training text: {files.remedy}"
         for paths, (swapped, pairs) in zip(data.train, counts, strict=True)
         if swapped > MOST_SWAPPED * pairs
-        for files in (TextFiles("training", tuple(paths)),)
+        for files in (TextFiles("training", tuple(paths), columns),)
     ]
 
 
