@@ -75,9 +75,19 @@ def test_a_word_document_becomes_lines(capsys: pytest.CaptureFixture[str]) -> No
     for command in ("init", "prepare"):
         err = refused("my a.docx", capsys, command)
         assert "save the document as plain text in UTF-8" in err
+        assert "each other paragraph, also an empty one, become a line" in err
         assert "spreadsheet as" not in err
-    assert converted(err) == f"A title\n{TSV}One. One.\t\n"
+    assert converted(err) == f"A title\n{TSV}One. One.\t\n\n"
     assert main(["init", "--train", "my a.docx", "a.xnd", "--src-lang", "en"]) != 0
+
+
+def test_empty_paragraphs_keep_two_documents_parallel(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = [[src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]]
+    for lines, language, empty in zip(sides, ("en", "xnd"), (7, 21), strict=True):
+        lines[empty] = ""
+        Path(f"a.{language}.docx").write_bytes(word_document("".join(map(paragraph, lines))))
+    texts = [converted(refused(name, capsys)) for name in ("a.en.docx", "a.xnd.docx")]
+    assert [text.split("\n")[:-1] for text in texts] == sides
 
 
 @pytest.mark.parametrize(

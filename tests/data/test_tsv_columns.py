@@ -101,6 +101,13 @@ def test_several_tables_and_quoted_cells_get_a_command(capsys: pytest.CaptureFix
     assert "python3 -c" in capsys.readouterr().err
 
 
+def test_the_header_below_a_caption_is_dropped() -> None:
+    write("d.tsv", ("Sentences of the dialect",), ("",), ("gsw", "en"), *(row[::2] for row in ROWS))
+    options = ["--set", "data.subwords=chars", "--dropped", "drop.tsv", "--tsv-columns", "2,1"]
+    assert main(["prepare", *TRAIN, *LANGUAGES, *options]) == 0
+    assert "d.tsv\t3\theader of a table\ten\tgsw\n" in Path("drop.tsv").read_text()
+
+
 def test_rows_without_such_a_column_are_bad_rows(capsys: pytest.CaptureFixture[str]) -> None:
     write("d.tsv", *ROWS, ("short", "row"), ("a", "b", "c", "d"))
     pairs = read_pairs(("d.tsv",), TableColumns((3, 1)), keep_bad_rows=True)

@@ -70,7 +70,7 @@ class RawChunk(NamedTuple):
 
     first_line: the line of the first pair; bad_rows: indices of lines of a TSV file that do not
     have two columns, whose whole text is in `src`; invalid: indices of pairs with bytes that are
-    not UTF-8; is_table: whether it is a TSV file; has_header: the first pair names the columns.
+    not UTF-8; is_table: whether it is a TSV file; header: the pair that names the columns.
     """
 
     cleaning: Cleaning
@@ -81,7 +81,7 @@ class RawChunk(NamedTuple):
     bad_rows: list[int]
     invalid: list[int]
     is_table: bool = False
-    has_header: bool = False
+    header: int | None = None
 
 
 class CleanChunk(NamedTuple):
@@ -120,8 +120,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     # Before any pair is dropped, because those are listed, too.
     repaired_rows = _repaired_rows(chunk, src, tgt, repaired) if cleaning.keep_repaired else []
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
-    if chunk.has_header and cleaning.level != "off":
-        early[0] = kinds.HEADER
+    if chunk.header is not None and cleaning.level != "off":
+        early[chunk.header] = kinds.HEADER
     empty = {"", '""'} if chunk.is_table and cleaning.level != "off" else {""}
     if not (empty.isdisjoint(src) and empty.isdisjoint(tgt)):
         for index, pair in enumerate(zip(src, tgt, strict=True)):

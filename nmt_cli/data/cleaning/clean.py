@@ -219,9 +219,11 @@ class _Reader:
                     # Rows of an earlier chunk stay as they are.
                     rows = broken.add(f"{src}\t{tgt}", is_bad=pairs.is_bad_row)
                     chunk.bad_rows.extend(range(max(0, len(chunk.src) - rows), len(chunk.src)))
-                if pairs.count == 1 and is_table:
-                    codes = (self._cleaning.src, self._cleaning.tgt)
-                    chunk = chunk._replace(has_header=is_header(src, tgt, codes))
+                # Lines above a table, such as its caption, have other columns.
+                is_first_row = pairs.count == pairs.bad_rows + 1 and not pairs.is_bad_row
+                codes = (self._cleaning.src, self._cleaning.tgt)
+                if is_table and is_first_row and is_header(src, tgt, codes):
+                    chunk = chunk._replace(header=len(chunk.src) - 1)
                 profiles[0].add(src)
                 profiles[1].add(tgt)
                 if len(chunk.src) == CHUNK_PAIRS:

@@ -8,7 +8,8 @@ from nmt_cli.data.text.shell_commands import one_line, tsv_command
 # The name of a file within a zip archive follows its head of 30 bytes.
 _WORD = re.compile(re.escape(ZIP) + rb".{26}word/", re.DOTALL)
 _SPREADSHEET = re.compile(re.escape(ZIP) + rb".{26}xl/", re.DOTALL)
-# Content controls are looked into; a cell may have several paragraphs and line breaks.
+# Content controls are looked into; a cell may have several paragraphs and line breaks. An empty
+# paragraph is a line, too: without it, paragraph n of two documents would not be line n of both.
 _WORD_TO_TEXT = """\
 import io, sys, zipfile
 import xml.etree.ElementTree as E
@@ -22,8 +23,8 @@ def show(node):
  for e in node:
   if e.tag == w + "tbl":
    for row in e.findall(w + "tr"): print(*map(text, row.findall(w + "tc")), sep="\\t")
-  elif e.tag != w + "p": show(e)
-  elif text(e): print(text(e))
+  elif e.tag == w + "p": print(text(e))
+  else: show(e)
 archive = zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read()))
 show(E.fromstring(archive.read("word/document.xml")))"""
 # The first file of an OpenDocument file says what it is.
@@ -42,7 +43,7 @@ def no_text_hint(head: bytes, name: str) -> str:
         command = tsv_command(["python3", "-c", one_line(_WORD_TO_TEXT)], name, ".txt")
         return (
             "save the document as plain text in UTF-8, or let each row of its tables, with tabs, "
-            f"and each other paragraph become a line: {command}"
+            f"and each other paragraph, also an empty one, become a line: {command}"
         )
     if _OPEN_DOCUMENT + b"text" in head:
         return "save the document as plain text in UTF-8, with one sentence per line"
