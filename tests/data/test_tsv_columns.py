@@ -9,6 +9,7 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import DataConfig, load
 from nmt_cli.data.preparation.notes import swapped_notes
 from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.shell_commands import unquoting
 from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError
 from nmt_cli.extras.project_files import ProjectTexts, options_of
@@ -106,6 +107,40 @@ def test_the_header_below_a_caption_is_dropped() -> None:
     options = ["--set", "data.subwords=chars", "--dropped", "drop.tsv", "--tsv-columns", "2,1"]
     assert main(["prepare", *TRAIN, *LANGUAGES, *options]) == 0
     assert "d.tsv\t3\theader of a table\ten\tgsw\n" in Path("drop.tsv").read_text()
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_a_column_that_is_mostly_empty_is_warned_of(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(*row, f"note {n}" if n > 25 else "") for n, row in enumerate(ROWS)]
+    write("d.tsv", *rows)
+    chars = ["--set", "data.subwords=chars"] if command == "prepare" else []
+    assert main([command, *TRAIN, *LANGUAGES, "--tsv-columns", "3,4", *chars]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert "26 of the first 40 cells of column 4 of `d.tsv` are empty, and their rows have" in err
+    write("d.tsv", *[(*row[:3], "yes" if n > 15 else "") for n, row in enumerate(ROWS)])
+    main([command, *TRAIN, *LANGUAGES, "--tsv-columns", "3,4", *chars, "--force"])
+    assert "are empty, and their rows" not in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_line_breaks_in_cells_are_named_with_the_command_that_removes_them(
+    column: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [list(row) for row in ROWS]
+    for row in rows[5:40:5]:
+        row[column] = f'"{row[column]}\nand more"'
+    write("d.tsv", *map(tuple, rows))
+    options = [*TRAIN, *LANGUAGES, "--tsv-columns", "3,1", "--set", "data.subwords=chars"]
+    assert main(["prepare", *options]) == 0
+    err = capsys.readouterr().err
+    note = "line breaks in cells in quotation marks spread 7 pairs over several lines"
+    assert note in " ".join(err.split())
+    subprocess.run(["sh", "-c", unquoting("d.tsv")], check=True, timeout=30)
+    whole = list(read_pairs(("d.converted.tsv",), TableColumns((3, 1))))
+    assert len(whole) == len(ROWS)
+    assert (whole[5] == ROWS[5][::-2]) is (column == 1)
 
 
 def test_rows_without_such_a_column_are_bad_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,7 +217,7 @@ class _Reader:
                 chunk.tgt.append(tgt)
                 if is_table:
                     # Rows of an earlier chunk stay as they are.
-                    rows = broken.add(f"{src}\t{tgt}", is_bad=pairs.is_bad_row)
+                    rows = broken.add(pairs.row, is_bad=pairs.is_bad_row)
                     chunk.bad_rows.extend(range(max(0, len(chunk.src) - rows), len(chunk.src)))
                 # Lines above a table, such as its caption, have other columns.
                 is_first_row = pairs.count == pairs.bad_rows + 1 and not pairs.is_bad_row

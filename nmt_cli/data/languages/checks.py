@@ -148,6 +148,7 @@ def check_texts(
     heads = [(text, head_of(text)) for text in texts]
     swapped: list[tuple[TextFiles, str]] = []
     warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
+    warnings += [note for text, head in heads if (note := _empty_column_note(text, head))]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
         are_others = others == (base_code(tgt), base_code(src))
@@ -275,6 +276,26 @@ def _no_text_note(text: TextFiles, sides: Sequence[Sequence[str]]) -> str:
         f"{without:,} of the first {counted(len(has_text[index]), 'line')} of the {text.role} "
         f"{side} {_file_of(text, index)} have no letter, but the other side has: if {where} has "
         f"numbers, such as those of the rows of a table, replace it by the {side} sentences"
+    )
+
+
+def _empty_column_note(text: TextFiles, sides: Sequence[Sequence[str]]) -> str:
+    """The warning that most cells of a column by data.tsv_columns are empty; "" if it is not so."""
+    if len(text.paths) > 1 or text.columns.numbers is None:
+        return ""
+    notes = []
+    for number, lines in zip(text.columns.numbers, sides, strict=True):
+        empty = sum(not line.strip() for line in lines)
+        if 2 * empty > len(lines) >= FEWEST_WITHOUT_LETTERS:
+            notes.append(
+                f"{empty:,} of the first {len(lines):,} cells of column {number} of "
+                f"`{text.paths[0]}`"
+            )
+    if not notes:
+        return ""
+    return (
+        f"{' and '.join(notes)} are empty, and their rows have no pair: does `--tsv-columns` name "
+        "the right columns?"
     )
 
 

@@ -35,7 +35,7 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
     bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
-    such a line; quoted_rows: TSV lines so far with both columns in quotation marks; wide_rows:
+    such a line; row: the last line of a TSV file as it is; quoted_rows: TSV lines so far with both columns in quotation marks; wide_rows:
     those with more than two columns.
     """
 
@@ -52,6 +52,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.count = 0
         self.bad_rows = 0
         self.is_bad_row = False
+        self.row = ""
         self.quoted_rows = 0
         self.wide_rows = WideRows(columns)
         self._columns = columns
@@ -98,6 +99,7 @@ class LinePairs(Iterator[tuple[str, str]]):
             raise StopIteration
         if self.count == 0 and is_xml(line):
             raise xml_error("\n".join([line, *islice(self.src, ROWS_SAMPLED)]), self.src.name)
+        self.row = line
         pair = self._columns.pair(line)
         self.is_bad_row = pair is None
         if pair is None:

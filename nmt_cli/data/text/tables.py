@@ -346,11 +346,13 @@ class BrokenCells:
         self.records = 0
         self._rows = 0
         self._has_bad_row = False
+        self._width = 0
 
     def add(self, row: str, *, is_bad: bool) -> int:
         r"""Add the next row; return how many of the last rows are one record if it ends here.
 
-        is_bad: whether the row does not have two columns. 0 is returned for all other rows.
+        is_bad: whether the row does not have the columns of source and target. A row with fewer
+        columns than the last whole one is part of a record, too. 0 is returned for all other rows.
 
         >>> cells = BrokenCells()
         >>> [cells.add(row, is_bad="\t" not in row) for row in ("a\tb", 'c\t"d', 'e"', "f\tg")]
@@ -358,6 +360,10 @@ class BrokenCells:
         """
         is_odd = row.count('"') % 2 == 1
         columns = row.split("\t") if is_odd else []
+        width = row.count("\t") + 1
+        is_bad |= width < self._width
+        if not is_odd and not is_bad and not self._rows:
+            self._width = width
         if self._rows:
             self._rows += 1
             self._has_bad_row |= is_bad

@@ -1,6 +1,8 @@
 """The place where two files stop being translations of each other is found."""
 
 import random
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +126,25 @@ def test_a_file_that_is_cut_off_is_said_to_end(tmp_path: Path, longer: str, miss
     assert "diverge" not in caught.value.hint
     shorter = paths[longer == "src"]
     assert caught.value.hint.endswith(f"; they seem to fit until `{shorter}` ends: is it cut off?")
+
+
+@pytest.mark.parametrize("empty", [1, 3])
+@pytest.mark.parametrize("lines", [40, 500])
+def test_empty_lines_at_the_end_are_named_and_removed(
+    tmp_path: Path, lines: int, empty: int
+) -> None:
+    src, tgt = made_up_text(lines, 3)
+    paths = written(tmp_path, src, [*tgt, *[""] * empty])
+    with pytest.raises(DataError) as caught:
+        list(read_pairs(paths))
+    named = "line" if empty == 1 else f"{empty} lines"
+    assert f"; the last {named} of `{paths[1]}` {'is' if empty == 1 else 'are'} empty, and" in (
+        caught.value.hint
+    )
+    command = caught.value.hint.rpartition(": ")[2]
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    written_file = shlex.split(command)[-1]
+    assert [tgt for _, tgt in read_pairs((paths[0], written_file))] == tgt
 
 
 @fault("P1")
