@@ -9,7 +9,9 @@ from nmt_cli.cli.commands.translation.constraints import (
     ConstraintFiles,
     read_constraints,
     swapped_columns_warning,
+    without_headers,
 )
+from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.data.lexical.glossary import read_glossary
 from nmt_cli.terminal.console import Console
 
@@ -39,6 +41,41 @@ def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     assert swapped_columns_warning(Path("terms.swapped.tsv"), "test.en") == ""
     # The next command writes another file.
     assert swapped_columns_warning(Path("terms.tsv"), "test.en").endswith("> terms.swapped2.tsv")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["en\tgsw", "source\ttarget", "Term\tÜbersetzung", "English\tgsw-CH", "Englisch\tDeutsch"],
+)
+def test_the_header_of_a_glossary_is_no_term(
+    header: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("list.tsv").write_text(f"{header}\ndog\tHund\nterm\ttranslation\n")
+    given = read_constraints(ConstraintFiles([Path("list.tsv")]), None, Console())
+    kept = without_headers(given, LanguagesConfig("en", "gsw"), Console())
+    assert [entry.source for entry in kept.entries] == ["dog", "term"]
+    assert capsys.readouterr().err == "line 1 of `list.tsv` names the columns, and is no term\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "is_doubted"),
+    [
+        ("English\tZüritüütsch", True),
+        ("English\tEnglisch", False),
+        ("source\tQuelle", False),
+        ("word\tWort|Vokabel", False),
+        ("in\tit", False),
+        ("Yes\tJa", False),
+    ],
+)
+def test_a_first_term_stays_a_term(
+    first: str, is_doubted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("list.tsv").write_text(f"{first}\ndog\tHund\n")
+    given = read_constraints(ConstraintFiles([Path("list.tsv")]), None, Console())
+    assert without_headers(given, LanguagesConfig("en", "gsw"), Console()) is given
+    err = " ".join(capsys.readouterr().err.split())
+    assert ("may name the columns, and counts as a term" in err) is is_doubted
 
 
 def test_forms_with_other_separators_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.translation.constraints import ConstraintFiles, read_constraints
+from nmt_cli.cli.commands.translation.constraints import (
+    ConstraintFiles,
+    read_constraints,
+    without_headers,
+)
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT as TRANSLATION_LAYOUT,
 )
@@ -178,6 +182,7 @@ def command(
     listener = listening_socket(host, port)
     apply_threads(threads, console)
     translator, search = _load(path, device, precision, resolved, console)
+    constraints = without_headers(constraints, translator.config.languages, console)
     limits = Limits(max_queue, max_chars, seconds=deadline, body_bytes=max_body * MIB)
 
     from nmt_cli.server.app import Server

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +13,7 @@ from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.translation.work import Work
+    from nmt_cli.config.schema import LanguagesConfig
     from nmt_cli.data.lexical.glossary import Entry
     from nmt_cli.data.markup.kept import Kept
     from nmt_cli.data.subwords.model import Subwords
@@ -66,6 +68,33 @@ def read_constraints(files: ConstraintFiles, file: str | None, console: "Console
         if warning:
             console.warning(warning)
     return constraints
+
+
+def without_headers(
+    constraints: "Constraints", languages: "LanguagesConfig", console: "Console"
+) -> "Constraints":
+    """The constraints without the lines of glossaries that name the columns; says which these are.
+
+    languages: those of the model whose translations have the terms.
+    """
+    from nmt_cli.data.lexical.glossary_header import Likeness, first_entries, header_likeness
+
+    headers = []
+    for entry in first_entries(constraints.entries):
+        likeness = header_likeness(entry, (languages.src, languages.tgt))
+        line = f"line {entry.line} of `{entry.file}`"
+        if likeness == Likeness.SURE:
+            headers.append(entry)
+            console.note(f"{line} names the columns, and is no term")
+        elif likeness == Likeness.PERHAPS:
+            console.warning(
+                f"{line}, `{entry.source}`, may name the columns, and counts as a term: if it is "
+                "none, remove that line"
+            )
+    if not headers:
+        return constraints
+    glossary = tuple(entry for entry in constraints.entries if entry not in headers)
+    return replace(constraints, glossary=glossary)
 
 
 def other_separators_warning(entries: Sequence["Entry"]) -> str:

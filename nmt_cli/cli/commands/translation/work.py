@@ -5,7 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmt_cli.cli.commands.translation.constraints import ConstraintFiles, read_constraints
+from nmt_cli.cli.commands.translation.constraints import (
+    ConstraintFiles,
+    read_constraints,
+    without_headers,
+)
 from nmt_cli.cli.commands.translation.name_use import NameUse
 from nmt_cli.cli.commands.translation.options import Precision
 from nmt_cli.cli.commands.translation.parts import WHOLE, Part
@@ -145,6 +149,7 @@ def _start(
     """Load the models, and check that they fit the settings and constraints."""
     constraints = constraining()
     translator = _load(loading, resolved, console)
+    constraints = without_headers(constraints, translator.steps[-1].config.languages, console)
     search = _search(translator.steps[-1], resolved, constraints)
     if stats is not None:
         stats.loaded()
