@@ -26,9 +26,7 @@ def misalignment_hint(src_path: str, tgt_path: str) -> str:
         return ""
     if not belong_together(src, tgt, line):
         return "; they do not seem to belong together"
-    (count, shorter), (longer_count, longer) = sorted(
-        [(len(src), src_path), (len(tgt), tgt_path)]
-    )
+    (count, shorter), (longer_count, longer) = sorted([(len(src), src_path), (len(tgt), tgt_path)])
     if line > count - min(LINES_AT_END, count // LINES_AT_END):
         if _is_empty_from(longer, count):
             return _empty_end_hint(longer, count, longer_count - count)

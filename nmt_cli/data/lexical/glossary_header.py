@@ -11,13 +11,14 @@ from nmt_cli.data.text.tables import is_header
 
 # What the columns are called in English, German, French and Spanish. A word of one list does not
 # translate any of the other.
-_SOURCES = frozenset(
-    "source src original term word headword lemma quelle begriff wort terme mot término "
-    "palabra".split()
-)
-_TARGETS = frozenset(
-    "target tgt translation translations übersetzung ziel cible traduction traducción".split()
-)
+_SOURCES = {
+    "source", "src", "original", "term", "word", "headword", "lemma", "quelle", "begriff", "wort",
+    "terme", "mot", "término", "palabra",
+}  # fmt: skip
+_TARGETS = {
+    "target", "tgt", "translation", "translations", "übersetzung", "ziel", "cible", "traduction",
+    "traducción",
+}  # fmt: skip
 
 
 class Likeness(Enum):

@@ -35,8 +35,8 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
     bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
-    such a line; row: the last line of a TSV file as it is; quoted_rows: TSV lines so far with both columns in quotation marks; wide_rows:
-    those with more than two columns.
+    such a line; row: the last line of a TSV file as it is; quoted_rows: TSV lines so far with both
+    columns in quotation marks; wide_rows: those with more than two columns.
     """
 
     def __init__(
