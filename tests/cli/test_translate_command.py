@@ -160,6 +160,17 @@ def test_the_warning_of_a_table_names_the_ways_to_translate_a_column(nmt, name, 
     )
 
 
+def test_the_warning_of_a_table_names_its_column_with_text(nmt) -> None:
+    rows = "".join(f"{n}\ts{n}\tthe dog\n" for n in range(8))
+    Path("a.tsv").write_text(rows)
+    result = nmt("a.tsv")
+    assert "--field NAME -o FILE; without a header: cut -f3 < a.tsv | nmt translate" in result.err
+    Path("a.tsv").write_text(f"id\tsegment\tmy English\n{rows}")
+    result = nmt("a.tsv")
+    assert "--document a.tsv --field 'my English' -o FILE; without a header: cut -f3" in result.err
+    assert "cut -f3 | tail -n +2" in result.err
+
+
 @pytest.mark.parametrize("name", ["my mem.tmx", "m.TMX", "m.tmx.gz"])
 def test_a_translation_memory_is_warned_of_with_the_command_for_its_segments(
     nmt, name: str

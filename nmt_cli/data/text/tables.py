@@ -251,12 +251,25 @@ def shown_column(
 ) -> str:
     """The number of a column with its cell of the header, if there is one, and `more`.
 
-    A row is a header if one of its short cells is a language, names one of the `languages`, which
-    are codes, or is the only text of its column.
+    languages: as in `names_columns`.
 
     >>> rows = [["No", "English", "Xyz"], ["1", "Yes", "Ka"], ["2", "No", "Mi"]]
     >>> shown_column(rows, 3), shown_column(rows[1:], 3), shown_column(rows, 3, "row[2:3]")
     ('3 (Xyz)', '3', '3 (Xyz, row[2:3])')
+    """
+    has_names = column <= len(rows[0]) and names_columns(rows, languages)
+    notes = ", ".join(filter(None, [rows[0][column - 1].strip() if has_names else "", more]))
+    return f"{column} ({notes})" if notes else str(column)
+
+
+def names_columns(rows: Sequence[Sequence[str]], languages: Sequence[str]) -> bool:
+    """Whether the first row names the columns of the others.
+
+    It does if one of its short cells is a language, names one of the `languages`, which are codes,
+    or is the only text of its column.
+
+    >>> names_columns([["1", "Ndara"], ["2", "ka mi"]], ()), names_columns([["No"], ["1"]], ())
+    (False, True)
     """
     header, *body = [[cell.strip() for cell in row] for row in rows]
     has_names = False
@@ -265,9 +278,7 @@ def shown_column(
         is_only_text = has_letters(cell) and bool(below) and not any(map(has_letters, below))
         has_names |= is_only_text or _is_heading(cell)
         has_names |= any(is_named(cell, language) for language in languages)
-    has_names &= column <= len(header) and all(len(cell) <= LONGEST_NAME for cell in header)
-    notes = ", ".join(filter(None, [header[column - 1] if has_names else "", more]))
-    return f"{column} ({notes})" if notes else str(column)
+    return has_names and all(len(cell) <= LONGEST_NAME for cell in header)
 
 
 def _repeats_itself(column: Sequence[str]) -> bool:

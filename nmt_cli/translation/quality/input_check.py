@@ -10,6 +10,7 @@ import numpy as np
 from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark, is_lower_case
 from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.source_column import source_column
 
 # Fewer lines than this are not judged by shares.
 MIN_LINES = 5
@@ -44,7 +45,7 @@ def find_misfit(
     if not numbered:
         return None
     checks: list[Callable[[], Misfit | None]] = [
-        lambda: _marks(numbered), lambda: _columns(numbered)
+        lambda: _marks(numbered), lambda: _columns(numbered, text)
     ]  # fmt: skip
     if text is not None and len(numbered) >= MIN_LINES:
         checks.append(lambda: _language(numbered, text))
@@ -67,7 +68,7 @@ def _marks(numbered: Numbered) -> Misfit | None:
     )  # fmt: skip
 
 
-def _columns(numbered: Numbered) -> Misfit | None:
+def _columns(numbered: Numbered, text: TextStatistics | None) -> Misfit | None:
     columns = Counter(line.count("\t") + 1 for _, line in numbered)
     (count, lines), *_ = columns.most_common(1)
     if count == 1 or lines < max(MIN_LINES, MUCH * len(numbered)):
@@ -75,8 +76,16 @@ def _columns(numbered: Numbered) -> Misfit | None:
     first = next(index for index, line in numbered if line.count("\t") + 1 == count)
     return Misfit(
         f"the lines have {count} columns, which are translated as one text", first,
-        "give one column: cut -f1",
+        _column_hint([line for _, line in numbered], text.src.language if text else ""),
     )  # fmt: skip
+
+
+def _column_hint(rows: Sequence[str], language: str) -> str:
+    """The command that takes the column to be translated, without the header if there is one."""
+    number, name = source_column(rows, language)
+    if not name:
+        return f"give one column: cut -f{number}"
+    return f"give one column, without the line that names it `{name}`: cut -f{number} | tail -n +2"
 
 
 def _language(numbered: Numbered, text: TextStatistics) -> Misfit | None:

@@ -205,8 +205,10 @@ def require_no_document(file: str) -> None:
         )
 
 
-def document_command(file: str) -> str:
+def document_command(file: str, column: str = "NAME") -> str:
     """The command that translates a file as a document, with the options that were typed.
+
+    column: the name of the column of a table.
 
     >>> document_command("my page.html")
     "nmt translate --document 'my page.html' -o FILE"
@@ -219,7 +221,7 @@ def document_command(file: str) -> str:
     kind, program = kind_by_suffix(without_compression(file)), decompressor(file)
     words = ["nmt", "translate", "--document", STDIN if program else file]
     words += ["--kind", str(kind)] if program else []
-    words += ["--field", "NAME"] if kind == TABLE else []
+    words += ["--field", column] if kind == TABLE else []
     command = shlex.join([*words, "-o", "FILE"]) + typed_options(*_NOT_FOR_DOCUMENTS)
     return f"{program} -dc {shlex.quote(file)} | {command}" if program else command
 

@@ -1,10 +1,13 @@
 """Warnings of files that are translated line by line although their names say another format."""
 
 import shlex
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.commands.translation.document import TABLE, document_command
 from nmt_cli.cli.options.typed import typed_options
+from nmt_cli.errors import NmtError
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -18,6 +21,7 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
     from nmt_cli.data.languages.names import is_tsv
     from nmt_cli.data.languages.words import base_code
     from nmt_cli.data.text.shell_commands import STDIN_NAMES, without_compression
+    from nmt_cli.data.text.source_column import source_column
     from nmt_cli.data.text.tmx import tmx_to_tsv
     from nmt_cli.documents.kinds import kind_by_suffix
     from nmt_cli.translation.callers.pivot import UNNAMED
@@ -34,16 +38,35 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
             f"{'' if is_named else ', or another code'}: {segments} | {again}"
         )
     elif kind_by_suffix(plain) == TABLE:
-        first_column = f"; without a header: {_reading('cut -f1', file)} | {again}"
+        way = document_command(file)
+        if is_tsv(plain.lower()):
+            number, name = source_column(_first_rows(file), language)
+            way = f"{document_command(file, name or 'NAME')}; without a header: "
+            way += f"{_reading(f'cut -f{number}', file)} | {again}"
         console.warning(
             f"`{file}` is named like a table: its columns are translated as one text; for one "
-            f"column: {document_command(file)}{first_column if is_tsv(plain.lower()) else ''}"
+            f"column: {way}"
         )
     elif kind_by_suffix(file) not in (None, "text"):
         console.note(
             f"`{file}` is translated as plain text, line by line; to translate its text and keep "
             f"its format: {document_command(file)}"
         )
+
+
+def _first_rows(file: str) -> list[str]:
+    """The first rows of a table; none of what can be read only once or not at all."""
+    from nmt_cli.data.text.line_pairs import ROWS_SAMPLED
+    from nmt_cli.data.text.lines import read_lines
+
+    if not Path(file).is_file():
+        return []
+    try:
+        with read_lines(file) as lines:
+            return list(islice(lines, ROWS_SAMPLED))
+    except NmtError:
+        # The error is reported when the file is translated.
+        return []
 
 
 def _reading(command: str, file: str) -> str:
