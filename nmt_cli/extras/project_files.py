@@ -92,7 +92,8 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     if the two files of a pair differ in their number of lines.
     """
     from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
-    from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
+    from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
+    from nmt_cli.data.languages.checks import check_names, check_texts, head_of, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
     from nmt_cli.data.preparation.length_check import require_equal_lengths
 
@@ -103,7 +104,9 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     named = texts_of(texts.train, texts.valid or (), texts.test or (), texts.tsv_columns)
     check_names(named, src, tgt)
     unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
-    return [*check_texts(named, src, tgt), *unaligned, *_shared_pairs(texts)]
+    heads = {text.role: head_of(text) for text in named if text.role != "training"}
+    placeholders = placeholder_notes(heads)
+    return [*check_texts(named, src, tgt), *unaligned, *placeholders, *_shared_pairs(texts)]
 
 
 def _shared_pairs(texts: ProjectTexts) -> list[str]:

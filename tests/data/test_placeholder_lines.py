@@ -7,9 +7,11 @@ import pytest
 from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
-from nmt_cli.data.cleaning.placeholder_lines import least_partners
+from nmt_cli.cli import main
+from nmt_cli.data.cleaning.placeholder_lines import least_partners, placeholder_targets
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.extras.project_files import ProjectTexts, check_text_files
 
 Pairs = list[tuple[str, str]]
 KIND = "one source, too many targets"
@@ -86,3 +88,44 @@ def test_the_number_of_lines_that_show_a_placeholder_rises_with_the_text(tmp_pat
         pairs = [(src, "xxx") if (src, tgt) in chosen[:count] else (src, tgt) for src, tgt in TEXT]
         assert len(found(tmp_path, pairs, clean="strict")[1]) == expected
     assert least_partners(len(TEXT)) == 5 < least_partners(300_000) < 20
+
+
+def held_out_with(lines: int, line: str, places: list[int]) -> Pairs:
+    """A text that has this line as some of its targets."""
+    pairs = TEXT[-lines:]
+    for place in places:
+        pairs[place] = (pairs[place][0], line)
+    return pairs
+
+
+@pytest.mark.parametrize("line", ["not translated yet", "TODO", "-"])
+def test_placeholders_in_held_out_text_are_warned_of(
+    tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = held_out_with(300, line, list(range(4, 300, 24)))
+    found_at = placeholder_targets(*zip(*pairs, strict=True))
+    assert found_at == list(range(4, 300, 24))
+    train = write_pairs(tmp_path, "train", TEXT[:900])
+    valid = write_pairs(tmp_path, "valid", pairs)
+    notes = prepare(
+        tiny_config(data_train=[train], data_valid=valid, data_test=valid, data_vocab_size=200),
+        tmp_path / "corpus", workers=1,
+    ).notes  # fmt: skip
+    for role in ("validation", "test"):
+        start = f"300 {role} targets: 13 are placeholders such as `{line}` in place of translations"
+        assert any(note.startswith(f"{start} (lines 5, 29, 53") for note in notes)
+    texts = ProjectTexts((train,), valid=valid)
+    assert any("13 are placeholders" in note for note in check_text_files(texts, "xx", "yy"))
+    hypothesis = tmp_path / "hypothesis"
+    hypothesis.write_text("".join(f"{tgt}\n" for _, tgt in TEXT[-300:]), "utf-8")
+    assert main(["score", str(hypothesis), valid[1]]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"has 300 lines, of which 13 are placeholders such as `{line}`" in err
+    assert main(["score", str(hypothesis), valid[1], "--quiet"]) == 0
+    assert "placeholders" not in capsys.readouterr().err
+
+
+def test_held_out_text_without_placeholders_is_not_warned_of() -> None:
+    assert placeholder_targets(*zip(*TEXT[-300:], strict=True)) == []
+    assert placeholder_targets(*zip(*held_out_with(300, "", [*range(40)]), strict=True)) == []
+    assert placeholder_targets([], []) == []

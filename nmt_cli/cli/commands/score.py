@@ -13,6 +13,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     only_model,
     warn_of_empty_references,
     warn_of_fractions,
+    warn_of_placeholders,
     warn_of_unicode_forms,
     warn_of_unspaced_words,
 )
@@ -246,6 +247,7 @@ def _scores(
     _warn_of_tokens(texts, how["tokenize"], console)
     references = list(zip(texts.names[1:], texts.references, strict=False))
     warn_of_empty_references(texts.hypotheses, references, console)
+    warn_of_placeholders(texts.hypotheses, references, console)
     warn_of_unicode_forms(texts.hypotheses, references, console)
     results: dict[str, Score] = {}
     if metrics:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, read_span
 from nmt_cli.data.cleaning.cooccurrence import split_words
-from nmt_cli.data.cleaning.held_out import occurrences
+from nmt_cli.data.cleaning.held_out import digests_of, occurrences
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.languages.unspaced import rough_word_count
 
@@ -67,6 +67,29 @@ def find_placeholder_lines(text: CleanText, used: np.ndarray) -> np.ndarray:
         ]
         found |= np.isin(own, np.array(placeholders, own.dtype))
     return found
+
+
+def placeholder_targets(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
+    """Return the indices of the pairs whose target is a placeholder; the source is any other line.
+
+    src, tgt: as many lines. Pairs with an empty side are none, and show nothing.
+    """
+    kept = [
+        index for index, pair in enumerate(zip(src, tgt, strict=True)) if all(map(str.strip, pair))
+    ]
+    pairs = [(tgt[index], src[index]) for index in kept]
+    digests = digests_of([src[index] for index in kept], [tgt[index] for index in kept])
+    least = least_partners(len(pairs))
+    groups = _groups(digests["tgt"], digests["src"], least)
+    if not groups:
+        return []
+    usual = _Usual.of(pairs[:: max(1, len(pairs) // USUAL_PAIRS)][:USUAL_PAIRS])
+    placeholders = {
+        digests["tgt"][group[0]]
+        for group in groups
+        if usual.is_placeholder([pairs[place] for place in group.tolist()], least)
+    }
+    return [index for index, own in zip(kept, digests["tgt"], strict=True) if own in placeholders]
 
 
 def _groups(own: np.ndarray, others: np.ndarray, least: int) -> list[np.ndarray]:

@@ -6,6 +6,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out import LEAST_SHARE, HeldOut
+from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
 from nmt_cli.data.languages.checks import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
@@ -157,6 +158,20 @@ def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
                 f"{agreeing(len(empty), 'line', 'lines')} {lines}{more}"
             )
     return notes
+
+
+def held_out_placeholders(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
+    """Return a warning for each file of held-out text with placeholders among its targets."""
+    if data.clean == "off":
+        return []
+    # Pairs that are set apart are those of the training text, whose placeholders are told already.
+    held_out = {"validation": valid if data.valid else [], "test": test if data.test else []}
+    return placeholder_notes(
+        {
+            name: ([src for src, _ in pairs], [tgt for _, tgt in pairs])
+            for name, pairs in held_out.items()
+        }
+    )
 
 
 def header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:

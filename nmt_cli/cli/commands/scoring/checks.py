@@ -189,6 +189,23 @@ def warn_of_empty_references(
     )
 
 
+def warn_of_placeholders(
+    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """Warn of lines of a reference that stand in place of translations, such as `TODO`."""
+    from nmt_cli.data.cleaning.held_out_placeholders import lines_with_placeholders
+
+    if console.quiet:
+        return
+    for name, lines in references:
+        if found := lines_with_placeholders(hypotheses, lines):
+            console.warning(
+                f"the reference `{name}` has {counted(len(lines), 'line')}, of which {found}: all "
+                "words of their hypotheses count as wrong; translate them, or remove these lines "
+                "from all files"
+            )
+
+
 def warn_of_unspaced_words(
     bleu: "Score", references: Sequence[NamedLines], console: "Console"
 ) -> None:
