@@ -283,7 +283,17 @@ def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
 
 def _other_order(hypotheses: NamedLines, reference: NamedLines) -> str:
     from nmt_cli.scoring.line_order import other_order
+    from nmt_cli.scoring.line_shifts import find_line_shift
 
+    run = find_line_shift(hypotheses[1], reference[1])
+    # Of texts that are shifted as a whole, an example of two lines says more.
+    if run is not None and run.first > 1 + abs(run.offset):
+        return (
+            f"the hypotheses and the reference `{reference[0]}` seem shifted against each other "
+            f"from line {run.first:,} to {run.last:,}, by {counted(abs(run.offset), 'line')}: "
+            f"line {run.first:,} of the hypotheses resembles line {run.first + run.offset:,} of "
+            "the reference; look for a line near there that one of them lacks or has twice"
+        )
     found = other_order(hypotheses[1], reference[1])
     if found is None:
         return ""

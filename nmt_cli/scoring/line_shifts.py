@@ -1,0 +1,110 @@
+"""Finds hypotheses that are shifted against their references from some line on.
+
+A line that is missing or doubled shifts all that follow. Hypothesis n then shares more words with a
+neighbour of reference n than with this one, line after line.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from nmt_cli.scoring.unspaced import unspaced_tokenizer
+
+# Of longer texts, so many lines are looked at.
+MOST_LINES = 5_000
+# The distances that are compared.
+OFFSETS = (1, -1, 2, -2, 3, -3)
+# A run of shifted lines has at least so many that tell it, and these speak so much more for the
+# shift than against it: in standard deviations, and by the number of lines.
+FEWEST_TELLING, LEAST_DEVIATIONS, LEAST_RATIO = 10, 5.0, 4
+# So much more alike is a line to a neighbour than to its own reference, at least, on average.
+LEAST_GAIN = 0.05
+_WORD = re.compile(r"\w+")
+
+
+class LineShift(NamedTuple):
+    """Hypotheses from the line `first` to `last`, from 1, that fit references at a distance.
+
+    offset: how many lines the references stand after the hypotheses.
+    """
+
+    first: int
+    last: int
+    offset: int
+
+
+def find_line_shift(hypotheses: Sequence[str], references: Sequence[str]) -> LineShift | None:
+    """Return the clearest run of shifted lines; None if there is none that is sure.
+
+    hypotheses, references: as many lines.
+    """
+    sides = [texts[:MOST_LINES] for texts in (hypotheses, references)]
+    is_unspaced = unspaced_tokenizer(sides[1]) != ""
+    words = [[_words(line, is_unspaced=is_unspaced) for line in lines] for lines in sides]
+    seen = Counter(word for line in words[1] for word in line)
+    lines = min(map(len, words))
+    weights = {word: math.log(lines / count) for word, count in seen.items() if count < lines}
+    norms = [[_norm(line, weights) for line in side] for side in words]
+
+    def likeness(line: int, other: int) -> float:
+        shared = sum(weights.get(word, 0.0) ** 2 for word in words[0][line] & words[1][other])
+        return shared / (norms[0][line] * norms[1][other]) if shared else 0.0
+
+    own = [likeness(line, line) for line in range(lines)]
+    found: list[tuple[float, LineShift]] = []
+    for offset in OFFSETS:
+        start, end = max(0, -offset), min(lines, lines - offset)
+        gains = [likeness(line, line + offset) - own[line] for line in range(start, end)]
+        first, last = _best_run(gains)
+        run = gains[first:last]
+        if _is_sure(run):
+            shift = LineShift(start + first + 1, start + last, offset)
+            found.append((sum(run), shift))
+    return max(found)[1] if found else None
+
+
+def _words(line: str, *, is_unspaced: bool) -> frozenset[str]:
+    """The different words of a line; of text without spaces, its pairs of characters."""
+    if is_unspaced:
+        return frozenset(_pairs("".join(line.split())))
+    return frozenset(_WORD.findall(line.lower()))
+
+
+def _pairs(text: str) -> Iterator[str]:
+    return (text[index : index + 2] for index in range(len(text) - 1))
+
+
+def _norm(words: frozenset[str], weights: Mapping[str, float]) -> float:
+    # A word that no reference has is as rare as can be.
+    rarest = max(weights.values(), default=1.0)
+    return math.sqrt(sum(weights.get(word, rarest) ** 2 for word in words)) or 1.0
+
+
+def _best_run(gains: Sequence[float]) -> tuple[int, int]:
+    """The first and the end of the run with the greatest sum (Kadane's algorithm).
+
+    >>> _best_run([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0]), _best_run([-1.0])
+    ((1, 4), (0, 0))
+    """
+    best, best_run, total, first = 0.0, (0, 0), 0.0, 0
+    for index, gain in enumerate(gains):
+        if total <= 0:
+            total, first = 0.0, index
+        total += gain
+        if total > best:
+            best, best_run = total, (first, index + 1)
+    return best_run
+
+
+def _is_sure(gains: Sequence[float]) -> bool:
+    """Whether a run of lines clearly is shifted."""
+    telling = [gain for gain in gains if abs(gain) > LEAST_GAIN]
+    speak_for = sum(gain > 0 for gain in telling)
+    deviation = math.sqrt(sum(gain * gain for gain in gains))
+    return (
+        len(telling) >= FEWEST_TELLING
+        and speak_for >= LEAST_RATIO * (len(telling) - speak_for)
+        and sum(gains) >= max(LEAST_DEVIATIONS * deviation, LEAST_GAIN * len(gains))
+    )

@@ -1,0 +1,71 @@
+"""Hypotheses that are shifted against the references from some line on."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.scoring.line_shifts import find_line_shift
+
+LETTERS = random.Random(5)
+WORDS = ["".join(LETTERS.choices("aeioubdgklmnrst", k=6)) for _ in range(400)]
+LINES = [" ".join(LETTERS.choices(WORDS, k=8)) for _ in range(300)]
+
+
+def noisy(share: float, lines: list[str] = LINES) -> list[str]:
+    """The lines with only this share of their words, and others in place of the rest."""
+    choice = random.Random(9)
+    return [
+        " ".join(word if choice.random() < share else choice.choice(WORDS) for word in line.split())
+        for line in lines
+    ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])
+def test_lines_in_their_places_are_not_shifted(share: float) -> None:
+    assert find_line_shift(noisy(share), LINES) is None
+
+
+@pytest.mark.parametrize("share", [0.4, 1.0])
+@pytest.mark.parametrize(("missing", "doubled"), [(100, 180), (180, 100), (220, 299)])
+def test_a_run_between_a_missing_and_a_doubled_line_is_found(
+    missing: int, doubled: int, share: float
+) -> None:
+    lines = noisy(share)
+    shifted = [line for n, line in enumerate(lines) for _ in range(1 + (n == doubled))]
+    del shifted[missing + (missing > doubled)]
+    found = find_line_shift(shifted, LINES)
+    assert found is not None
+    assert found.offset == (1 if missing < doubled else -1)
+    assert abs(found.first - (min(missing, doubled) + 1)) <= 3
+    assert abs(found.last - max(missing, doubled)) <= 3
+
+
+def test_text_without_spaces_is_compared_by_characters() -> None:
+    letters = random.Random(3)
+    lines = ["".join(chr(letters.randrange(0x4E00, 0x4F00)) for _ in range(20)) for _ in range(200)]
+    assert find_line_shift(lines, lines) is None
+    found = find_line_shift([*lines[:80], *lines[81:], lines[-1]], lines)
+    assert found is not None
+    assert (found.first, found.offset) == (81, 1)
+
+
+def test_equal_or_few_lines_prove_nothing() -> None:
+    assert find_line_shift(LINES[:1] * 300, LINES) is None
+    assert find_line_shift(LINES[1:6], LINES[:5]) is None
+    assert find_line_shift([], []) is None
+    assert find_line_shift([""] * 300, LINES) is None
+
+
+def test_the_command_names_the_first_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ref").write_text("".join(f"{line}\n" for line in LINES))
+    shifted = [*LINES[:200], *LINES[201:240], LINES[239], *LINES[240:]]
+    Path("hyp").write_text("".join(f"{line}\n" for line in shifted))
+    assert main(["score", "hyp", "ref"]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert "the reference `ref` seem shifted against each other from line 201 to 239, by 1" in err
+    assert "line 201 of the hypotheses resembles line 202 of the reference" in err
