@@ -21,6 +21,8 @@ OFFSETS = (1, -1, 2, -2, 3, -3)
 FEWEST_TELLING, LEAST_DEVIATIONS, LEAST_RATIO = 10, 5.0, 4
 # So much more alike is a line to a neighbour than to its own reference, at least, on average.
 LEAST_GAIN = 0.05
+# Words in more lines than these, of which the second is a share, tell little about a line.
+FEWEST_LINES, MOST_COMMON = 2, 0.05
 _WORD = re.compile(r"\w+")
 
 
@@ -45,12 +47,17 @@ def find_line_shift(hypotheses: Sequence[str], references: Sequence[str]) -> Lin
     words = [[_words(line, is_unspaced=is_unspaced) for line in lines] for lines in sides]
     seen = Counter(word for line in words[1] for word in line)
     lines = min(map(len, words))
-    weights = {word: math.log(lines / count) for word, count in seen.items() if count < lines}
-    norms = [[_norm(line, weights) for line in side] for side in words]
+    most = max(FEWEST_LINES, MOST_COMMON * lines)
+    weights = {word: math.log(lines / count) ** 2 for word, count in seen.items() if count <= most}
+    rarest = max(weights.values(), default=1.0)
+    norms = [[_norm(line, seen, weights, rarest) for line in side] for side in words]
+    words = [[line & weights.keys() for line in side] for side in words]
 
     def likeness(line: int, other: int) -> float:
-        shared = sum(weights.get(word, 0.0) ** 2 for word in words[0][line] & words[1][other])
-        return shared / (norms[0][line] * norms[1][other]) if shared else 0.0
+        shared = words[0][line] & words[1][other]
+        if not shared:
+            return 0.0
+        return sum(map(weights.__getitem__, shared)) / (norms[0][line] * norms[1][other])
 
     own = [likeness(line, line) for line in range(lines)]
     found: list[tuple[float, LineShift]] = []
@@ -76,10 +83,13 @@ def _pairs(text: str) -> Iterator[str]:
     return (text[index : index + 2] for index in range(len(text) - 1))
 
 
-def _norm(words: frozenset[str], weights: Mapping[str, float]) -> float:
-    # A word that no reference has is as rare as can be.
-    rarest = max(weights.values(), default=1.0)
-    return math.sqrt(sum(weights.get(word, rarest) ** 2 for word in words)) or 1.0
+def _norm(
+    words: frozenset[str], seen: Mapping[str, int], weights: Mapping[str, float], rarest: float
+) -> float:
+    # A word that no reference has is as rare as can be; common ones have no weight.
+    return (
+        math.sqrt(sum(weights.get(word, 0.0 if word in seen else rarest) for word in words)) or 1.0
+    )
 
 
 def _best_run(gains: Sequence[float]) -> tuple[int, int]:

@@ -44,8 +44,8 @@ def header_likeness(entry: Entry, codes: Sequence[str]) -> Likeness:
     for first, second in (lowered, lowered[::-1]):
         if first in _SOURCES and second in _TARGETS:
             return Likeness.SURE
-    languages = [
-        {code for code in map(base_code, codes) if is_named(cell, code)} or {code_of_name(cell)}
+    languages: list[set[str | None]] = [
+        {*(code for code in map(base_code, codes) if is_named(cell, code))} or {code_of_name(cell)}
         for cell in cells
     ]
     # The name of a language and its translation are a term.
@@ -53,7 +53,7 @@ def header_likeness(entry: Entry, codes: Sequence[str]) -> Likeness:
         return Likeness.NONE
     if all(None not in named for named in languages):
         return Likeness.SURE
-    return Likeness.PERHAPS if is_header(*cells, codes) else Likeness.NONE
+    return Likeness.PERHAPS if is_header(cells[0], cells[1], codes) else Likeness.NONE
 
 
 def first_entries(entries: Sequence[Entry]) -> list[Entry]:
