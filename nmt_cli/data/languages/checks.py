@@ -147,8 +147,7 @@ def check_texts(
     """
     heads = [(text, head_of(text)) for text in texts]
     swapped: list[tuple[TextFiles, str]] = []
-    warnings = [note for text, head in heads if (note := _no_text_note(text, head))]
-    warnings += [note for text, head in heads if (note := _empty_column_note(text, head))]
+    warnings = [note for text, head in heads for note in _side_notes(text, head)]
     for text, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
         are_others = others == (base_code(tgt), base_code(src))
@@ -258,6 +257,12 @@ def _third_languages(
                 f"{_file_of(text, index)} look like {language} (lines {examples}, ...): "
                 f"{action}"
             )
+
+
+def _side_notes(text: TextFiles, sides: Sequence[Sequence[str]]) -> list[str]:
+    """The warnings about sides without letters, and columns that are mostly empty."""
+    notes = (_no_text_note(text, sides), _empty_column_note(text, sides))
+    return [note for note in notes if note]
 
 
 def _no_text_note(text: TextFiles, sides: Sequence[Sequence[str]]) -> str:

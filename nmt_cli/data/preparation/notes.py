@@ -160,7 +160,12 @@ def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
     return notes
 
 
-def held_out_placeholders(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
+def held_out_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
+    """Return the warnings about placeholders and headers in held-out text."""
+    return [*_placeholders(data, valid, test), *_header_notes(data, codes, valid, test)]
+
+
+def _placeholders(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
     """Return a warning for each file of held-out text with placeholders among its targets."""
     if data.clean == "off":
         return []
@@ -174,7 +179,7 @@ def held_out_placeholders(data: DataConfig, valid: Pairs, test: Pairs) -> list[s
     )
 
 
-def header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
+def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
     """Return a warning for each held-out table whose first row names its columns."""
     held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
     return [
