@@ -4,13 +4,10 @@ The languages are learnt from the two sides themselves, as counts of byte trigra
 Trenkle 1994 count characters), and each line is compared with both. Where the function words of
 both languages are known, they say which pairs are swapped while the languages are learnt, so that
 half of the pairs and more may be. Otherwise the languages are those of most lines. Sides that are
-too similar to be distinguished, such as two spellings of one language, are not checked. A short
-line of words that both languages share may look like the other one (`une substance explosive`): it
-is left alone where its function words say that it is in its own.
+too similar to be distinguished, such as two spellings of one language, are not checked.
 """
 
 import functools
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,12 +39,6 @@ LEAST_TRIGRAMS, LEAST_AGREEING_SHARE = 3, 0.6
 # this share of these is swapped. With fewer, the languages are those of most lines, which include
 # short ones.
 MIN_TELLING_SHARE, MIN_SWAPPED_SHARE = 0.5, 0.1
-
-
-_LINE = re.compile(r"[^\n]*\n")
-_WORD = re.compile(r"[^\W\d_]+")
-# The function words of source and target that the other language does not have.
-_OwnWords = tuple[frozenset[str], frozenset[str]]
 
 
 class _WrongSidesJob(NamedTuple):
@@ -96,8 +87,7 @@ def find_wrong_sides(
     odds, uses_words = _learn(text, _words_of(languages), pool)
     kinds, distinct, done = [], np.zeros(2), 0
     jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
-    check = functools.partial(_check_span, odds, _own_words(languages))
-    for verdict in pool.map(check, jobs):
+    for verdict in pool.map(functools.partial(_check_span, odds), jobs):
         kinds.append(verdict.kinds)
         # Without function words, lines in the language of most others are right.
         distinct += verdict.right + verdict.wrong if uses_words else verdict.right
@@ -106,11 +96,6 @@ def find_wrong_sides(
     if (distinct < MIN_DISTINCT_SHARE * text.pairs).any():
         return nothing
     return np.concatenate(kinds)
-
-
-def _own_words(languages: tuple[str, str]) -> _OwnWords:
-    src, tgt = (function_words(code) for code in languages)
-    return src - tgt, tgt - src
 
 
 def _words_of(languages: tuple[str, str]) -> np.ndarray | None:
@@ -170,28 +155,11 @@ def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCount
     return _SpanCounts(every, turned, pairs)
 
 
-def _check_span(odds: np.ndarray, words: _OwnWords, job: _WrongSidesJob) -> _SpanVerdicts:
-    sides = job.side("src"), job.side("tgt")
-    src, tgt = verdicts(sides[0], odds), verdicts(sides[1], -odds)
+def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
+    src, tgt = verdicts(job.side("src"), odds), verdicts(job.side("tgt"), -odds)
     kinds = np.zeros(len(src), np.uint8)
     kinds[src < 0] = SOURCE_WRONG
     kinds[tgt < 0] = TARGET_WRONG
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
-    for kind, text, own, other in (
-        (SOURCE_WRONG, sides[0], words[0], words[1]),
-        (TARGET_WRONG, sides[1], words[1], words[0]),
-    ):
-        places = np.flatnonzero(kinds == kind)
-        kinds[places[_have_own_words(lines_where(text, kinds == kind), own, other)]] = 0
     right, wrong = (np.array([(sign * side > 0).sum() for side in (src, tgt)]) for sign in (1, -1))
     return _SpanVerdicts(kinds, right, wrong)
-
-
-def _have_own_words(text: np.ndarray, own: frozenset[str], other: frozenset[str]) -> np.ndarray:
-    """Whether each line has more function words of its own language than of the other: (lines,)."""
-    lines = _LINE.findall(text.tobytes().decode("utf-8", "replace").lower())
-    words = [_WORD.findall(line) for line in lines]
-    return np.array(
-        [sum(word in own for word in each) > sum(word in other for word in each) for each in words],
-        bool,
-    )

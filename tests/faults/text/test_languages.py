@@ -86,24 +86,6 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
     checks()
 
 
-def test_short_line_with_function_words_of_its_language_is_left_alone(tmp_path: Path) -> None:
-    chance = random.Random(1)
-    english = ["substance", "explosive", "nation", "service"]
-    french = ["chien", "pain", "mange", "eau"]
-    pairs = [
-        (
-            f"the {' '.join(chance.choices(english, k=5))} is",
-            f"le {' '.join(chance.choices(french, k=5))}",
-        )
-        for _ in range(2_000)
-    ]
-    pairs += [("an explosive substance; and", "une substance explosive;")] * 40
-    settings = {"languages_src": "en", "languages_tgt": "fr"}
-    assert counted(prepared(tmp_path, pairs, **settings)) == (0, 0, 0)
-    pairs += [("the nation", f"this substance of nation {number}") for number in range(40)]
-    assert counted(prepared(tmp_path, pairs, **settings)) == (0, 0, 40)
-
-
 def test_copied_pairs_have_the_same_name_kept_or_dropped(tmp_path: Path) -> None:
     pairs = made_up(3_000, 2)
     pairs[:100] = [(src, src) for src, _ in pairs[:100]]
