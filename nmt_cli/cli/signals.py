@@ -67,10 +67,11 @@ def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
 
 def _exit_at_once(code: int) -> NoReturn:
     """End the process without what Python does at exit, and its pools of processes with it."""
-    if "multiprocessing.util" in sys.modules:
-        from nmt_cli.cli.multiprocessing_adapter import end_processes
-
-        end_processes()
+    # Nothing is imported here, since the signal may have interrupted an import.
+    pools = sys.modules.get("nmt_cli.data.process_pool")
+    # It may be half loaded.
+    if pools is not None and hasattr(pools, "end_processes"):
+        pools.end_processes()
     os._exit(code)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
 
+from nmt_cli.data.multiprocessing_adapter import end_processes as end_processes
 from nmt_cli.errors import TryAgainError
 from nmt_cli.machine import usable_cores
 from nmt_cli.parent_watch import end_with_pool

@@ -7,8 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # The only modules that may use private names of other packages, and of which package.
 ADAPTERS = {
-    "nmt_cli/cli/multiprocessing_adapter.py": "multiprocessing",
     "nmt_cli/cli/options/click_adapter.py": "typer",
+    "nmt_cli/data/multiprocessing_adapter.py": "multiprocessing",
     "nmt_cli/scoring/sacrebleu_adapter.py": "sacrebleu",
     "nmt_cli/model/torch_adapter.py": "torch",
 }
