@@ -1,4 +1,4 @@
-"""Validation and test files that are shifted or shuffled are warned of; aligned ones are not."""
+"""Files that are shifted or shuffled against each other are warned of; aligned ones are not."""
 
 import random
 from pathlib import Path
@@ -8,6 +8,7 @@ from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
+from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
 from nmt_cli.data.preparation.prepare import prepare
 
 Pairs = list[tuple[str, str]]
@@ -102,6 +103,26 @@ def test_every_reference_is_looked_at() -> None:
 
 def test_training_text_that_tells_nothing_says_nothing() -> None:
     assert notes(shuffled(TRAIN[:500]), valid=shuffled(OTHERS)) == []
+
+
+def test_shuffled_training_text_is_told_by_the_lengths_of_other_text() -> None:
+    train = write_pairs(Path(), "train", shuffled(TRAIN))
+    valid, few = write_pairs(Path(), "valid", OTHERS), write_pairs(Path(), "few", OTHERS[:60])
+    by_length = sorted(shuffled(TRAIN), key=lambda pair: len(pair[0]))
+    alike = write_pairs(Path(), "sorted", by_length[1_000:2_500])
+    right = write_pairs(Path(), "right", TRAIN)
+    (note,) = notes_by_lengths([right, train, alike], few, ())
+    assert note == (
+        "training text: `train.src` and `train.tgt` do not seem to translate each other line by "
+        "line, in lines 1 to 2,000: no translation can be learnt from them; write both sides anew "
+        "from the same pairs, in the same order"
+    )
+    assert notes_by_lengths([train], valid, ()) == [note]
+    assert notes_by_lengths([right], valid, ()) == []
+    # Nothing shows that lengths tell anything in these languages.
+    assert notes_by_lengths([train], few, ()) == []
+    config = tiny_config(data_train=[train], data_valid=valid, data_vocab_size=200)
+    assert note in prepare(config, Path("corpus"), workers=1).notes
 
 
 def test_no_clean_checks_nothing() -> None:

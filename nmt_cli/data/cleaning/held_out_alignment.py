@@ -1,7 +1,8 @@
 """Checks whether validation and test texts are aligned: line n translates line n.
 
 The word tables learnt from the training pairs tell it, or where there are none, the lengths and
-last characters of the lines, if those of the training text tell it.
+last characters of the lines, if those of the training text tell it. Training text in no common
+order teaches no word table; it is told by lengths, too, if those of other texts tell it.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,11 @@ Sides = tuple[Sequence[str], Sequence[str]]
 MIN_LINES, MIN_LINES_BY_LENGTH = 32, 128
 # By lengths: the fit of training text that tells it, and a worse one than that of aligned text.
 TELLING_FIT, WRONG_FIT = 0.6, 0.8
+# The same for training text, which also has more lines: it may hold single words and phrases.
+WRONG_TRAINING_FIT, MIN_TRAINING_LINES = 0.9, 1_000
+# The lengths of lines tell nothing if they vary less, as in text that is sorted by length: the
+# standard deviation of their logarithms.
+LEAST_SPREAD = 0.25
 # By words, in parts of the gap between training pairs and pairs at random: lines with a smaller
 # mean gap are no translations. Pairs of another kind of text than the training text have 0.26 or
 # more. A run of lines is reported if it costs so much more to take them as aligned.
@@ -61,13 +67,20 @@ def notes_by_lengths(
 ) -> list[str]:
     """Return the same warnings for texts given as paths, of which the first lines are read.
 
-    Nothing is said where the lengths of the training text tell nothing either.
+    Training texts are looked at, too. Nothing is said of a text where the lengths of no training
+    text, or for training text of no other text at all, tell whether the sides fit each other.
     """
-    fits = [_fit(head_of(text)) for text in texts_of(train, (), ())]
-    if min((value for value in fits if value is not None), default=1.0) > TELLING_FIT:
-        return []
+    trained, held_out = texts_of(train, (), ()), _held_out(valid, test)
+    fits = [_fit(head_of(text)) for text in trained]
     notes = []
-    for text in _held_out(valid, test):
+    if _do_lengths_tell([*fits, *(_fit(head_of(text)) for text in held_out)]):
+        for text, value in zip(trained, fits, strict=True):
+            lines = min(map(len, head_of(text)))
+            if value is not None and value > WRONG_TRAINING_FIT and lines >= MIN_TRAINING_LINES:
+                notes.append(_note(text, Unaligned(1, lines, is_shift=False)))
+    if not _do_lengths_tell(fits):
+        return notes
+    for text in held_out:
         sides = head_of(text)
         lines = min(map(len, sides))
         shifts = find_shifts(*map(Profile.of, sides))
@@ -132,17 +145,25 @@ def _held_out(valid: Sequence[str], test: Sequence[str]) -> list[TextFiles]:
 
 
 def _fit(sides: Sides) -> float | None:
-    """How well the lengths of the sides fit each other; None if there are too few lines."""
+    """How well the lengths of the sides fit each other; None if they cannot tell it."""
     lines = min(map(len, sides))
-    if lines < MIN_LINES_BY_LENGTH:
+    spreads = [np.std(np.log1p([len(line) for line in side])) for side in sides]
+    if lines < MIN_LINES_BY_LENGTH or min(spreads) < LEAST_SPREAD:
         return None
     return fit(Profile.of(sides[0]), Profile.of(sides[1]), lines)
+
+
+def _do_lengths_tell(fits: Sequence[float | None]) -> bool:
+    """Whether the lengths of the sides fit each other well in one of the texts."""
+    return any(value is not None and value <= TELLING_FIT for value in fits)
 
 
 def _note(text: TextFiles, found: Unaligned) -> str:
     """The warning: what is wrong, where it is, and what is to be done."""
     sides = text.shown if len(text.paths) > 1 else f"the columns of {text.shown}"
     harm = "scores on this text say nothing about a model"
+    if text.role == "training":
+        harm = "no translation can be learnt from them"
     if found.is_shift:
         return (
             f"{text.role} text: {sides} seem shifted against each other near line "
