@@ -147,8 +147,10 @@ def _held_out(valid: Sequence[str], test: Sequence[str]) -> list[TextFiles]:
 def _fit(sides: Sides) -> float | None:
     """How well the lengths of the sides fit each other; None if they cannot tell it."""
     lines = min(map(len, sides))
+    if lines < MIN_LINES_BY_LENGTH:
+        return None
     spreads = [np.std(np.log1p([len(line) for line in side])) for side in sides]
-    if lines < MIN_LINES_BY_LENGTH or min(spreads) < LEAST_SPREAD:
+    if min(spreads) < LEAST_SPREAD:
         return None
     return fit(Profile.of(sides[0]), Profile.of(sides[1]), lines)
 
