@@ -145,16 +145,18 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError 
     hint = f"`{path} --help` shows all options"
     unknown = getattr(error, "option_name", None)
     if context is not None and unknown is not None and "o such option" in error.message:
+        unknown = _with_one_dash(unknown, arguments)
         known = [
             name for parameter in context.command.get_params(context) for name in parameter.opts
         ]
         long = [name for name in known if name.startswith("--")]
-        meant = meant_option(unknown, long, _set_option(unknown, context.info_name or ""))
+        long_name = unknown if unknown[1:2] == "-" or len(unknown) == 2 else f"-{unknown}"
+        meant = meant_option(long_name, long, _set_option(long_name, context.info_name or ""))
         if unknown.swapcase() in known:
             # `-v` for `-V`.
             meant = unknown.swapcase()
         hint = f"did you mean `{meant}`?" if meant else hint
-        hint = ADVICE.get((context.info_name or "", unknown), hint)
+        hint = ADVICE.get((context.info_name or "", long_name), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:
         hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)
@@ -176,6 +178,18 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError 
     if meant := _meant_value(message, options):
         hint = f"did you mean `{meant}`?"
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
+
+
+def _with_one_dash(option: str, arguments: Sequence[str]) -> str:
+    """The option that was typed where one letter of it is unknown: older toolkits use one dash.
+
+    >>> _with_one_dash("-b", ["translate", "-beam_size", "5"]), _with_one_dash("-b", ["-b", "5"])
+    ('-beam_size', '-b')
+    """
+    if option.startswith("--"):
+        return option
+    words = (argument.partition("=")[0] for argument in arguments)
+    return next((word for word in words if word.startswith(option)), option)
 
 
 def _meant_value(message: str, options: Sequence[str]) -> str:

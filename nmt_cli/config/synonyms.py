@@ -55,6 +55,7 @@ OPTIONS = {
     "--restore-file": _START,
     "--params": _START,
     "--from": (*_START, *_VOCABULARY),
+    "--path": ("--model",),
     "--update-vocab": _VOCABULARY,
     "--source-vocab": _VOCABULARY,
     "--target-vocab": _VOCABULARY,

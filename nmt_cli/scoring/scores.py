@@ -100,7 +100,7 @@ def check_aligned(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
     if len({len(lines) for _, lines in texts}) > 1:
         raise DataError(
             "not the same number of lines: "
-            + ", ".join(f"{name} {len(lines):,}" for name, lines in texts),
+            + ", ".join(f"{name}: {len(lines):,}" for name, lines in texts),
             "line n of one must translate the same sentence as line n of the others",
         )
     if not all(lines for _, lines in texts):

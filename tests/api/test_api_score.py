@@ -70,7 +70,7 @@ def test_metrics_are_a_list_of_names():
 
 
 def test_different_numbers_of_lines_are_refused():
-    with pytest.raises(DataError, match="the hypotheses 3, reference 1 2"):
+    with pytest.raises(DataError, match="the hypotheses: 3, reference 1: 2"):
         score(HYPOTHESES, REFERENCES[:2])
     with pytest.raises(DataError, match="nothing to score: no lines in"):
         score([], [])

@@ -119,6 +119,21 @@ class TestUsage:
             (["xyz"], "there is no command `xyz`", "known: attention, average"),
             (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
+            (
+                ["translate", "-beam_size", "5"],
+                "`nmt translate` has no option `-beam_size`",
+                "did you mean `--beam`?",
+            ),
+            (
+                ["translate", "-src", "a"],
+                "`nmt translate` has no option `-src`",
+                "nmt translate FILE",
+            ),
+            (
+                ["translate", "--path", "m"],
+                "`nmt translate` has no option `--path`",
+                "did you mean `--model`?",
+            ),
             (["-v"], "`nmt` has no option `-v`", "did you mean `-V`?"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),

@@ -523,7 +523,7 @@ def test_a_misaligned_test_set_is_not_translated(
     Path("nmt.toml").write_text('[data]\ntest = ["src.txt", "ref.txt"]\n', "utf-8")
     result = nmt()
     assert result.code == 65
-    assert "src.txt 2, ref.txt 3" in result.err
+    assert "src.txt: 2, ref.txt: 3" in result.err
     assert translated_lines == []
 
 

@@ -152,6 +152,16 @@ def test_table2_splits_no_compounds_in_french(model: Path, tests) -> None:
     assert result.figures[0].paper == 41.8
 
 
+def test_table2_numbers_several_test_sets(model: Path, tests) -> None:
+    labels = [row[0] for row in rows(compare(model, [tests[0], tests[0]]))]
+    assert labels[:6] == [
+        f"{name}, test set {number}"
+        for number in (1, 2)
+        for name in ("BLEU as the paper", "BLEU, tokenised", "BLEU, sacreBLEU")
+    ]
+    assert rows(compare(model, tests[:1]))[0][0] == "BLEU as the paper"
+
+
 def test_table2_notes_below_the_table(model: Path, tests) -> None:
     said = list(notes(compare(model, tests)))
     assert [note.split(":")[0] for note in said[:3]] == [

@@ -84,7 +84,9 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.used_settings import TRANSLATING
     from nmt_cli.drawing.output import write_picture, written_note
+    from nmt_cli.installation import require_torch
 
+    require_torch("`nmt attention`")
     resolved = resolve_settings(flags, sets, config_file, used=TRANSLATING)
     if as_json and out is not None:
         raise UsageError("--json writes to stdout, and --out names a file", "leave out one of them")

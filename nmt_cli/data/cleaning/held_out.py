@@ -115,8 +115,15 @@ class HeldOut:
         kept = [line for line, source in enumerate(src) if source]
         self._src = _sentence_digests([src[line] for line in kept])
         self._targets = [_sentence_digests([tgt[line] for line in kept]) for tgt in tgts]
+        # Lines of capitals alone may be the brackets of a parser's trees, which many trees share.
         self._are_long = [
-            np.array([rough_word_count(tgt[line]) >= LEAST_WORDS for line in kept], bool)
+            np.array(
+                [
+                    rough_word_count(tgt[line]) >= LEAST_WORDS and not tgt[line].isupper()
+                    for line in kept
+                ],
+                bool,
+            )
             for tgt in tgts
         ]
         # Short ones say the same in many texts.

@@ -51,7 +51,8 @@ class Figure:
     """One line of the table.
 
     name: BLEU-paper, BLEU-tokenized, BLEU, flops, gpu_time_flops, hours, steps; value: None if it
-    is not known; paper: None if the paper has no such figure; lines, signature: of a BLEU;
+    is not known; paper: None if the paper has no such figure; lines, signature, test: of a BLEU,
+    where test counts the test sets from 1;
     at_least: True if higher is better, False if lower is, None if neither.
     """
 
@@ -61,6 +62,7 @@ class Figure:
     at_least: bool | None
     lines: int = 0
     signature: str = ""
+    test: int = 0
 
     @property
     def verdict(self) -> str:
@@ -177,7 +179,7 @@ def _scores(tests: Sequence[tuple[str, str]], tgt: str, paper: PaperScores) -> I
         for result in score(texts[0], [texts[1]], METRICS[tgt], tgt_lang=tgt):
             compared = result.name == "BLEU-paper" and index == 0 and lines == TEST_LINES
             bleu = paper.bleu[tgt] if compared else None
-            yield Figure(result.name, result.value, bleu, True, lines, result.signature)
+            yield Figure(result.name, result.value, bleu, True, lines, result.signature, index + 1)
 
 
 def _costs(records: Sequence[Mapping[str, object]], paper: PaperScores) -> Iterator[Figure]:
@@ -245,9 +247,10 @@ EARLIER_HEADER = earlier_systems.HEADER
 
 def rows(comparison: PaperComparison) -> list[tuple[str, ...]]:
     """The rows of the table in the columns of HEADER, with numbers aligned to the right."""
+    several = any(figure.test > 1 for figure in comparison.figures)
     cells = [
         (
-            _LABELS[figure.name],
+            _LABELS[figure.name] + (f", test set {figure.test}" if several and figure.test else ""),
             f"{figure.lines:,}" if figure.lines else "",
             shown(figure.name, figure.value),
             "" if figure.paper is None else shown(figure.name, figure.paper),

@@ -150,7 +150,7 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
         by_last = f"average the last with --last {min(len(members), train.keep_last)}"
         hint = (
             f"training keeps train.keep_best={train.keep_best} of them and the last "
-            f"{train.keep_last}: {by_last}, or train with --set train.keep_best=N"
+            f"{train.keep_last}: {by_last}, or train with the setting train.keep_best={best}"
         )
         intervals = Intervals.of(train)
         if intervals.validate % intervals.checkpoint:

@@ -266,6 +266,14 @@ def test_references_beside_other_sources_are_counted(tmp_path: Path) -> None:
         assert dropped == (60 if is_dropped else 0)
 
 
+def test_trees_of_the_same_brackets_are_no_copies(tmp_path: Path) -> None:
+    trees = [f"(S (NP DT {'NN ' * (n % 9)})NP (VP VBZ )VP . )S" for n in range(100)]
+    train_pairs = [(f"sentence {n} to parse .", tree) for n, tree in enumerate(trees)]
+    test = write_pairs(tmp_path, "test", [(f"other {n} .", trees[n]) for n in range(40)])
+    done = prepared(tmp_path, train_pairs, subwords="bytes", test=test, clean="off")
+    assert [note for note in done.notes if "also occur" in note] == []
+
+
 @pytest.mark.parametrize("clean", ["off", "safe"])
 def test_copies_that_differ_only_in_invisible_characters_are_found(
     tmp_path: Path, clean: str
