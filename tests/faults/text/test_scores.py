@@ -94,11 +94,11 @@ def test_score_refuses_different_line_counts(checks: Checks) -> None:
     for name, count in (("short.txt", 2), ("empty.txt", 0)):
         result = nmt_score("good.txt", name)
         assert (result.code, result.out) == (65, b"")
-        assert f"good.txt 120, {name} {count}".encode() in result.err
+        assert f"good.txt: 120, {name}: {count}".encode() in result.err
         checks()
     with pytest.raises(DataError, match="the hypotheses: 1, reference 1: 1, reference 2: 2"):
         score(["a"], [["a"], ["a", "b"]])
-    with pytest.raises(DataError, match="baseline `old` 3"):
+    with pytest.raises(DataError, match="baseline `old`: 3"):
         score(["a"], [["a"]], baselines={"old": ["a", "b", "c"]})
     checks(2)
 
