@@ -1,7 +1,8 @@
-"""Terms beside an apostrophe: `l'avis` is two words without a space between them.
+"""Terms beside an apostrophe or a hyphen: `l'avis` is two words without a space between them.
 
 The ids of a form begin with a space, and a translation is cut into words at apostrophes. So the
-text is put together again where a form would stand behind `l'` or in place of `l`.
+text is put together again where a form would stand behind `l'` or in place of `l`, and where it
+ends with what a hyphen joins to the word that it replaces.
 """
 
 import re
@@ -12,24 +13,28 @@ from nmt_cli.data.languages.elision import APOSTROPHES, begins_with_vowel, elide
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.search.constraints import Form, LexicalConstraints
+from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.forms import PlacedForm
 
 _APOSTROPHES = tuple(APOSTROPHES)
+_SUFFIX = re.compile(rf"\w[{HYPHENS}](\w+)\Z")
+_JOINERS = (*APOSTROPHES, *HYPHENS)
 
 
-def elided_draft(
+def joined_draft(
     ids: Sequence[int],
     chosen: Sequence[PlacedForm],
     spellings: Sequence[bytes],
     subwords: Subwords,
 ) -> tuple[int, ...] | None:
-    """A translation with its terms in their places; None where no apostrophe is beside any.
+    """A translation with its terms in their places; None where nothing is joined with any.
 
     ids: of the translation without terms, without EOS.
     """
-    text, done, is_elided = "", 0, False
+    text, done, is_joined, dropped = "", 0, False, 0
     for span, form, *_ in chosen:
-        text += _text(ids[done : span.begin], spellings)
+        text += _text(ids[done : span.begin], spellings)[dropped:]
+        dropped = 0
         word = _text(ids[span.begin : span.end], spellings)
         rest = _text(ids[span.end :], spellings)
         term = _text(form, spellings).strip()
@@ -37,29 +42,51 @@ def elided_draft(
         article = elided_word(word)
         if article and word[len(article) :][:1].isalpha() and begins_with_vowel(term):
             # The words that are replaced begin with an article, which stays.
-            text, is_elided = text + article + term, True
-        elif rest.startswith(_APOSTROPHES) and rest[1:2].isalpha():
+            text, is_joined = text + article + term, True
+        elif suffix := _shared_suffix(term, rest):
+            # The form has what follows the word: `soko-inĩ` for `thoko`, before `-inĩ`.
+            text, is_joined, dropped = f"{text}{_like(word, term)}", True, len(suffix)
+        elif elided_word(word + rest[:1]) == word + rest[:1] and rest[1:2].isalpha():
             # The word is an article: its noun stays, and so does the article.
-            text, is_elided = f"{text} {term}{_spaced(word)}", True
+            text, is_joined = f"{text} {term}{_spaced(word)}", True
         elif text.endswith(_APOSTROPHES) and not word and rest[:1].isalpha():
             begin = text.rfind(" ") + 1
-            text, is_elided = f"{text[:begin]}{term} {text[begin:]}", True
+            text, is_joined = f"{text[:begin]}{term} {text[begin:]}", True
         elif text.endswith(_APOSTROPHES) and word[:1].isalpha() and begins_with_vowel(term):
-            text, is_elided = text + term, True
+            text, is_joined = text + term, True
         else:
             text += _text(form, spellings)
-    if not is_elided:
+    if not is_joined:
         return None
-    return tuple(subwords.encode_target([(text + _text(ids[done:], spellings)).strip()])[0][:-1])
+    text = (text + _text(ids[done:], spellings)[dropped:]).strip()
+    return tuple(subwords.encode_target([text])[0][:-1])
+
+
+def _shared_suffix(term: str, rest: str) -> str:
+    """The suffix behind a hyphen that a term ends with and the rest of a text begins with; or "".
+
+    >>> _shared_suffix("soko-inĩ", "-inĩ gwa"), _shared_suffix("soko-inĩ", "-inĩra")
+    ('-inĩ', '')
+    """
+    found = _SUFFIX.search(term)
+    if found is None:
+        return ""
+    match = re.match(rf"[{HYPHENS}]{re.escape(found[1])}(?!\w)", rest, re.IGNORECASE)
+    return match[0] if match else ""
+
+
+def _like(word: str, term: str) -> str:
+    """The term with the space that stands before the word."""
+    return f" {term}" if word.startswith(" ") else term
 
 
 def missing_terms(
     constraints: LexicalConstraints, ids: Sequence[int], spellings: Sequence[bytes]
 ) -> int:
-    """As `LexicalConstraints.missing_in`, where forms behind an apostrophe are whole words too."""
+    """As `LexicalConstraints.missing_in`, where forms beside such signs are whole words too."""
     missing = constraints.missing_in(ids)
     text = _text(ids, spellings)
-    if not missing or not any(sign in text for sign in _APOSTROPHES):
+    if not missing or not any(sign in text for sign in _JOINERS):
         return missing
     demanded = Counter(constraints.forms)
     return sum(max(0, times - _count(forms, text, spellings)) for forms, times in demanded.items())

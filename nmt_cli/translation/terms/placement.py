@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.languages.elision import APOSTROPHES, elided_word
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
@@ -27,12 +28,14 @@ from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.alone import TermsAlone
 from nmt_cli.translation.terms.compounds import Compounds
-from nmt_cli.translation.terms.elision import elided_draft, missing_terms
+from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms
 from nmt_cli.translation.terms.spans import TermSpans
 
 _HYPHENATED = re.compile(rf"\s*\w+[{HYPHENS}]\w+")
+# Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
+_APOSTROPHIC = re.compile(rf"\s*\w+[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z)\w+", re.IGNORECASE)
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
 
@@ -177,7 +180,10 @@ class TermPlacer:
         return SpelledIds(ids, self._spellings).words()
 
     def _joined(self, ids: Sequence[int], words: Sequence[tuple[int, ...]]) -> set[int]:
-        """The indices of the words that a hyphen joins with the next one."""
+        """The indices of the words that a hyphen or apostrophe joins with the next one.
+
+        An elided article is a word of its own.
+        """
         if not self._spaced:
             return set()
         pairs = enumerate(pairwise(words))
@@ -185,7 +191,12 @@ class TermPlacer:
             index: SpelledIds(ids[left[0] : right[-1] + 1], self._spellings).text
             for index, (left, right) in pairs
         }
-        return {index for index, text in spelled.items() if _HYPHENATED.fullmatch(text)}
+        return {
+            index
+            for index, text in spelled.items()
+            if _HYPHENATED.fullmatch(text)
+            or (_APOSTROPHIC.fullmatch(text) and not elided_word(text))
+        }
 
     def _draft(self, source: Source, plain: Hypothesis, chosen: Sequence[PlacedForm]) -> Draft:
         """The translation with the form of each span in its place."""
@@ -202,7 +213,7 @@ class TermPlacer:
         draft += ids[done:]
         elided = None
         if self._spaced:
-            elided = elided_draft(ids, chosen, self._spellings, self._subwords)
+            elided = joined_draft(ids, chosen, self._spellings, self._subwords)
         draft = draft if elided is None else list(elided)
         settled = (
             all(placed.span.begin < placed.span.end for placed in chosen)

@@ -1,4 +1,9 @@
-"""Terms beside an apostrophe: no space behind `l'`, no term in the place of an article."""
+"""Terms beside an apostrophe: no space behind `l'`, no term in the place of an article.
+
+And words with an apostrophe or a hyphen in them, which are replaced as a whole.
+"""
+
+from typing import NoReturn
 
 import pytest
 
@@ -7,8 +12,9 @@ from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import target_spellings
 from nmt_cli.search.constraints import LexicalConstraints
-from nmt_cli.translation.terms.elision import elided_draft, missing_terms
+from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forms import PlacedForm
+from nmt_cli.translation.terms.placement import TermPlacer
 from nmt_cli.translation.terms.spans import TermSpan
 
 
@@ -17,7 +23,7 @@ def subwords() -> Subwords:
     return learn_subwords(DataConfig(subwords="chars", vocab_size=64), LETTERS, LETTERS)
 
 
-TEXT = "le greffier de l’avis d’appel d’une part permis objet ici"
+TEXT = "le greffier de l’avis d’appel d’une part permis objet ici ng'ombe thoko-inĩ soko dog's"
 LETTERS = dict.fromkeys(TEXT.split(" "), 9)
 
 
@@ -36,7 +42,7 @@ def draft(subwords: Subwords, text: str, term: str) -> str | None:
     ends = {SpelledIds(ids[:index], spellings).text.lstrip(): index for index in begins}
     begin, end = ends[before], ends[before + word]
     placed = PlacedForm(TermSpan(begin, end, 0), ids_of(subwords, term), None, 0.0)
-    found = elided_draft(ids, [placed], spellings, subwords)
+    found = joined_draft(ids, [placed], spellings, subwords)
     return None if found is None else subwords.decode_target([found])[0]
 
 
@@ -56,10 +62,33 @@ def draft(subwords: Subwords, text: str, term: str) -> str | None:
         ("de [l’]une part", "objet", None),
         # A name with an apostrophe has no article.
         ("de [o’part] ici", "avis", None),
+        ("de [ng]'ombe", "permis", None),
+        # The form has the ending that follows the word already.
+        ("[thoko]-inĩ ici", "soko-inĩ", "soko-inĩ ici"),
+        ("de [thoko]-inĩ ici", "soko-inĩ", "de soko-inĩ ici"),
+        ("de [thoko]-inĩ", "soko", None),
     ],
 )
 def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
     assert draft(subwords, text, term) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("de ng'ombe ici", {1}),
+        ("de thoko-inĩ ici", {1}),
+        ("de l’avis d’une part", set()),
+        ("de dog's ici", set()),
+    ],
+)
+def test_words_are_joined_by_apostrophes_and_hyphens(subwords, text, joined) -> None:
+    def force(_: object) -> NoReturn:
+        raise AssertionError
+
+    placer = TermPlacer(force, subwords, "xx")
+    ids = ids_of(subwords, text)
+    assert placer._joined(ids, placer._words(ids)) == joined
 
 
 def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:
