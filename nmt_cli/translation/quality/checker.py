@@ -19,6 +19,7 @@ from nmt_cli.data.languages.trigrams import verdict
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 from nmt_cli.translation.quality.placeholders import is_placeholder_lost
+from nmt_cli.translation.result import WRONG_BYTES
 
 # Names and numbers may stay as they are: a copy has at least this many words of letters.
 MIN_COPIED_WORDS = 3
@@ -113,6 +114,8 @@ class QualityChecker:
             yield "placeholder_lost"
         if _is_copy(source, text):
             yield "copied"
+        if WRONG_BYTES in text and WRONG_BYTES not in source:
+            yield "unknown_words"
         if self.text is not None:
             if len(self.text.language_odds) and self._is_source_language(text):
                 yield "untranslated"

@@ -303,6 +303,12 @@ def test_numbers_of_endless_text_are_compared_in_linear_time(unit: str) -> None:
     undo_mojibake(text)
 
 
+def test_half_a_character() -> None:
+    assert "unknown_words" in flags("A dog.", "Ein Hund r\ufffd")
+    assert "unknown_words" not in flags("A \ufffd dog.", "Ein \ufffd Hund.")
+    assert "unknown_words" not in flags(GOOD.source, GOOD.text)
+
+
 def test_copied() -> None:
     assert "copied" in flags("The small dog sleeps.", "the small dog sleeps")
     assert "copied" in flags("Lee sleeps here.", "Lee sleeps here.")
