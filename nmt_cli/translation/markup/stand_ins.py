@@ -88,8 +88,8 @@ class StandIns:
     def choices(self, placeholders: Sequence[Placeholder], text: str) -> list[list[str | None]]:
         """The choices of stand-ins for these placeholders, the first ones to be tried first.
 
-        A number stands for itself. None: there is no word. text: the rest of the line, whose own
-        words cannot be stand-ins.
+        A number stands for itself. None: there is no word. text: the rest of the line, and what
+        its translation must contain, whose words cannot be stand-ins.
         """
         fixed = [piece.raw if _NUMBER.fullmatch(piece.raw) else None for piece in placeholders]
         if None not in fixed:

@@ -188,8 +188,11 @@ class MarkupTranslator:
         if not any(map(str.isalnum, carry(text).text)) or search.copies(words):
             return _Item(text, [])
         placeholders = placeholders_of(text)
-        choices = self._stand_ins.choices(placeholders, words) if placeholders else [[]]
-        return _Item(text, choices)
+        if not placeholders:
+            return _Item(text, [[]])
+        # A term of the glossary would be taken for a stand-in that is the same word.
+        forms = [form for term in search.terms_in(words) for form in term.entry.forms]
+        return _Item(text, self._stand_ins.choices(placeholders, " ".join([words, *forms])))
 
     def _projected(
         self,

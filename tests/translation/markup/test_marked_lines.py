@@ -22,6 +22,7 @@ from nmt_cli.translation.markup import results, window
 from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.projection import Projector, is_kept
 from nmt_cli.translation.markup.separation import separated
+from nmt_cli.translation.markup.stand_ins import StandIns
 from nmt_cli.translation.result import copied_translation
 from nmt_cli.translation.translator import Translator
 
@@ -79,6 +80,15 @@ def test_a_tag_around_a_term_of_the_glossary_goes_around_its_form(translator: Tr
         for translation in translator.translate(lines, beam=1, constraints=constraints)
     ]
     assert all("<b>Hund</b>" in text for text in found), found
+
+
+def test_a_form_of_the_glossary_is_no_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StandIns, "words", ("Anna", "Paris"))
+    constraints = Constraints(glossary={"small": ["Anna"]})
+    lines = [f"The {word} small dog of {{name}} sleeps." for word in ("old", "white", "seven")]
+    for translation in make_translator().translate(lines, beam=1, constraints=constraints):
+        assert "Anna" in translation.text
+        assert "{name}" in translation.text
 
 
 def test_lines_without_marks_are_translated_as_without_markup(translator: Translator) -> None:
