@@ -47,6 +47,28 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
         ("de", "for 30 days", "zwanzig Tage lang", True),
         ("de", "for 30 days", "dreißig Tage lang", False),
         ("de", "for 30 days", "mit dreißigtägiger Frist", False),
+        # Thousands, hours and years that nothing in the text speaks of.
+        ("fr", "Payment of 5 dollars", "Paiement de 500 000 $", True),
+        ("fr", "Payment of 5 dollars", "Paiement de 5 000 $", True),
+        ("fr", "a period of 25 months", "une période de 25 000 mois", True),
+        ("fr", "a weight of 3,000 kg", "un poids de 3 kg", True),
+        ("fr", "5 thousand dollars", "5 000 dollars", False),
+        ("fr", "5M people", "5 000 000 personnes", False),
+        ("fr", "2.5 million people", "2 500 000 personnes", False),
+        ("fr", "a weight of 76 kg", "un poids de 88 kg", True),
+        ("fr", "within 12 days", "dans les 24 jours", True),
+        ("fr", "at 3 p.m.", "à 15 heures", False),
+        ("fr", "It is 2:30 now.", "Il est 14 h 30.", False),
+        ("fr", "Payment of $99", "Paiement de 1699", True),
+        ("fr", "within 30 days", "dans les 2030 jours", True),
+        ("fr", "in the '90s", "dans les années 1990", False),
+        ("fr", "from 1990-91", "de 1990 à 1991", False),
+        # Words of other languages may stand there unknown.
+        ("sw", "Payment of 5 dollars", "Malipo 5 000", False),
+        # Words behind the digits.
+        ("fr", "$30,000", "30 000 trente mille $", True),
+        ("fr", "within 30 days", "dans les 30 trente jours", True),
+        ("fr", "within 30 days", "dans les 30 (trente) jours", False),
         # Roman numerals of parts.
         ("fr", "Part IV applies.", "La partie VI s’applique.", True),
         ("fr", "Part I applies.", "La partie V s’applique.", True),

@@ -9,7 +9,7 @@ from nmt_cli.data.cleaning.numbers.forms import HOURS
 from nmt_cli.data.cleaning.numbers.notation import AMOUNT, DIGITS, NUMBER, value_of
 from nmt_cli.data.cleaning.numbers.raised import with_plain_digits
 from nmt_cli.data.cleaning.numbers.references import referred_numbers
-from nmt_cli.data.cleaning.numbers.scales import THOUSANDS
+from nmt_cli.data.cleaning.numbers.scales import SCALE_WORD, THOUSANDS
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, numbers_in_words
 from nmt_cli.data.languages.words import base_code
 
@@ -27,6 +27,9 @@ _ZEROS = re.compile(
     r"(?<![\w.,:/-])(?<!\d['’ \u00a0\u202f\u2009])000(?:[.,'’ \u00a0\u202f\u2009]000)*"
     r"(?![\w/]|[.,:-]\d)"
 )
+# The number in digits, which ends right before a word.
+_DIGITS_BEFORE = re.compile(rf"({AMOUNT})[ \u00a0\u202f]\Z")
+_LONGEST = 30
 # A smaller number is often said once more: `larger than 5 m in width or height`.
 LEAST_LONG = 100
 # The number of something that has a capital letter: `Lot 520 863`.
@@ -49,7 +52,11 @@ def numbers_are_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
     >>> numbers_are_added("He owes dollars.", "Il doit 000 $.", ("en", "fr"))
     True
     """
-    if _are_zeros_added(src, tgt) or _is_long_number_repeated(src, tgt):
+    if (
+        _are_zeros_added(src, tgt)
+        or _is_long_number_repeated(src, tgt)
+        or _are_words_added(src, tgt, languages)
+    ):
         return True
     twice, glued = _TWICE.findall(tgt), _GLUED.findall(tgt)
     if not twice and not glued:
@@ -71,6 +78,26 @@ def numbers_are_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
 def _are_zeros_added(src: str, tgt: str) -> bool:
     """Whether the translation has thousands without the number before them."""
     return bool(_ZEROS.search(tgt)) and not _ZEROS.search(src) and not THOUSANDS.search(src)
+
+
+def _are_words_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
+    """Whether a number in words stands right behind one in digits, and is the same or a new one.
+
+    >>> [_are_words_added("within 30 days", tgt, ("en", "fr")) for tgt in (
+    ...     "dans les 30 trente jours", "dans les 30 (trente) jours", "30 vingt jours", "30 mille")]
+    [True, False, True, False]
+    """
+    if not all(base_code(language) in LANGUAGES for language in languages):
+        return False
+    for number in numbers_in_words(tgt, languages[1]):
+        before = _DIGITS_BEFORE.search(tgt, max(0, number.begin - _LONGEST), number.begin)
+        # Not `60 secondes`, which is read as an ordinal.
+        if not before or number.value < 3 or SCALE_WORD.match(tgt, number.begin):
+            continue
+        said = {each.value for each in numbers_in_words(src, languages[0])}
+        if value_of(before[1]) == number.value or number.value not in said:
+            return True
+    return False
 
 
 def _is_long_number_repeated(src: str, tgt: str) -> bool:

@@ -5,22 +5,19 @@ small or round number may be written out on one side. Digits of all scripts are 
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from nmt_cli.data.cleaning.numbers.added import numbers_are_added
 from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
-from nmt_cli.data.cleaning.numbers.forms import (
-    has_form_in,
-    is_form_of,
-    is_short_form,
-    may_be_times,
-)
+from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, NumberForms, shown_forms
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
 from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
 from nmt_cli.data.cleaning.numbers.references import references_are_lost, with_divided_verses
 from nmt_cli.data.cleaning.numbers.respelled import respelled
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
-from nmt_cli.data.cleaning.numbers.words import unmatched_number_words
+from nmt_cli.data.cleaning.numbers.scales import may_have_scale
+from nmt_cli.data.cleaning.numbers.words import LANGUAGES, unmatched_number_words
 from nmt_cli.data.cleaning.numbers.written_out import (
     MIN_DIGITS,
     always_in_digits,
@@ -29,6 +26,7 @@ from nmt_cli.data.cleaning.numbers.written_out import (
     is_rarely_written_out,
     may_be_in_words,
 )
+from nmt_cli.data.languages.words import base_code
 
 # The missing groups of digits of each number.
 _Missing = dict[str, set[str]]
@@ -50,10 +48,10 @@ def numbers_differ(src: str, tgt: str) -> bool:
     (False, True)
     """
     src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
-    only_src, only_tgt = _on_one_side(src, tgt, partly=True)
+    only_src, only_tgt = _on_one_side(src, tgt)
     if only_src and only_tgt:
         sides = _groups_of(only_src), _groups_of(only_tgt)
-        return _have_long_numbers(*sides) and not may_be_times(*sides)
+        return _have_long_numbers(*sides) and not ALL_FORMS.may_be_times(*sides)
     return any(is_never_written_out(number) for number in only_src or only_tgt)
 
 
@@ -102,9 +100,10 @@ def numbers_repeated(src: str, tgt: str) -> bool:
 
 def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> bool:
     """Whether a number that may be short is on one side only, and not in words on the other."""
-    only_src, only_tgt = _on_one_side(src, tgt, partly=False)
+    forms = _forms(src, tgt, languages)
+    only_src, only_tgt = _on_one_side(src, tgt, forms)
     if only_src and only_tgt:
-        return not may_be_times(_groups_of(only_src), _groups_of(only_tgt))
+        return not forms.may_be_times(_groups_of(only_src), _groups_of(only_tgt))
     if references_are_lost(src, tgt) or raised_numbers_differ(src, tgt):
         return True
     missing = only_src or only_tgt
@@ -112,7 +111,7 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
     if len(NUMBER.findall(src)) == len(NUMBER.findall(tgt)):
         # None is in words, so that others stand in the place of the missing ones.
         others = NUMBER.findall(other)
-        if any(not has_form_in(number, others) for number in missing):
+        if any(not forms.has_form_in(number, others) for number in missing):
             return True
     in_digits, roman = always_in_digits(side, other), romans(other)
     if any(
@@ -121,7 +120,7 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
         for number, groups in missing.items()
     ):
         return True
-    if _all_numbers_differ(src, tgt):
+    if _all_numbers_differ(src, tgt, forms):
         return True
     of_side, of_other = languages if only_src else languages[::-1]
     not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
@@ -132,12 +131,19 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
     )
 
 
-def _on_one_side(src: str, tgt: str, *, partly: bool) -> tuple[_Missing, _Missing]:
-    """The numbers of each side that the other lacks; partly: as of `missing_numbers`."""
+def _forms(src: str, tgt: str, languages: Sequence[str]) -> NumberForms:
+    """The forms in which the sides may have the same number."""
+    if not all(base_code(language) in LANGUAGES for language in languages):
+        return ALL_FORMS
+    return shown_forms(src, tgt, scales=any(may_have_scale(side) for side in (src, tgt)))
+
+
+def _on_one_side(src: str, tgt: str, forms: NumberForms | None = None) -> tuple[_Missing, _Missing]:
+    """The numbers of each side that the other lacks; forms: as of `missing_numbers`."""
     src_groups, tgt_groups = set(DIGITS.findall(src)), set(DIGITS.findall(tgt))
     return (
-        missing_numbers(src, src_groups - tgt_groups, tgt, partly=partly),
-        missing_numbers(tgt, tgt_groups - src_groups, src, partly=partly),
+        missing_numbers(src, src_groups - tgt_groups, tgt, forms),
+        missing_numbers(tgt, tgt_groups - src_groups, src, forms),
     )
 
 
@@ -155,7 +161,7 @@ def _is_no_prose(text: str) -> bool:
     return len(numbers) > MOST_NUMBERS or any(len(number) > MOST_DIGITS for number in numbers)
 
 
-def _all_numbers_differ(src: str, tgt: str) -> bool:
+def _all_numbers_differ(src: str, tgt: str, forms: NumberForms = ALL_FORMS) -> bool:
     """Whether each side has as many numbers, none of which can be a form of one of the other.
 
     >>> [_all_numbers_differ(src, tgt) for src, tgt in (
@@ -174,7 +180,7 @@ def _all_numbers_differ(src: str, tgt: str) -> bool:
     if not src_numbers or len(src_numbers) != len(tgt_numbers):
         return False
     return not any(
-        is_form_of(src_value, tgt_value) or is_short_form(src_digits, tgt_digits)
+        forms.is_form_of(src_value, tgt_value) or forms.is_short_form(src_digits, tgt_digits)
         for src_value, src_digits in src_numbers.items()
         for tgt_value, tgt_digits in tgt_numbers.items()
     )

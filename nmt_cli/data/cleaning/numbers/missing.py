@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from nmt_cli.data.cleaning.numbers.forms import is_form_of
+from nmt_cli.data.cleaning.numbers.forms import NumberForms
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of
 
 # Groups of digits that may be one number in another text, which those of a time may not.
@@ -18,16 +18,18 @@ YEAR_DIGITS = 4
 
 
 def missing_numbers(
-    text: str, candidates: set[str], other: str, *, partly: bool = True
+    text: str, candidates: set[str], other: str, forms: NumberForms | None = None
 ) -> dict[str, set[str]]:
     """Return the numbers of `text` that `other` lacks, with the missing groups of digits.
 
-    partly: whether digits may be a part of a longer number: 5 of 15.
+    forms: those in which it may have them; None: digits may be a part of a longer number, too: 5 of
+    15.
     """
     if not candidates:
         return {}
     others = DIGITS.findall(other)
-    is_held = _held_in_part(other) if partly else _held_as_number(text, other)
+    is_held = _held_in_part(other) if forms is None else _held_as_number(text, other, forms)
+    has_short_years = forms is None or forms.years
     missing = {}
     for number in NUMBER.findall(text):
         groups = DIGITS.findall(number)
@@ -36,7 +38,8 @@ def missing_numbers(
         lacking = {
             group
             for group in candidates.intersection(groups)
-            if not is_held(group) and not (len(group) == YEAR_DIGITS and group[2:] in others)
+            if not is_held(group)
+            and not (has_short_years and len(group) == YEAR_DIGITS and group[2:] in others)
         }
         if lacking:
             missing[number] = lacking
@@ -59,19 +62,20 @@ def _held_in_part(text: str) -> Callable[[str], bool]:
     return is_held
 
 
-def _held_as_number(text: str, other: str) -> Callable[[str], bool]:
+def _held_as_number(text: str, other: str, forms: NumberForms) -> Callable[[str], bool]:
     """What tells whether a number of `text` is one of `other`, or a group of its digits."""
     groups = DIGITS.findall(other)
     values = set(map(value_of, NUMBER.findall(other)))
     short = {group.lstrip("0") for group in groups}
-    short.update(group[2:].lstrip("0") for group in groups if len(group) == YEAR_DIGITS)
+    if forms.years:
+        short.update(group[2:].lstrip("0") for group in groups if len(group) == YEAR_DIGITS)
     # Numbers may be divided in another way, such as 12345 and 12-345, and 20200123 may be a date.
     short.update(group for run, parts in _runs(text).items() if run in groups for group in parts)
     long = {run.lstrip("0") for run in _runs(other)}
 
     def is_held(number: str) -> bool:
         digits = "".join(DIGITS.findall(number)).lstrip("0")
-        if digits in short or any(is_form_of(value_of(number), value) for value in values):
+        if digits in short or any(forms.is_form_of(value_of(number), value) for value in values):
             return True
         # Not the 1 of 1,250 for 10.
         return len(digits) > LONGEST_PART and (

@@ -23,6 +23,7 @@ _THOUSAND = r"thousand|tausend|mille\b|milliers?\b|mil\b(?! mill)|тысяч|т�
 THOUSANDS = re.compile(_THOUSAND, re.IGNORECASE)
 # In short: 5M, € 5m, 5 Md$, 5 mill., 5tn. The letters may be something else.
 _LETTERS = r"(?:m(?:n|ln|ill|r?d)?|bn?|g|tn)(?![^\W\d_])"
+_SCALE_LETTER = re.compile(rf"\d[ \u00a0\u202f]?(?:{_LETTERS}|k(?![^\W\d_]))", re.IGNORECASE)
 # The words for scales, and the powers of ten that they may stand for.
 _SCALES = {
     "million": (_MILLION, (6,)),
@@ -106,6 +107,15 @@ def scales_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         for here, there in (amounts, amounts[::-1])
         for amount in here.demanded
     )
+
+
+def may_have_scale(text: str) -> bool:
+    """Whether a text has a word for a scale, or a letter behind a number that may be one.
+
+    >>> [may_have_scale(text) for text in ("5 thousand", "5M", "$20K", "5 men")]
+    [True, True, True, False]
+    """
+    return bool(SCALE_WORD.search(text) or _UNREAD.search(text) or _SCALE_LETTER.search(text))
 
 
 def are_scales_read(src: str, tgt: str, languages: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from nmt_cli.data.cleaning.numbers.forms import HOURS, is_form_of, is_short_form
+from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, HOURS
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, GAP, MONEY, value_of
 from nmt_cli.data.cleaning.numbers.scales import SCALE_WORD
 
@@ -107,8 +107,8 @@ def may_be_in_words(number: str, words: Sequence[int], text: str) -> bool:
     return any(
         word == value
         or str(word) in DIGITS.findall(number)
-        or is_short_form(digits, str(word))
-        or (has_scale and is_form_of(value, Fraction(word)))
+        or ALL_FORMS.is_short_form(digits, str(word))
+        or (has_scale and ALL_FORMS.is_form_of(value, Fraction(word)))
         for word in words
     ) or any(digits == f"{first}{second}" for first, second in pairwise(words))
 
