@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import max_target_length
@@ -87,7 +88,7 @@ def search_flags(
     sources: Sequence[Source | None],
     best: Sequence[Hypothesis],
     config: SearchConfig,
-    unk_id: int,
+    subwords: Subwords,
 ) -> set[str]:
     """The flags of a translation of these segments, which has these best hypotheses.
 
@@ -103,8 +104,9 @@ def search_flags(
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
-        "unknown_words": any(unk_id in source.ids for source in searched)
-        or any(WRONG_BYTES in piece.text for piece in pieces),
+        "unknown_words": any(subwords.unk_id in source.ids for source in searched)
+        or any(WRONG_BYTES in piece.text for piece in pieces)
+        or any(subwords.has_broken_characters(hypothesis.ids) for hypothesis in best),
     }
     return {name for name, is_set in flags.items() if is_set}
 

@@ -87,6 +87,23 @@ def test_byte_fallback_encodes_unknown_characters_and_gives_one_line():
     assert subwords.decode_source([literal]) == ["<0x0A>"]
 
 
+def test_bytes_that_are_no_whole_character_are_left_out() -> None:
+    subwords = learn("bpe", byte_fallback=True, vocab_size=500)
+    pieces = subwords.target_pieces(range(subwords.tgt_size))
+    for written, text in [
+        (b"a\xc5\xa9b", "aũb"),
+        (b"a\xc5b", "ab"),
+        (b"a\xa9\xf0\x9f\x98", "a"),
+        ("a\ufffd".encode(), "a\ufffd"),
+    ]:
+        ids = [pieces.index(f"<0x{byte:02X}>") for byte in written]
+        assert subwords.decode_target([ids]) == [text]
+        assert subwords.has_broken_characters(ids) == (text.encode() != written)
+    # Bytes with a subword between them are no character together.
+    apart = [pieces.index("<0xC5>"), pieces.index("a"), pieces.index("<0xA9>")]
+    assert subwords.decode_target([apart]) == ["a"]
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 def test_vocabulary_has_exactly_the_requested_size(kind):
     for size in (120, 233):

@@ -239,9 +239,9 @@ class TestLongLines:
 
     def test_n_best_lists_a_text_once(self, translator: Translator) -> None:
         subwords = translator.subwords
-        first, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
-        # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
-        broken = [(*first, 4 + byte) for byte in (0xFE, 0xFF)]
+        first, other, third = (tuple(ids[:-1]) for ids in subwords.encode_target(list("abc")))
+        # Bytes that are no UTF-8 are left out.
+        broken = [(*third, 4 + byte) for byte in (0xFE, 0xFF)]
         ids = [broken[0], first, broken[1], first, other]
         results = [
             Hypothesis((*some, subwords.eos_id), -n - 1.0, -n - 1.0, ())

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from nmt_cli.config.automatic import vocabulary_size
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.subwords.bpe_dropout import BpeDropout
+from nmt_cli.data.subwords.byte_pieces import BytePieces
 from nmt_cli.data.subwords.normalization import kept_characters
 from nmt_cli.data.subwords.segmenters import (
     BOS,
@@ -135,8 +136,16 @@ class Subwords:
         return [self._source.decode(sentence) for sentence in ids]
 
     def decode_target(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """Return the text of each list of ids, always one line, without PAD, BOS and EOS."""
+        """Return the text of each list of ids, always one line, without PAD, BOS and EOS.
+
+        Bytes that are no whole character in UTF-8 are left out.
+        """
         return [self._target.decode(sentence) for sentence in ids]
+
+    def has_broken_characters(self, ids: Sequence[int]) -> bool:
+        """Return whether `decode_target` leaves out bytes of these ids."""
+        visible = self._target.visible(ids)
+        return len(self._target.byte_pieces.whole_characters(visible)) < len(visible)
 
     def source_pieces(self, ids: Iterable[int]) -> list[str]:
         """Return the spelling of each source id."""
@@ -244,6 +253,7 @@ class _Side:
         self._piece_of_id[special.unk] = segmenter.unk_id
         self._eos, self._unk = special.eos, special.unk
         self._invisible = {special.pad, special.bos, special.eos}
+        self.byte_pieces = BytePieces(self.names)
         # In an imported model both sides may have all pieces of the two segmenters.
         self._has_foreign_pieces = not set(self.vocabulary) <= set(pieces)
 
@@ -256,8 +266,11 @@ class _Side:
             ids.append(self._eos)
         return encoded
 
+    def visible(self, ids: Sequence[int]) -> list[int]:
+        return [int(token) for token in ids if int(token) not in self._invisible]
+
     def decode(self, ids: Sequence[int]) -> str:
-        visible = [int(token) for token in ids if int(token) not in self._invisible]
+        visible = self.byte_pieces.whole_characters(self.visible(ids))
         if self._has_foreign_pieces and isinstance(self.segmenter, SentencePieces):
             text = self._decode_spellings(self.segmenter, visible)
             return clean_line(text)

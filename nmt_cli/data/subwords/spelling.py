@@ -1,15 +1,14 @@
 """The spellings of subwords as bytes, and where words begin and end in them."""
 
-import re
 from collections.abc import Sequence
 
+from nmt_cli.data.subwords.byte_pieces import byte_of
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
 from nmt_cli.data.text.letters import has_letters
 
 # Languages written without spaces between words.
 WITHOUT_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
-_BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 def target_spellings(subwords: Subwords) -> list[bytes]:
@@ -44,7 +43,7 @@ def knows_letters(subwords: Subwords) -> bool:
     others = {*subwords.special, *subwords.tags.values()}
     pieces = subwords.source_pieces(range(subwords.src_size))
     return any(
-        has_letters(piece) and not _BYTE.fullmatch(piece)
+        has_letters(piece) and byte_of(piece) is None
         for token_id, piece in enumerate(pieces)
         if token_id not in others
     )
@@ -56,9 +55,9 @@ def _spellings(pieces: Sequence[str], subwords: Subwords) -> list[bytes]:
 
 
 def _spelling(piece: str) -> bytes:
-    byte = _BYTE.fullmatch(piece)
-    if byte:
-        return bytes([int(byte[1], 16)])
+    byte = byte_of(piece)
+    if byte is not None:
+        return bytes([byte])
     return piece.replace(SPACE, " ").encode("utf-8", errors="replace")
 
 

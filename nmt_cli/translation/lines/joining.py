@@ -59,7 +59,7 @@ def line_translation(
         for source, hypothesis in zip(source_line.sources, hypotheses, strict=True)
     ]
     scores = _sentence_scores(pieces, chosen)
-    flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
+    flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords)
     # Sentences that are copied have no scores.
     checked = map(CheckedSentence, source_line.sentences, texts, scores)
     flags |= quality.flags([sentence for sentence in checked if sentence.token_scores])

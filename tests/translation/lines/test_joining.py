@@ -199,3 +199,16 @@ def test_confidence_is_that_of_the_words_that_nobody_demands(
     assert ("low_confidence" in translation.flags) == is_low
     # The scores that are shown stay those of the model.
     assert translation.hypotheses[0].token_scores == scores
+
+
+@pytest.mark.parametrize(
+    ("written", "is_lost"),
+    [("rũ".encode(), False), ("rũ".encode()[:-1], True), (b"r\xa9", True)],
+)
+def test_parts_of_characters_are_left_out_and_flagged(written: bytes, is_lost: bool) -> None:
+    ids = (*(4 + byte for byte in written), EOS)
+    hypothesis = Hypothesis(ids, -1.0, -1.0, (-0.1,) * len(ids))
+    (text,) = SUBWORDS.decode_target([ids])
+    assert text == ("r" if is_lost else written.decode())
+    translation = joined(TWO[1:], [[LinePart(hypothesis, text)]])
+    assert ("unknown_words" in translation.flags) == is_lost
