@@ -35,7 +35,9 @@ from nmt_cli.translation.terms.spans import TermSpans
 
 _HYPHENATED = re.compile(rf"\s*\w+[{HYPHENS}]\w+")
 # Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
-_APOSTROPHIC = re.compile(rf"\s*\w+[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z)\w+", re.IGNORECASE)
+_APOSTROPHIC = re.compile(
+    rf"\s*\w+(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z)\w+)+", re.IGNORECASE
+)
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
 
@@ -177,13 +179,28 @@ class TermPlacer:
     def _words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
         if not self._spaced:
             return [(position,) for position in range(len(ids))]
-        return SpelledIds(ids, self._spellings).words()
+        return self._with_apostrophes(ids, SpelledIds(ids, self._spellings).words())
 
-    def _joined(self, ids: Sequence[int], words: Sequence[tuple[int, ...]]) -> set[int]:
-        """The indices of the words that a hyphen or apostrophe joins with the next one.
+    def _with_apostrophes(
+        self, ids: Sequence[int], words: Sequence[tuple[int, ...]]
+    ) -> list[tuple[int, ...]]:
+        """The words, where those with an apostrophe within them are one: `ng'ombe`.
 
         An elided article is a word of its own.
         """
+        whole: list[tuple[int, ...]] = []
+        for word in words:
+            if whole:
+                begin, end = whole[-1][0], word[-1] + 1
+                text = SpelledIds(ids[begin:end], self._spellings).text
+                if _APOSTROPHIC.fullmatch(text) and not elided_word(text):
+                    whole[-1] = tuple(range(begin, end))
+                    continue
+            whole.append(word)
+        return whole
+
+    def _joined(self, ids: Sequence[int], words: Sequence[tuple[int, ...]]) -> set[int]:
+        """The indices of the words that a hyphen joins with the next one."""
         if not self._spaced:
             return set()
         pairs = enumerate(pairwise(words))
@@ -191,12 +208,7 @@ class TermPlacer:
             index: SpelledIds(ids[left[0] : right[-1] + 1], self._spellings).text
             for index, (left, right) in pairs
         }
-        return {
-            index
-            for index, text in spelled.items()
-            if _HYPHENATED.fullmatch(text)
-            or (_APOSTROPHIC.fullmatch(text) and not elided_word(text))
-        }
+        return {index for index, text in spelled.items() if _HYPHENATED.fullmatch(text)}
 
     def _draft(self, source: Source, plain: Hypothesis, chosen: Sequence[PlacedForm]) -> Draft:
         """The translation with the form of each span in its place."""

@@ -74,21 +74,25 @@ def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "joined"),
+    ("text", "words", "joined"),
     [
-        ("de ng'ombe ici", {1}),
-        ("de thoko-inĩ ici", {1}),
-        ("de l’avis d’une part", set()),
-        ("de dog's ici", set()),
+        ("de ng'ombe ici", ["de", "ng'ombe", "ici"], set()),
+        ("de thoko-inĩ ici", ["de", "thoko", "inĩ", "ici"], {1}),
+        ("de l’avis d’une part", ["de", "l", "avis", "d", "une", "part"], set()),
+        ("de dog's ici", ["de", "dog", "s", "ici"], set()),
     ],
 )
-def test_words_are_joined_by_apostrophes_and_hyphens(subwords, text, joined) -> None:
+def test_words_are_joined_by_apostrophes_and_hyphens(subwords, text, words, joined) -> None:
     def force(_: object) -> NoReturn:
         raise AssertionError
 
     placer = TermPlacer(force, subwords, "xx")
     ids = ids_of(subwords, text)
-    assert placer._joined(ids, placer._words(ids)) == joined
+    found = placer._words(ids)
+    spellings = target_spellings(subwords)
+    spelled = [SpelledIds(ids[word[0] : word[-1] + 1], spellings).text for word in found]
+    assert [each.strip() for each in spelled] == words
+    assert placer._joined(ids, found) == joined
 
 
 def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:
