@@ -82,7 +82,7 @@ def in_given_order(
     """
     if not languages:
         return chosen
-    src, tgt = (_place_beside_words(labels, chosen, language) for language in languages)
+    src, tgt = (place_of_language(labels, chosen, language) for language in languages)
     if src is not None and tgt is not None and src != tgt:
         return src, tgt
     if (src, tgt) in ((chosen[1], None), (None, chosen[0])):
@@ -90,10 +90,14 @@ def in_given_order(
     return chosen
 
 
-def _place_beside_words(
-    labels: Sequence[str], chosen: tuple[int, int], language: str
-) -> int | None:
-    """The index of the only label that names the language, as in `in_given_order`, or None."""
+def place_of_language(labels: Sequence[str], chosen: tuple[int, int], language: str) -> int | None:
+    """The index of the label that names the language, as in `in_given_order`, or None.
+
+    chosen: indices that go before others with such a label.
+
+    >>> place_of_language(["id", "word (English)"], (0, 1), "en")
+    1
+    """
     place = place_of(labels, language)
     if place is not None:
         return place

@@ -219,6 +219,26 @@ def is_on_other_side(lines: Iterable[str], others: Iterable[str], code: str) -> 
     return share > MIN_SHARE_RATIO * own
 
 
+def known_language(lines: Iterable[str]) -> str | None:
+    """The language of a text whose function words are known, or None; also for too few words."""
+    return _best_language(" ".join(lines).lower(), "")[0]
+
+
+def share_of_language(lines: Iterable[str], code: str) -> float:
+    """The share of function words of this language if the text is clearly in it, or else 0.
+
+    Of a language that is known by its script alone, it is 1 for text in its script.
+
+    >>> share_of_language(["Ka mi to"] * 99, "en"), share_of_language(["Это дом"] * 99, "ru")
+    (0.0, 1.0)
+    """
+    code, text = base_code(code), " ".join(lines).lower()
+    if code in _WORDS:
+        best, share, _ = _best_language(text, code)
+        return share if best == code else 0.0
+    return float(code in _SCRIPTS_OF and _script(text) in _SCRIPTS_OF[code])
+
+
 def _script(text: str) -> str | None:
     counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPT_PATTERNS.items()}
     letters = sum(counts.values())

@@ -11,7 +11,8 @@ from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, one_line, tsv_command
-from nmt_cli.data.text.tables import chosen_columns, shown_column
+from nmt_cli.data.text.column_choice import chosen_columns
+from nmt_cli.data.text.tables import shown_column
 from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError
 
@@ -125,14 +126,14 @@ def _conversion_hint(
         table = []
     is_wide = max(map(len, table), default=0) > 2
     found = chosen_columns(table, languages)
-    if not is_wide and (found is None or found[0] == (1, 2)):
+    if not is_wide and (found is None or found.columns == (1, 2)):
         return f"convert it: {conversion_to_tsv(name, separator, skipped=skipped)}"
     if found is None:
         return (
             "fewer than two of its columns have text: write a file with the source sentences, a "
             "tab and their translations"
         )
-    columns, recognised = found
+    columns, recognised, notes = found
     command = conversion_to_tsv(name, separator, columns, skipped=skipped)
     if recognised:
         return (
@@ -140,8 +141,10 @@ def _conversion_hint(
             f"which look like {' and '.join(recognised)}: {command}"
         )
     src, tgt = (
-        shown_column(table, column, f"row[{column - 1}:{column}]", languages=languages)
-        for column in columns
+        shown_column(table, column, ", ".join(filter(None, [note, cell])), languages=languages)
+        for column, note, cell in zip(
+            columns, notes, [f"row[{column - 1}:{column}]" for column in columns], strict=True
+        )
     )
     return (
         f"convert it, with column {src} as source and column {tgt} as target, or others in their "

@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.labels import place_of
 from nmt_cli.data.languages.words import is_on_other_side
+from nmt_cli.data.text.column_choice import is_text
 from nmt_cli.data.text.tables import names_columns, usual_columns
-
-# A column has text if so large a share of its cells that are not empty have.
-LEAST_TEXT = 0.5
 
 
 class SourceColumn(NamedTuple):
@@ -35,7 +33,7 @@ def source_column(rows: Sequence[str], language: str) -> SourceColumn:
     body = table[1:] if header else table
     columns = [[row[index].strip() for row in body] for index in range(width)]
     named = place_of(header, language)
-    with_text = [index for index, cells in enumerate(columns) if _is_text(cells)]
+    with_text = [index for index, cells in enumerate(columns) if is_text(cells)]
     in_language = [
         index
         for index in with_text
@@ -48,15 +46,3 @@ def source_column(rows: Sequence[str], language: str) -> SourceColumn:
     ]
     chosen = [*[index for index in with_text if index == named], *in_language, *with_text, 0][0]
     return SourceColumn(chosen + 1, header[chosen].strip() if header else "")
-
-
-def _is_text(cells: Sequence[str]) -> bool:
-    """Whether most cells have words, not numbers, dates or identifiers such as `s12`."""
-    filled = [cell for cell in cells if cell]
-    texts = [cell for cell in filled if _has_words(cell)]
-    return bool(filled) and len(texts) >= LEAST_TEXT * len(filled)
-
-
-def _has_words(cell: str) -> bool:
-    letters, digits = sum(map(str.isalpha, cell)), sum(map(str.isdecimal, cell))
-    return letters > digits and (" " in cell or not digits)

@@ -1,14 +1,15 @@
-"""Recognises header rows of tables, and the columns with sentences in tables with more than two."""
+"""Recognises header rows of tables; says which columns to take from tables with more than two."""
 
 import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, combinations
+from itertools import chain
 
 from nmt_cli.data.languages.labels import in_given_order, is_named
 from nmt_cli.data.languages.names import code_of_name
-from nmt_cli.data.languages.words import base_code, differing_languages, is_on_other_side
+from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.text.column_choice import LONGEST_NAME, chosen_columns
 from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
@@ -18,12 +19,6 @@ from nmt_cli.plurals import counted
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
-# Of a table with more columns only those with most letters are examined.
-MOST_COLUMNS = 6
-# In sentences, the ten commonest words are a quarter of all.
-COMMONEST, MOST_REPEATED = 10, 0.6
-# A header has no longer cell.
-LONGEST_NAME = 40
 _HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
 # The name of a language that is not known: one word or two, and what is in brackets.
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
@@ -53,73 +48,19 @@ cut -f2,3 p.en-de.tsv'
     columns = "A", "B"
     which = "two of the columns, with the numbers of source and target for A and B"
     if found := chosen_columns(table, languages):
-        (first, second), recognised = found
+        (first, second), recognised, notes = found
         columns = str(first), str(second)
         if recognised:
             which = f"the columns {first} and {second}, which look like {' and '.join(recognised)}"
         else:
             src, tgt = (
-                shown_column(table, column, more, languages=languages)
-                for column, more in zip(
-                    found[0], _likeness(table, found[0], languages), strict=True
-                )
+                shown_column(table, column, note, languages=languages)
+                for column, note in zip(found.columns, notes, strict=True)
             )
             which = f"column {src} as source and column {tgt} as target, or others in their place"
     if names_option:
         return f"to take {which}: --tsv-columns {','.join(columns)}"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
-
-
-def chosen_columns(
-    rows: Sequence[Sequence[str]], languages: Sequence[str] = ()
-) -> tuple[tuple[int, int], tuple[str, str] | None] | None:
-    """The numbers of the columns of source and target; None if fewer than two have text.
-
-    Also the languages of their text if these are recognised. The columns are those in two
-    languages, or else those with most letters. Where the header names the given languages, or one
-    of them is recognised in the text, their order is that of the given ones.
-
-    >>> rows = [["No", "Ndara", "English"], ["1", "Ka mi to lo", "The dog so"]]
-    >>> chosen_columns(rows), chosen_columns(rows, ("en", "xnd"))
-    (((2, 3), None), ((3, 2), None))
-    """
-    found = sentence_columns(rows)
-    columns, recognised = found or (text_columns(rows), None)
-    if columns is None:
-        return None
-    if recognised and in_given_order(recognised, (0, 1), languages) == (1, 0):
-        columns, recognised = columns[::-1], recognised[::-1]
-    if not recognised and _are_turned(rows, columns, languages):
-        columns = columns[::-1]
-    header = rows[0]
-    if any(len(cell) > LONGEST_NAME for cell in header):
-        return columns, recognised
-    src, tgt = in_given_order(header, (columns[0] - 1, columns[1] - 1), languages)
-    ordered = src + 1, tgt + 1
-    if recognised and ordered != columns:
-        recognised = recognised[::-1] if ordered == columns[::-1] else None
-    return ordered, recognised
-
-
-def _are_turned(
-    rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
-) -> bool:
-    """Whether one of the languages is known, and is clearly that of the other one's column."""
-    return any(_likeness(rows, columns[::-1], languages))
-
-
-def _likeness(
-    rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
-) -> tuple[str, str]:
-    """Which of the two columns, in the order of the languages, look like these; "" if unsure."""
-    if not languages:
-        return "", ""
-    src, tgt = ([row[column - 1] for row in rows if column <= len(row)] for column in columns)
-    first, second = (
-        f"looks like {code}" if is_on_other_side(*sides, code) else ""
-        for code, sides in zip(languages, ((tgt, src), (src, tgt)), strict=True)
-    )
-    return first, second
 
 
 def usual_columns(rows: Sequence[str]) -> int:
@@ -201,51 +142,6 @@ def has_quoted_cell(row: str) -> bool:
     )
 
 
-def sentence_columns(
-    rows: Sequence[Sequence[str]],
-) -> tuple[tuple[int, int], tuple[str, str]] | None:
-    """The numbers of the two columns with most letters in two languages, and these languages."""
-    width = max(map(len, rows), default=0)
-    columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
-    letters = [sum(map(str.isalpha, "".join(column))) for column in columns]
-    others = [index for index in range(width) if not _repeats_itself(columns[index])]
-    best = sorted(others if len(others) > 1 else range(width), key=lambda index: -letters[index])[
-        :MOST_COLUMNS
-    ]
-    for pair in sorted(
-        combinations(sorted(best), 2), key=lambda pair: -sum(letters[i] for i in pair)
-    ):
-        languages = differing_languages(columns[pair[0]], columns[pair[1]])
-        if languages is not None:
-            return (pair[0] + 1, pair[1] + 1), languages
-    return None
-
-
-def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
-    """The numbers of the two columns with most letters; None if only one of them has text.
-
-    Columns in which a few words are repeated are only taken where there are no others, and those
-    of numbers and dates never.
-
-    >>> text_columns([["1", "2020-01-03", "A dog.", "ok", "Ein Hund."]] * 2)
-    (3, 5)
-    >>> text_columns([["Number", "Text"], ["1", "One"], ["2", "Two"]])
-    """
-    body = rows[1:] or rows
-    width = max(map(len, body), default=0)
-    likeliest: list[tuple[bool, int, int]] = []
-    for index in range(width):
-        column = [row[index] for row in body if index < len(row)]
-        text = "".join(column)
-        letters = sum(map(str.isalpha, text))
-        if letters > sum(map(str.isdecimal, text)):
-            likeliest.append((_repeats_itself(column), -letters, index + 1))
-    if len(likeliest) < 2:
-        return None
-    first, second = sorted(number for *_, number in sorted(likeliest)[:2])
-    return first, second
-
-
 def shown_column(
     rows: Sequence[Sequence[str]], column: int, more: str = "", *, languages: Sequence[str] = ()
 ) -> str:
@@ -279,17 +175,6 @@ def names_columns(rows: Sequence[Sequence[str]], languages: Sequence[str]) -> bo
         has_names |= is_only_text or _is_heading(cell)
         has_names |= any(is_named(cell, language) for language in languages)
     return has_names and all(len(cell) <= LONGEST_NAME for cell in header)
-
-
-def _repeats_itself(column: Sequence[str]) -> bool:
-    """Whether a few words make up a column, such as one of licences, names or dates.
-
-    >>> _repeats_itself(["CC BY 2.0 (An)", "CC BY 2.0 (Bo)"]), _repeats_itself(["a b", "c d"])
-    (True, False)
-    """
-    words = Counter(word for cell in column for word in cell.split())
-    commonest = sum(count for _, count in words.most_common(COMMONEST) if count > 1)
-    return commonest > MOST_REPEATED * words.total()
 
 
 def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:

@@ -1,8 +1,9 @@
 """Warns of the rows of a table that are dropped since they have more than two columns."""
 
+from nmt_cli.data.text.column_choice import LONGEST_NAME, MOST_COLUMNS
 from nmt_cli.data.text.shell_commands import two_columns_command
 from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
-from nmt_cli.data.text.tables import LONGEST_NAME, MOST_COLUMNS, has_quoted_cell
+from nmt_cli.data.text.tables import has_quoted_cell
 from nmt_cli.plurals import agreeing, counted
 
 # If so large a share of the rows of a table of two columns has more, a warning says so.

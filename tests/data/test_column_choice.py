@@ -1,0 +1,72 @@
+"""Hints for tables of several columns of which only one is in a language that nmt knows."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.data.text.column_choice import chosen_columns
+
+SYLLABLES = "kag mur tol wun nef rik saw bor gul thad ndok".split()
+ENGLISH = "the dog of that man was in a house and she saw it with her sister there".split()
+SPANISH = "el perro de la casa que está en un pueblo y no se ve por la noche".split()
+HEADER = ["Ref", "Mubu", "Morphemes", "Gloss", "English", "Notes"]
+
+
+def sentences(words: list[str], seed: int, joined: str = "") -> list[str]:
+    """Sentences of these words, or of words of several of them."""
+    source = random.Random(seed)
+    return [
+        " ".join(
+            joined.join(source.choices(words, k=3)) if joined else source.choice(words)
+            for _ in range(7)
+        )
+        for _ in range(60)
+    ]
+
+
+def table(*others: list[str]) -> list[list[str]]:
+    """Interlinear text: reference, text, morphemes, gloss, translation, notes, and more."""
+    morphemes = sentences(SYLLABLES, 1, "-")
+    columns = [
+        [f"XND{number:04d}.001" for number in range(60)],
+        [text.replace("-", "") for text in morphemes],
+        morphemes,
+        [f"3SG-{text}" for text in sentences(SYLLABLES, 2, ".")],
+        sentences(ENGLISH, 3),
+        [""] * 60,
+        *others,
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("header", [HEADER, None])
+def test_the_only_known_language_takes_its_side_and_the_other_is_a_guess(
+    header: list[str] | None,
+) -> None:
+    rows = [*([header] if header else []), *table()]
+    sure = "" if header else "looks like en"
+    assert chosen_columns(rows, ("en", "xnd")) == ((5, 2), None, (sure, "a guess"))
+    assert chosen_columns(rows, ("xnd", "en")) == ((2, 5), None, ("a guess", sure))
+    # A header that names the other language, too, leaves nothing to guess.
+    named = [["id", "parse", "xnd", "gloss", "en", "note"], *table()]
+    assert chosen_columns(named, ("en", "xnd")) == ((5, 3), None, ("looks like en", ""))
+
+
+def test_a_third_known_language_is_not_the_other_side() -> None:
+    rows = [[*row[:1], row[6], *row[1:2], row[4]] for row in table(sentences(SPANISH, 4))]
+    assert chosen_columns(rows, ("en", "xnd")) == ((4, 3), None, ("looks like en", ""))
+
+
+@pytest.mark.parametrize("mark", ["\t", ","])
+def test_the_hint_names_the_columns(
+    mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("".join(mark.join(row) + "\n" for row in [HEADER, *table()]))
+    assert main(["init", "--train-tsv", "a.txt", "--src-lang", "en", "--tgt-lang", "xnd"]) == 65
+    cells = ("", "") if mark == "\t" else (", row[4:5]", ", row[1:2]")
+    assert (
+        f"column 5 (English{cells[0]}) as source and column 2 (Mubu, a guess{cells[1]}) as target"
+    ) in capsys.readouterr().err
