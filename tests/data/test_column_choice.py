@@ -8,9 +8,45 @@ import pytest
 from nmt_cli.cli import main
 from nmt_cli.data.text.column_choice import chosen_columns
 
-SYLLABLES = "kag mur tol wun nef rik saw bor gul thad ndok".split()
-ENGLISH = "the dog of that man was in a house and she saw it with her sister there".split()
-SPANISH = "el perro de la casa que está en un pueblo y no se ve por la noche".split()
+SYLLABLES = ["kag", "mur", "tol", "wun", "nef", "rik", "saw", "bor", "gul", "thad", "ndok"]
+ENGLISH = [
+    "the",
+    "dog",
+    "of",
+    "that",
+    "man",
+    "was",
+    "in",
+    "a",
+    "house",
+    "and",
+    "she",
+    "saw",
+    "it",
+    "with",
+    "her",
+    "sister",
+    "there",
+]
+SPANISH = [
+    "el",
+    "perro",
+    "de",
+    "la",
+    "casa",
+    "que",
+    "está",
+    "en",
+    "un",
+    "pueblo",
+    "y",
+    "no",
+    "se",
+    "ve",
+    "por",
+    "la",
+    "noche",
+]
 HEADER = ["Ref", "Mubu", "Morphemes", "Gloss", "English", "Notes"]
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.config.schema import Config
+from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
@@ -30,7 +31,7 @@ from nmt_cli.data.text.shell_commands import decompressor, without_compression
 from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
 from nmt_cli.data.text.tables import names_target_first
 from nmt_cli.errors import DataError, NmtError, UsageError
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 
 # Removes a byte order mark and the line ends of Windows, which would end up within the lines.
 PLAIN_LINES = r"""NR == 1 {sub(/^\357\273\277/, "")} {sub(/\r$/, "")}"""
@@ -161,6 +162,7 @@ def check_texts(
                 )
                 if other is not None
             ]
+            warnings += _missing_words_notes(text, (src_lines, tgt_lines), (src, tgt), others)
             if others == (None, None) and not (is_cleaned and text.role == "training"):
                 warnings += _third_languages(text, (src_lines, tgt_lines), (src, tgt))
     turned = [text for text, _ in swapped]
@@ -237,6 +239,35 @@ def _sign_of_swapped(
         return ""
     is_right = differing_languages(src_lines, tgt_lines) == (base_code(src), base_code(tgt))
     return "" if is_right else f"begins with `{first}`, tab, `{second}`"
+
+
+def _missing_words_notes(
+    text: TextFiles,
+    sides: Sequence[Sequence[str]],
+    stated: Sequence[str],
+    others: Sequence[str | None],
+) -> Iterator[str]:
+    """Warnings about sides that are not in the stated language, nor in another known one.
+
+    others: the languages that the sides look like in place of the stated ones, of which there is a
+    warning already.
+    """
+    for index, (lines, code) in enumerate(zip(sides, stated, strict=True)):
+        missing = missing_words(lines, code) if others[index] is None else None
+        if missing is None:
+            continue
+        side = ("source", "target")[index]
+        check = f"is the {side} of this pair of files in {code}?"
+        if len(text.paths) == 1:
+            option = "does `--tsv-columns` name" if text.columns.numbers else "are these"
+            check = f"{option} the right columns?"
+        count = f"only {missing.found:,}" if missing.found else "none"
+        yield (
+            f"the {text.role} {side} {_file_of(text, index)} does not look like {code}: {count} of "
+            f"its first {missing.lines:,} lines of several words "
+            f"{agreeing(missing.found, 'has', 'have')} one of the commonest words of this "
+            f"language; {check}"
+        )
 
 
 def _third_languages(

@@ -7,11 +7,11 @@ import csv
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.text.column_choice import chosen_columns
 from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, one_line, tsv_command
-from nmt_cli.data.text.column_choice import chosen_columns
 from nmt_cli.data.text.tables import shown_column
 from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError

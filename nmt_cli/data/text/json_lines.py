@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.labels import in_given_order
-from nmt_cli.data.text.shell_commands import one_line, tsv_command
 from nmt_cli.data.text.column_choice import sentence_columns
+from nmt_cli.data.text.shell_commands import one_line, tsv_command
 
 # The keys that lead to a text: one, or two where an object within the row has it.
 Keys = tuple[str, ...]
