@@ -12,6 +12,7 @@ from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, one_line, tsv_command
+from nmt_cli.data.text.standard_format import standard_format_hint
 from nmt_cli.data.text.tables import shown_column
 from nmt_cli.data.text.tmx import tmx_hint
 from nmt_cli.errors import DataError
@@ -89,6 +90,8 @@ def _other_format(
         return "JSON lines", hint
     if hint := json_array_hint(rows, name, languages):
         return "a JSON array", hint
+    if hint := standard_format_hint(rows, name, languages):
+        return "records of Toolbox (standard format, SFM)", hint
     if layout := _layout_of_pairs(rows, name):
         return layout
     separator = separator_of(rows, name)

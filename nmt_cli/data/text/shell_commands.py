@@ -12,7 +12,7 @@ STDIN_NAMES = ("-", "stdin")
 # The suffixes of files with pairs that are not parallel files.
 TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 # Those of files that are converted to text, too.
-_CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm")
+_CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm", ".sfm")
 
 
 # A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
