@@ -71,7 +71,9 @@ def test_pairs_about_languages_are_no_header(
     assert not is_header(*first, codes)
 
 
-@pytest.mark.parametrize("header", [("en-GB", "gsw-CH"), ("English", "Swiss German")])
+@pytest.mark.parametrize(
+    "header", [("en-GB", "gsw-CH"), ("English", "Swiss German"), ("\\ft", "\\tx")]
+)
 def test_such_a_header_does_not_become_a_pair(
     header: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +81,16 @@ def test_such_a_header_does_not_become_a_pair(
     options = ["--src-lang", "en", "--tgt-lang", "gsw", "--set", "data.subwords=chars"]
     assert main(["prepare", "--train-tsv", "a.tsv", *options, "--dropped", "d.tsv"]) == 0
     assert "\t".join(["a.tsv", "1", "header of a table", *header]) in Path("d.tsv").read_text()
+
+
+def test_a_header_below_rows_without_a_pair_does_not_become_one() -> None:
+    """Empty rows and a title have an empty side; a row below a pair is no header."""
+    header = ("English", "Swiss German")
+    write("a.tsv", ("", ""), ("Session 12", ""), ("  ", ""), header, *PAIRS, header)
+    options = ["--src-lang", "en", "--tgt-lang", "gsw", "--set", "data.subwords=chars"]
+    assert main(["prepare", "--train-tsv", "a.tsv", *options, "--dropped", "d.tsv"]) == 0
+    dropped = [row for row in Path("d.tsv").read_text().split("\n") if "\theader of" in row]
+    assert dropped == ["\t".join(["a.tsv", "4", "header of a table", *header])]
 
 
 @pytest.mark.parametrize(

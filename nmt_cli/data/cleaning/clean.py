@@ -206,7 +206,8 @@ class _Reader:
             broken = BrokenCells()
             is_table = len(paths) == 1
             chunk = RawChunk(self._cleaning, corpus, 1, [], [], [], [], is_table)
-            invalid = 0
+            invalid, has_row = 0, False
+            codes = (self._cleaning.src, self._cleaning.tgt)
             for src, tgt in pairs:
                 if pairs.is_bad_row:
                     chunk.bad_rows.append(len(chunk.src))
@@ -219,11 +220,17 @@ class _Reader:
                     # Rows of an earlier chunk stay as they are.
                     rows = broken.add(pairs.row, is_bad=pairs.is_bad_row)
                     chunk.bad_rows.extend(range(max(0, len(chunk.src) - rows), len(chunk.src)))
-                # Lines above a table, such as its caption, have other columns.
-                is_first_row = pairs.count == pairs.bad_rows + 1 and not pairs.is_bad_row
-                codes = (self._cleaning.src, self._cleaning.tgt)
-                if is_table and is_first_row and is_header(src, tgt, codes):
-                    chunk = chunk._replace(header=len(chunk.src) - 1)
+                # Lines above a table, such as its caption, have other columns or an empty side.
+                if (
+                    is_table
+                    and not has_row
+                    and not pairs.is_bad_row
+                    and src.strip()
+                    and tgt.strip()
+                ):
+                    has_row = True
+                    if is_header(src, tgt, codes):
+                        chunk = chunk._replace(header=len(chunk.src) - 1)
                 profiles[0].add(src)
                 profiles[1].add(tgt)
                 if len(chunk.src) == CHUNK_PAIRS:

@@ -20,6 +20,8 @@ from nmt_cli.plurals import counted
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
 _HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
+# What begins the fields of Toolbox, whose exports have it in the header.
+_MARKER = re.compile(r"\\[a-z_]\w*")
 # The name of a language that is not known: one word or two, and what is in brackets.
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
 
@@ -185,6 +187,9 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     >>> is_header("text_de", "Beispiel fr", ("de", "fr")), is_header("de-DE", "fr", ("de", "fr"))
     (True, True)
 
+    >>> is_header("\\\\ft", "\\\\tx", ("en", "gsw")), is_header("\\\\ft", "Ja", ("en", "gsw"))
+    (True, False)
+
     Where one names a language of the pair, the other may name its own in any language:
 
     >>> is_header("Englisch", "Zürich German", ("en", "gsw")), is_header("a", "Wort", ("fr", "en"))
@@ -199,6 +204,8 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     if all(named) and named[0] != named[1]:
         return True
     if any(code_of_name(cell) in languages for cell in cells) and all(map(_NAME.fullmatch, cells)):
+        return True
+    if all(map(_MARKER.fullmatch, cells)):
         return True
     others = {code.lower() for code in codes}
     return all(_is_heading(cell) or cell in others for cell in lowered)
