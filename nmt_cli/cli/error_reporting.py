@@ -34,6 +34,7 @@ from nmt_cli.errors import (
     is_out_of_memory,
     nearest,
 )
+from nmt_cli.storage.model_check import is_model_directory
 from nmt_cli.terminal.console import Console
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError 
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:
         hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)
-        hint = _set_with_equals(arguments) or hint
+        hint = _model_with_option(arguments) or _set_with_equals(arguments) or hint
     if context is not None and error.format_message().lower().startswith("missing "):
         missing = getattr(error, "param", None)
         about = getattr(missing, "help", None)
@@ -223,6 +224,18 @@ def _set_option(option: str, command: str) -> str:
             if key.startswith(f"{section}.") and option in setting.option.split("/"):
                 return f"--set {key}={_example_value(setting)}"
     return ""
+
+
+def _model_with_option(arguments: Sequence[str]) -> str:
+    """A hint for `nmt translate MODEL FILE`, as `nmt serve` takes its model; else "".
+
+    >>> _model_with_option(["translate", "no-model", "a.txt"])
+    ''
+    """
+    if arguments[:1] != ["translate"] or not is_model_directory(Path(*arguments[1:2])):
+        return ""
+    command = shlex.join(["nmt", "translate", "--model", *arguments[1:]])
+    return f"the model is given with --model: {command}"
 
 
 def _set_with_equals(arguments: Sequence[str]) -> str:

@@ -20,6 +20,8 @@ from nmt_cli.cli.app import broken_example
 from nmt_cli.cli.settings import model_option
 from nmt_cli.config.schema import SETTINGS
 from nmt_cli.machine import usable_cores
+from nmt_cli.storage.manifest import MANIFEST
+from nmt_cli.storage.model_check import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -112,6 +114,17 @@ class TestExitCodes:
 
 
 class TestUsage:
+    def test_a_model_before_the_text_is_given_with_its_option(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("my model").mkdir()
+        for name in (CONFIG, MANIFEST):
+            Path("my model", name).touch()
+        assert main(["translate", "my model", "two.en", "--beam", "2"]) == 2
+        hint = "hint: the model is given with --model: nmt translate --model 'my model' two.en"
+        assert f"{hint} --beam 2\n" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("arguments", "message", "hint"),
         [
