@@ -202,10 +202,12 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     if end.fitting and not (options and outline.step):
         steps = f"`--max-steps {end.fitting}{' ' * bool(options)}{options}`"
         advice = f"{steps} fits into {hours}, with validations"
-        share = end.fitting / end.last
-        if share < SHARE_WORTHWHILE:
-            of_all = f"{share:.0%} of the steps until then"
-            advice = f"a larger --max-hours helps; {advice}, but has only {of_all}"
+        if end.fitting < SHARE_WORTHWHILE * end.last:
+            advice = (
+                f"give it more time with a larger --max-hours; {advice}, but trains only "
+                f"{end.fitting:,} steps in place of about {end.last:,}, so that the model may be "
+                "worse"
+            )
         if options:
             advice += "; this is a new run, with another `--out`"
     return f"{reached}: {consequence} ({advice})"
