@@ -130,6 +130,23 @@ def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):
     assert f"ʔ (U+0294, 8 lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 line" in src
 
 
+def test_text_that_a_vocabulary_cuts_into_letters_is_warned_of(model, tmp_path):
+    """Of each side for itself; one word in a line may be a line without spaces."""
+    (tmp_path / "words").mkdir()
+    word_corpus(tmp_path / "words")
+    words = tmp_path / "words" / "corpus"
+    for number, (source, line, is_warned) in enumerate(
+        [(words, "aaaaa bbbbb ababa", True), (words, "aaaaabbbbbababa", False),
+         (words, "a b a b", False), (model, "abc defg hab", False)]
+    ):  # fmt: skip
+        train = [write_pairs(tmp_path, f"new{number}", [(line, "a b a b")] * 9)]
+        config = with_existing_subwords(resolved(source, tmp_path, data_train=train))
+        notes = prepare(config, tmp_path / f"corpus-{number}", workers=1).notes
+        found = [note for note in notes if "trains faster" in note]
+        assert len(found) == is_warned
+        assert all(f"of `{words}` cuts a word of the source text into" in note for note in found)
+
+
 def test_text_of_other_languages_is_warned_of(model, tmp_path):
     config = with_existing_subwords(resolved(model, tmp_path, languages_src="vv"))
     prepared = prepare(config, tmp_path / "corpus", workers=1)

@@ -27,6 +27,9 @@ VOCABULARY_SETTINGS = (
     "data.normalize",
 )  # fmt: skip
 LANGUAGES = ("languages.src", "languages.tgt")
+# A vocabulary of the text's own has one to two and a half subwords per word. Lines of fewer words
+# on average are in a language without spaces, or lists of single words.
+MOST_SUBWORDS_PER_WORD, LEAST_WORDS_PER_LINE = 3.0, 3
 
 
 class ExistingSubwords(NamedTuple):
@@ -111,6 +114,17 @@ def fit_notes(
             "for a new model; or train the first model again, on text that has them or with "
             "`--set data.byte_fallback=true`"
         )
+    # A vocabulary of characters or bytes cuts each word of any text into its letters.
+    cuts_words = config.data.subwords not in ("chars", "bytes")
+    notes += [
+        f"the vocabulary of `{name}` cuts a word of the {text} text into {tally.fertility:.2f} "
+        "subwords on average: it does not fit this text, and a new model with a vocabulary of its "
+        "own, without --subwords-from, trains faster"
+        for text, tally in (("source", src), ("target", tgt))
+        if cuts_words
+        and tally.words >= LEAST_WORDS_PER_LINE * tally.sentences
+        and tally.fertility > MOST_SUBWORDS_PER_WORD
+    ]
     if languages != config.languages:
         notes.append(
             f"the text is {config.languages.src}-{config.languages.tgt}, but `{name}` is "
