@@ -24,11 +24,14 @@ _WORD_FOLLOWS = r"[ \t]+(?=[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\
 _MARKED = re.compile(r"[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])")
 # Chapter and verse, `1:4`, `(1:4)` or `MRK 1:4`; the verse alone, which may have a mark; a number
 # without one.
-_VERSE = re.compile(
-    rf"[ \t]*[(\[]?(?:(?P<book>{_BOOKS})[ \t]+)?(?P<chapter>\d{{1,3}}):(?P<verse>\d{{1,3}})"
-    rf"[.)\]]?{_WORD_FOLLOWS}"
+_CHAPTER_AND_VERSE = (
+    rf"[ \t]*[(\[]?(?:(?P<book>{_BOOKS})[ \t]+)?(?P<chapter>\d{{1,3}}):(?P<verse>\d{{1,3}})[.)\]]?"
 )
-_VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_WORD_FOLLOWS}")
+_VERSE = re.compile(_CHAPTER_AND_VERSE + _WORD_FOLLOWS)
+# Where both sides have the verse, it may also be followed by a number of the sentence.
+_BEFORE_SENTENCE = rf"(?:{_WORD_FOLLOWS}|[ \t]+(?=(?P<number>\d+)))"
+_VERSE_OF_BOTH = re.compile(_CHAPTER_AND_VERSE + _BEFORE_SENTENCE)
+_VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_BEFORE_SENTENCE}")
 _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
 # What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
 _OTHER_NUMBER = re.compile(
@@ -101,15 +104,22 @@ def _same_verse(line: str, other: str) -> re.Match[str] | None:
     [True, True]
     >>> _same_verse("MRK 1:4 So", "1:4 Also") is None, _same_verse("1:4 So", "1:4 Also") is None
     (False, True)
+    >>> _same_verse("1:4 90 eyes", "4 Augen, 90") is None, _same_verse("1:4 9 eyes", "4 A") is None
+    (False, True)
     """
-    for own, others in ((_VERSE, _VERSE_ALONE), (_VERSE_ALONE, _VERSE)):
+    for own, others in ((_VERSE_OF_BOTH, _VERSE_ALONE), (_VERSE_ALONE, _VERSE_OF_BOTH)):
         match, there = own.match(line), others.match(other)
         if match and there and match["verse"] == there["verse"]:
-            return match
-    match, there = _VERSE.match(line), _VERSE.match(other)
+            return match if _has_number(other, match) and _has_number(line, there) else None
+    match, there = _VERSE_OF_BOTH.match(line), _VERSE_OF_BOTH.match(other)
     if match and there and match.group("chapter", "verse") == there.group("chapter", "verse"):
         return match if (match["book"] is None) != (there["book"] is None) else None
     return None
+
+
+def _has_number(other: str, verse: re.Match[str]) -> bool:
+    """Whether a number that follows the verse, if there is one, is in the other side, too."""
+    return verse["number"] is None or verse["number"] in _DIGITS.findall(other)
 
 
 def _is_time(numbers: re.Match[str]) -> bool:
