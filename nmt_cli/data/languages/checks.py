@@ -155,14 +155,7 @@ def check_texts(
         if sign := _sign_of_swapped(text, (src_lines, tgt_lines), src, tgt, are_others=are_others):
             swapped.append((text, f"the {text.role} text {text.shown} {sign}"))
         else:
-            warnings += [
-                f"the {text.role} {side} {_file_of(text, index)} looks like {other}, not {stated}"
-                for index, (side, other, stated) in enumerate(
-                    zip(("source", "target"), others, (src, tgt), strict=True)
-                )
-                if other is not None
-            ]
-            warnings += _missing_words_notes(text, (src_lines, tgt_lines), (src, tgt), others)
+            warnings += _other_languages(text, (src_lines, tgt_lines), (src, tgt), others)
             if others == (None, None) and not (is_cleaned and text.role == "training"):
                 warnings += _third_languages(text, (src_lines, tgt_lines), (src, tgt))
     turned = [text for text, _ in swapped]
@@ -241,22 +234,24 @@ def _sign_of_swapped(
     return "" if is_right else f"begins with `{first}`, tab, `{second}`"
 
 
-def _missing_words_notes(
+def _other_languages(
     text: TextFiles,
     sides: Sequence[Sequence[str]],
     stated: Sequence[str],
     others: Sequence[str | None],
 ) -> Iterator[str]:
-    """Warnings about sides that are not in the stated language, nor in another known one.
+    """Warnings about sides that are not in the stated language.
 
-    others: the languages that the sides look like in place of the stated ones, of which there is a
-    warning already.
+    others: the known languages that they look like in its place, or None.
     """
-    for index, (lines, code) in enumerate(zip(sides, stated, strict=True)):
-        missing = missing_words(lines, code) if others[index] is None else None
+    for index, (lines, code, other) in enumerate(zip(sides, stated, others, strict=True)):
+        side = ("source", "target")[index]
+        if other is not None:
+            yield f"the {text.role} {side} {_file_of(text, index)} looks like {other}, not {code}"
+            continue
+        missing = missing_words(lines, code)
         if missing is None:
             continue
-        side = ("source", "target")[index]
         check = f"is the {side} of this pair of files in {code}?"
         if len(text.paths) == 1:
             option = "does `--tsv-columns` name" if text.columns.numbers else "are these"
