@@ -113,7 +113,7 @@ def test_labels_must_be_as_many_as_lines(nmt: Nmt) -> None:
     write("documents", ["news"])
     result = nmt("hyp.txt", "ref.txt", "--by", "documents")
     assert (result.code, result.out) == (65, "")
-    assert "hyp.txt 4, ref.txt 4, documents 1" in result.err
+    assert "hyp.txt: 4, ref.txt: 4, documents: 1" in result.err
     assert nmt("hyp.txt", "ref.txt", "--by", "absent").code == 66
 
 
@@ -234,7 +234,7 @@ def test_interval_of_given_scores_surrounds_their_mean(nmt: Nmt) -> None:
         (["--scores-from", "-"], 2, "need a name"),
         (["--scores-from", "documents"], 65, "`documents`, line 1: there is no number at its end"),
         (["--scores-from", "nan"], 65, "line 2: there is no number"),
-        (["--scores-from", "one"], 65, "one 1"),
+        (["--scores-from", "one"], 65, "one: 1"),
         (["--scores-from", "comet.scores", "--max", "comet=1"], 2, "comet is better when higher"),
         (["--scores-from", "comet.scores", "--min", "comit=1"], 2, "did you mean `comet`?"),
         (["--lower-is-better"], 2, "--lower-is-better needs --scores-from FILE"),

@@ -530,7 +530,8 @@ def test_translate_progress_bar_of_a_file_has_a_total(nmt, folder, terminal, nam
     assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
     last = terminal.getvalue().split("\r")[-1]
     flags, wrote = last.splitlines()
-    assert flags == "2 doubtful lines: 2 sentences_lost (--flag-file lists them)"
+    shown = "3 doubtful lines: 2 sentences_lost, 1 unknown_words (--flag-file lists them)"
+    assert flags == shown
     assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)", wrote)
 
 
