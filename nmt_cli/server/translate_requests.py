@@ -114,7 +114,9 @@ def require_characters(texts: Sequence[str], limits: Limits) -> None:
     count = sum(len(text) + 1 for text in texts)
     if count > limits.characters:
         raise RefusedError(
-            413, f"the text has {count:,} characters; a request may have {limits.characters:,}",
+            413,
+            f"the text has {count:,} characters, with one for the end of each line; a request may "
+            f"have {limits.characters:,}",
             "send less at once; `nmt serve --max-chars` sets the limit",
         )  # fmt: skip
 

@@ -138,6 +138,12 @@ def test_training_pairs_lack_no_amount() -> None:
 @pytest.mark.parametrize(
     ("source", "text", "mismatch"),
     [
+        # Without a sign or word of a currency, or of a percentage.
+        ("The fee is $200.", "Le droit est de 200.", True),
+        ("The fee is $200.", "Le droit est de 200 dollars.", False),
+        ("It is 12.5% of it.", "C’est 12,5 de cela.", True),
+        ("It is 12.5% of it.", "C’est 12,5 p. 100 de cela.", False),
+        ("It is 100% of it.", "C’est le tout.", False),
         # A thousand times as much, and moved decimal points beside other numbers.
         ("The buyer shall pay $5 each month.", "L’acheteur paie 5 000 $ chaque mois.", True),
         ("The buyer shall pay $57.00.", "L’acheteur paie 57 000 $.", True),

@@ -13,7 +13,12 @@ from nmt_cli.data.cleaning.numbers.notation import (
     PERCENT,
     value_of,
 )
-from nmt_cli.data.cleaning.numbers.scales import are_scales_read, readings, values_of
+from nmt_cli.data.cleaning.numbers.scales import (
+    are_scales_read,
+    may_have_scale,
+    readings,
+    values_of,
+)
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES
 from nmt_cli.data.languages.words import base_code
 
@@ -29,6 +34,12 @@ _CURRENCY_WORD = re.compile(
     r"euro|dol+[aá]r|dól+ar|pound|pfund|livre|libra|sterlin|peso|bucks|рубл|евро|долл|ευρώ|δολ"
     r"|\b(?:EUR|USD|CAD|AUD|NZD|GBP)\b|欧元|美元|元|円|ユーロ|ドル|유로|달러|يورو|دولار",
     re.IGNORECASE,
+)
+# The percentages that are often all of something, or half of it.
+_IN_WORDS = frozenset((50, 100))
+_ANY_CURRENCY, _ANY_PERCENT = re.compile(r"[$€£¢¥]"), re.compile(r"[%٪‰]")
+_PERCENT_WORD = re.compile(
+    r"cent|prozent|v\. ?h\.|p\. ?(?:100|c\.)|pct|hund[er]+[dt]|por cien", re.IGNORECASE
 )
 # No sum of money has three zeros as decimals.
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})[.,]000(?![.,]?\d)")
@@ -59,6 +70,31 @@ def amounts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         if any(map(tgt_values.isdisjoint, in_src)) and any(map(src_values.isdisjoint, in_tgt)):
             return True
     return False
+
+
+def signs_are_lost(src: str, tgt: str, languages: Sequence[str]) -> bool:
+    """Return whether a side has sums of money or percentages, and the other no sign or word of one.
+
+    Only of languages whose words are known; all of something may be 100 %.
+
+    >>> [signs_are_lost("$200 or 5%", tgt, ("en", "fr")) for tgt in (
+    ...     "200 ou 5 %", "200 dollars ou 5", "200 euros ou 5 p. 100", "200 $ ou 5 pour cent")]
+    [True, True, False, False]
+    """
+    if not all(base_code(language) in LANGUAGES for language in languages):
+        return False
+    if may_have_scale(src) or may_have_scale(tgt):
+        # Of `$5.3tn a day` the currency may be left out.
+        return False
+    return any(
+        any(amount.isdisjoint(in_words) for amount in _amounts(pattern, side))
+        and not (sign.search(other) or word.search(other))
+        for pattern, sign, word, in_words in (
+            (MONEY, _ANY_CURRENCY, _CURRENCY_WORD, frozenset[int]()),
+            (PERCENT, _ANY_PERCENT, _PERCENT_WORD, _IN_WORDS),
+        )
+        for side, other in ((src, tgt), (tgt, src))
+    )
 
 
 def _amounts(pattern: re.Pattern[str], text: str) -> list[set[Fraction]]:

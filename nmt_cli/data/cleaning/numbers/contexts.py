@@ -7,6 +7,7 @@ from nmt_cli.data.cleaning.numbers.amounts import (
     amounts_differ,
     cents_are_lost,
     currencies_differ,
+    signs_are_lost,
 )
 from nmt_cli.data.cleaning.numbers.notation import (
     AMOUNT,
@@ -72,6 +73,7 @@ def contexts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
         or amounts_differ(src, tgt, languages)
         or currencies_differ(src, tgt, languages[0])
         or cents_are_lost(src, tgt)
+        or signs_are_lost(src, tgt, languages)
         or _money_is_scaled(src, tgt)
         or _days_are_lost(src, tgt)
         or _days_are_lost(tgt, src)
