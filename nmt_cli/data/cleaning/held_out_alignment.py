@@ -70,21 +70,23 @@ def notes_by_lengths(
     Training texts are looked at, too. Nothing is said of a text where the lengths of no training
     text, or for training text of no other text at all, tell whether the sides fit each other.
     """
-    trained, held_out = texts_of(train, (), ()), _held_out(valid, test)
-    fits = [_fit(head_of(text)) for text in trained]
+    texts = [*texts_of(train, (), ()), *_held_out(valid, test)]
+    heads = [head_of(text) for text in texts]
+    fits = list(map(_fit, heads))
+    trained_fits = [
+        value for text, value in zip(texts, fits, strict=True) if text.role == "training"
+    ]
     notes = []
-    if _do_lengths_tell([*fits, *(_fit(head_of(text)) for text in held_out)]):
-        for text, value in zip(trained, fits, strict=True):
-            lines = min(map(len, head_of(text)))
-            if value is not None and value > WRONG_TRAINING_FIT and lines >= MIN_TRAINING_LINES:
-                notes.append(_note(text, Unaligned(1, lines, is_shift=False)))
-    if not _do_lengths_tell(fits):
-        return notes
-    for text in held_out:
-        sides = head_of(text)
+    for text, sides, value in zip(texts, heads, fits, strict=True):
         lines = min(map(len, sides))
+        if text.role == "training":
+            is_wrong = value is not None and value > WRONG_TRAINING_FIT
+            if is_wrong and lines >= MIN_TRAINING_LINES and _do_lengths_tell(fits):
+                notes.append(_note(text, Unaligned(1, lines, is_shift=False)))
+            continue
+        if not _do_lengths_tell(trained_fits):
+            continue
         shifts = find_shifts(*map(Profile.of, sides))
-        value = _fit(sides)
         if shifts:
             notes.append(_note(text, Unaligned(*shifts[0], is_shift=True)))
         elif value is not None and value > WRONG_FIT:

@@ -223,16 +223,16 @@ class TermPlacer:
             replaced.update(self._spelled_words(ids[span.begin : span.end]))
             done = span.end
         draft += ids[done:]
-        elided = None
+        joined = None
         if self._spaced:
-            elided = joined_draft(ids, chosen, self._spellings, self._subwords)
-        draft = draft if elided is None else list(elided)
+            joined = joined_draft(ids, chosen, self._spellings, self._subwords)
+        draft = draft if joined is None else list(joined)
         settled = (
             all(placed.span.begin < placed.span.end for placed in chosen)
             and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
             and not self.missing(constraints, draft)
         )
-        forced = chosen[0].forced if len(chosen) == 1 and elided is None else None
+        forced = chosen[0].forced if len(chosen) == 1 and joined is None else None
         return Draft(tuple(draft), replaced, plain.log_prob, settled, forced)
 
     def _ranked(
