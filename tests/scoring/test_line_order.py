@@ -3,21 +3,9 @@
 import random
 
 import pytest
+from noisy_lines import LINES, noisy
 
 from nmt_cli.scoring.line_order import other_order
-
-LETTERS = random.Random(5)
-WORDS = ["".join(LETTERS.choices("aeioubdgklmnrst", k=6)) for _ in range(400)]
-LINES = [" ".join(LETTERS.choices(WORDS, k=8)) for _ in range(300)]
-
-
-def noisy(share: float) -> list[str]:
-    """The lines with only this share of their words, and others in place of the rest."""
-    choice = random.Random(9)
-    return [
-        " ".join(word if choice.random() < share else choice.choice(WORDS) for word in line.split())
-        for line in LINES
-    ]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])

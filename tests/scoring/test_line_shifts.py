@@ -4,22 +4,10 @@ import random
 from pathlib import Path
 
 import pytest
+from noisy_lines import LINES, noisy
 
 from nmt_cli.cli import main
 from nmt_cli.scoring.line_shifts import find_line_shift
-
-LETTERS = random.Random(5)
-WORDS = ["".join(LETTERS.choices("aeioubdgklmnrst", k=6)) for _ in range(400)]
-LINES = [" ".join(LETTERS.choices(WORDS, k=8)) for _ in range(300)]
-
-
-def noisy(share: float, lines: list[str] = LINES) -> list[str]:
-    """The lines with only this share of their words, and others in place of the rest."""
-    choice = random.Random(9)
-    return [
-        " ".join(word if choice.random() < share else choice.choice(WORDS) for word in line.split())
-        for line in lines
-    ]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])
