@@ -108,6 +108,16 @@ class Segments:
         return self.offsets[1:] - self.offsets[:-1]
 
     @cached_property
+    def longest(self) -> int:
+        """The length of the longest sentence, 0 without sentences; waits for a GPU."""
+        return int(self.lengths.max()) if self.sentences else 0
+
+    @cached_property
+    def has_empty(self) -> bool:
+        """Whether a sentence has no tokens; waits for a GPU."""
+        return bool((self.lengths == 0).any())
+
+    @cached_property
     def rows(self) -> Tensor:
         """(used,) int64; the index of the sentence of each token."""
         return torch.repeat_interleave(

@@ -20,6 +20,7 @@ def test_segments_of_three_sentences() -> None:
     assert segments.rows.tolist() == [0, 0, 1, 1, 1, 2]
     assert segments.rectangle_indices.tolist() == [0, 1, 3, 4, 5, 6]
     assert segments.lengths.tolist() == [2, 3, 1]
+    assert (segments.longest, segments.has_empty) == (3, False)
     assert (segments.sentences, segments.tokens, segments.max_length) == (3, 6, 3)
     assert not segments.is_rectangular
     assert segments.inside.int().tolist() == [[1, 1, 0], [1, 1, 1], [1, 0, 0]]
@@ -34,7 +35,13 @@ def test_padded_rectangle_holds_zeros_outside() -> None:
 def test_segments_of_no_sentences() -> None:
     segments = Segments.from_lengths([])
     assert (segments.sentences, segments.tokens, segments.max_length) == (0, 0, 0)
+    assert (segments.longest, segments.has_empty) == (0, False)
     assert segments.to_rectangle(torch.zeros(0, 4)).shape == (0, 0, 4)
+
+
+def test_longest_sentence_may_be_shorter_than_the_width_of_the_rectangle() -> None:
+    segments = Segments.from_lengths([2, 0, 1], size=8, width=5)
+    assert (segments.longest, segments.max_length, segments.has_empty) == (2, 5, True)
 
 
 @given(rows=st.integers(1, 5), length=st.integers(1, 5))

@@ -22,6 +22,32 @@ def test_usable_cores_without_cpu_affinity(
     assert machine.usable_cores() == 1
 
 
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"XDG_CACHE_HOME": "/caches", "HOME": "/home/a"}, "/caches/nmt"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/a"}, "/home/a/.cache/nmt"),
+        ({"XDG_CACHE_HOME": "", "HOME": "/home/a"}, "/home/a/.cache/nmt"),
+        ({"HOME": "/home/b/"}, "/home/b/.cache/nmt"),
+    ],
+)
+def test_cache_folder_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert str(machine.cache_folder()) == folder
+
+
+def test_no_cache_folder_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.cache_folder() is not None
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert machine.cache_folder() is None
+
+
 FREED = """
 import os, sys
 import numpy as np

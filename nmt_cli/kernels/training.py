@@ -117,7 +117,9 @@ def require_instructions(failed: int, kernels: TrainingKernels) -> None:
 
 def compute_in_ranges(count: int, threads: int, compute: Callable[[int, int], None]) -> None:
     """Call `compute(first, last)` for ranges that divide `count` items among the threads."""
-    threads = max(1, threads)
+    if threads <= 1:
+        compute(0, count)
+        return
     bounds = [count * index // threads for index in range(threads + 1)]
     compute_each(pairwise(bounds), threads, lambda: lambda both: compute(*both))
 

@@ -69,7 +69,8 @@ def take_step(
     learning rate is multiplied by `rate_scale`. Raises UnavailableError on all ranks, and changes
     nothing, when one pair is too large for memory.
     """
-    model.train()
+    if not model.training:
+        model.train()
     tokens = plan.tokens(*position)
     shards = shards_of_rank(plan, position, ranks, config.train.seed, step)
     ranks.begin_step(step, next((shard.ids for shard in shards if len(shard.ids)), ()))

@@ -76,9 +76,8 @@ def native_attention(
     if kernels is None:
         raise RuntimeError("there are no kernels for this CPU")
     return _attend(
-        kernels, query, key, value, query_segments.offsets, key_segments.offsets, causal=causal,
-        rotation=rotation,
-    )  # fmt: skip
+        kernels, query, key, value, query_segments, key_segments, causal=causal, rotation=rotation
+    )
 
 
 @cache
@@ -92,8 +91,8 @@ def _attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    query_offsets: Tensor,
-    key_offsets: Tensor,
+    query_segments: Segments,
+    key_segments: Segments,
     *,
     causal: bool,
     rotation: Tensor | None = None,
@@ -103,7 +102,7 @@ def _attend(
         _with_whole_tokens(stream if is_bf16 else stream.float()) for stream in (query, key, value)
     )
     attended: Tensor = _NativeAttention.apply(  # type: ignore[no-untyped-call]
-        kernels, *streams, query_offsets, key_offsets, causal, rotation
+        kernels, *streams, (query_segments, key_segments), causal, rotation
     )
     return attended.to(query.dtype)
 
@@ -124,40 +123,37 @@ class _NativeAttention(torch.autograd.Function):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        query_offsets: Tensor,
-        key_offsets: Tensor,
+        segments: tuple[Segments, Segments],
         causal: bool,
         rotation: Tensor | None,
     ) -> Tensor:
         tokens, heads = query.shape[:2]
         output = query.new_empty(tokens, heads, value.shape[2])
-        _clear_unwritten([output], query_offsets, key_offsets)
+        _clear_unwritten([output], *segments)
         log_sums = torch.empty(tokens, heads)
-        _compute(
-            kernels, (query, key, value), (query_offsets, key_offsets), causal, rotation, log_sums,
-            output=output,
-        )  # fmt: skip
-        ctx.save_for_backward(query, key, value, query_offsets, key_offsets, log_sums)
-        ctx.kernels, ctx.causal, ctx.rotation = kernels, causal, rotation
+        _compute(kernels, (query, key, value), segments, causal, rotation, log_sums, output=output)
+        ctx.save_for_backward(query, key, value, log_sums)
+        ctx.kernels, ctx.segments, ctx.causal, ctx.rotation = kernels, segments, causal, rotation
         return output
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, output_gradient: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, query_offsets, key_offsets, log_sums = ctx.saved_tensors
+        query, key, value, log_sums = ctx.saved_tensors
+        own, other = ctx.segments
         # Side by side where the projections were, whose gradients are then computed in one product.
-        if query_offsets.data_ptr() == key_offsets.data_ptr() and len(query) == len(key):
+        if own.offsets.data_ptr() == other.offsets.data_ptr() and len(query) == len(key):
             gradients = _side_by_side(query, key, value)
         else:
             gradients = [torch.empty_like(query), *_side_by_side(key, value)]
-        _clear_unwritten(gradients[:1], query_offsets, key_offsets)
-        _clear_unwritten(gradients[1:], key_offsets, query_offsets)
+        _clear_unwritten(gradients[:1], own, other)
+        _clear_unwritten(gradients[1:], other, own)
         _compute(
-            ctx.kernels, (query, key, value), (query_offsets, key_offsets), ctx.causal,
-            ctx.rotation, log_sums, output_gradient=_with_whole_tokens(output_gradient),
+            ctx.kernels, (query, key, value), ctx.segments, ctx.causal, ctx.rotation, log_sums,
+            output_gradient=_with_whole_tokens(output_gradient),
             **dict(zip(GRADIENTS, gradients, strict=True)),
         )  # fmt: skip
-        return None, *gradients, None, None, None, None
+        return None, *gradients, None, None, None
 
 
 def _side_by_side(*streams: Tensor) -> list[Tensor]:
@@ -168,18 +164,20 @@ def _side_by_side(*streams: Tensor) -> list[Tensor]:
     return [part.view(stream.shape) for part, stream in zip(parts, streams, strict=True)]
 
 
-def _clear_unwritten(streams: list[Tensor], own: Tensor, other: Tensor) -> None:
-    """Zeros in filler, or everywhere if a sentence of the `other` offsets is empty."""
-    lengths, others = own.diff(), other.diff()
-    begin = 0 if bool(((lengths > 0) & (others == 0)).any()) else int(own[-1])
+def _clear_unwritten(streams: list[Tensor], own: Segments, other: Segments) -> None:
+    """Zeros in filler, or everywhere if a sentence of the `other` segments alone is empty."""
+    begin = own.used
+    if other.has_empty and bool(((own.lengths > 0) & (other.lengths == 0)).any()):
+        begin = 0
     for stream in streams:
-        stream[begin:] = 0.0
+        if begin < len(stream):
+            stream[begin:] = 0.0
 
 
 def _compute(
     kernels: TrainingKernels,
     streams: tuple[Tensor, Tensor, Tensor],
-    offsets: tuple[Tensor, Tensor],
+    segments: tuple[Segments, Segments],
     causal: bool,
     rotation: Tensor | None,
     log_sums: Tensor,
@@ -192,15 +190,15 @@ def _compute(
     query, key, value = streams
     d_k, d_v = query.shape[2], value.shape[2]
     tensors = {"query": query, "key": key, "value": value, **others}
-    sentences = len(offsets[0]) - 1
-    longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0
+    own, other = segments
+    sentences, longest = own.sentences, other.longest
     if rotation is not None:
         _require_rotation(rotation, longest, d_k)
     struct = _Streams(
         heads=query.shape[1], d_k=d_k, d_v=d_v, causal=causal, scale=1.0 / math.sqrt(d_k),
         is_bf16=query.dtype == torch.bfloat16, log_sums=log_sums.data_ptr(),
         rotation=None if rotation is None else rotation.data_ptr(),
-        query_offsets=offsets[0].data_ptr(), key_offsets=offsets[1].data_ptr(),
+        query_offsets=own.offsets.data_ptr(), key_offsets=other.offsets.data_ptr(),
         **{name: _Stream(part.data_ptr(), part.stride(0)) for name, part in tensors.items()},
     )  # fmt: skip
     scratch_bytes = kernels.library.nmt_attention_bytes(longest, d_k, d_v)
@@ -240,17 +238,17 @@ def _are_right(kernels: TrainingKernels) -> bool:
     """Whether output and gradients are those of equation 1, with and without rotation, in torch."""
     generator = torch.Generator().manual_seed(0)
     lengths = [19, 1, 70]
-    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    segments = Segments.from_lengths(lengths)
     streams = [
-        torch.randn(int(offsets[-1]), 2, width, generator=generator).requires_grad_()
+        torch.randn(segments.tokens, 2, width, generator=generator).requires_grad_()
         for width in (20, 20, 33)
     ]
-    weight = torch.randn(int(offsets[-1]), 2, 33, generator=generator)
+    weight = torch.randn(segments.tokens, 2, 33, generator=generator)
     rotation = torch.from_numpy(rotation_table(max(lengths), 20))
 
     def exact(causal: bool, rotation: Tensor | None) -> Tensor:
         parts = []
-        for begin, end in itertools.pairwise(offsets.tolist()):
+        for begin, end in itertools.pairwise(segments.offsets.tolist()):
             query, key, value = (stream[begin:end] for stream in streams)
             if rotation is not None:
                 query, key = rotated(query, rotation), rotated(key, rotation)
@@ -262,7 +260,7 @@ def _are_right(kernels: TrainingKernels) -> bool:
     def native(causal: bool, rotation: Tensor | None) -> Tensor:
         query, key, value = streams
         return _attend(
-            kernels, query, key, value, offsets, offsets, causal=causal, rotation=rotation
+            kernels, query, key, value, segments, segments, causal=causal, rotation=rotation
         )
 
     def results(

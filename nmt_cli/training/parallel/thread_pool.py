@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import torch
@@ -33,6 +34,7 @@ class ReplicaThreadPool:
     def __init__(self, model: nn.Module, count: int = 1) -> None:
         """Replicas share the model's weights, and have gradients of their own."""
         self.models = [model, *(_replica(model) for _ in range(count - 1))]
+        self._weights = [list(model.parameters()) for model in self.models]
         threads = max(1, torch.get_num_threads() // count)
         # Called with each item that is done, on the thread that did it.
         self.on_item_done: Callable[[Any], None] | None = None
@@ -81,11 +83,10 @@ class ReplicaThreadPool:
 
     def reduce_gradients(self) -> None:
         """Add the gradients of all replicas to the model's, always in the same order."""
-        for replica in self.models[1:]:
+        own, *replicas = self._weights
+        for others in replicas:
             sums, shares = [], []
-            for weight, other in zip(
-                self.models[0].parameters(), replica.parameters(), strict=True
-            ):
+            for weight, other in zip(own, others, strict=True):
                 if weight.grad is None:
                     weight.grad = other.grad
                 elif other.grad is not None:
@@ -93,12 +94,13 @@ class ReplicaThreadPool:
                     shares.append(other.grad)
             if sums:
                 foreach_add_(sums, shares)
-            replica.zero_grad()
+            for other in others:
+                other.grad = None
 
     def zero_gradients(self) -> None:
         """Drop the gradients of the model and of all replicas."""
-        for model in self.models:
-            model.zero_grad()
+        for weight in chain.from_iterable(self._weights):
+            weight.grad = None
 
 
 def thread_count(wanted: int | str, batch_tokens: int) -> int:
