@@ -304,14 +304,14 @@ def _translate(
     from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.lines.inputs import windows
 
-    count, unusual = 0, UnusualCharacters(work.part.index)
+    is_marked = work.search.markup == "keep"
+    count, unusual = 0, UnusualCharacters(work.part.index, resolves_entities=is_marked)
     # A bar would stand between translations on the terminal.
     shown = contextlib.nullcontext() if out.isatty() else progress.shown()
     with shown:
         own_lines = unusual.watch(work.part.lines(lines))
         for window in windows(own_lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
-                is_marked = work.search.markup == "keep"
                 texts = [without_marks(line, work.kept) for line in window] if is_marked else window
                 warn_of_misfit(texts, work.translator.steps[0], progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None

@@ -42,9 +42,13 @@ class UnusualCharacters:
     They are translated as they are, since a text may be about them.
     """
 
-    def __init__(self, index: Callable[[int], int]) -> None:
-        """index: the index in the whole text of the line with an index here."""
+    def __init__(self, index: Callable[[int], int], *, resolves_entities: bool) -> None:
+        """index: the index in the whole text of the line with an index here.
+
+        resolves_entities: whether entities are no words, as translation keeps markup.
+        """
         self._index = index
+        self._resolves_entities = resolves_entities
         # The number of lines with each, and the first of them, from 1.
         self._controls, self._entities = LineCount(), LineCount()
 
@@ -53,7 +57,7 @@ class UnusualCharacters:
         for own, line in enumerate(lines):
             if not line.isascii() and _C1.search(line):
                 self._controls.add(self._index(own) + 1)
-            if "&" in line and (entity := first_entity(line)):
+            if not self._resolves_entities and "&" in line and (entity := first_entity(line)):
                 self._entities.add(self._index(own) + 1, entity)
             yield line
 
@@ -71,7 +75,7 @@ class UnusualCharacters:
             console.warning(
                 f"`{name}`: {counted(count, 'line')} {agreeing(count, 'has', 'have')} HTML "
                 f"entities, first `{self._entities.example}` in line {self._entities.first:,}, "
-                "which were translated as if they were words: give a page with --document, or "
+                "which were translated as if they were words: use `--markup keep`, or give "
                 f"lines with the characters themselves, as `{UNESCAPE}` writes them"
             )
 
