@@ -236,6 +236,31 @@ def test_repaired_pairs_are_written_to_a_pipe(folder):
     assert rows[200].startswith("train.en\t200\tHTML entities\t&lt; ")
 
 
+@pytest.mark.parametrize("options", [[], ["--valid-split", "100"]])
+def test_dropped_pairs_are_listed_where_none_is_left(folder, capsys, options):
+    (folder / "train.de").write_text("TODO\n" * 200)
+    command = ["prepare", *TRAIN, *SMALL, *options, "--clean", "--dropped", "a.tsv"]
+    assert main(command) == 65
+    err = " ".join(capsys.readouterr().err.split())
+    assert "no training pair is left: 200 one source" in err
+    assert "`a.tsv` lists the dropped pairs" in err
+    assert len((folder / "a.tsv").read_text("utf-8").splitlines()) == 201
+    assert not (folder / "corpus").exists()
+
+
+def test_an_error_of_too_few_pairs_counts_and_lists_the_dropped_ones(folder, capsys):
+    for name in ("train.en", "train.de"):
+        lines = (folder / name).read_text("utf-8").splitlines()
+        (folder / name).write_text("".join(f"{line}\n" for line in [*lines[:60], *lines[:1] * 140]))
+    command = ["prepare", *TRAIN, *SMALL, "--valid-split", "100", "--dropped", "a.tsv"]
+    assert main(command) == 65
+    err = " ".join(capsys.readouterr().err.split())
+    assert "a validation set of 100 pairs is too large for 60 training pairs" in err
+    assert "only 60 of 200 pairs were kept (30.0%); dropped were 140 same pair before" in err
+    assert "`a.tsv` lists the dropped pairs" in err
+    assert len((folder / "a.tsv").read_text("utf-8").splitlines()) == 141
+
+
 def test_training_pairs_in_validation_text_are_reported_as_dropped(folder, capsys):
     arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
     assert main(arguments) == 0

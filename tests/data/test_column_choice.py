@@ -95,6 +95,20 @@ def test_a_third_known_language_is_not_the_other_side() -> None:
     assert chosen_columns(rows, ("en", "xnd")) == ((4, 3), None, ("looks like en", ""))
 
 
+@pytest.mark.parametrize(
+    "short", [["AN", "IN"], ["check this one with her", "to be checked"], ["in", "", "at"]]
+)
+def test_initials_and_repeated_notes_are_not_taken_for_the_language(short: list[str]) -> None:
+    cells = [short[number % len(short)] for number in range(60)]
+    nouns = sentences(SYLLABLES, 5, "")
+    english = [
+        " ".join(word for both in zip(cell.split(), noun.split(), strict=True) for word in both)
+        for cell, noun in zip(sentences(ENGLISH, 3), nouns, strict=True)
+    ]
+    rows = [[row[1], text, row[6]] for row, text in zip(table(cells), english, strict=True)]
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
+
+
 @pytest.mark.parametrize("mark", ["\t", ","])
 def test_the_hint_names_the_columns(
     mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

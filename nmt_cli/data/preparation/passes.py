@@ -153,19 +153,19 @@ class PreparationRun:
             )
         ledger = Ledger(text, data)
         self._check_together(text, ledger, held_out)
-        subwords, split = self._learn_beside_split(text, ledger)
+        try:
+            _require_pairs(int(ledger.keep.sum()), ledger)
+            subwords, split = self._learn_beside_split(text, ledger)
+        except DataError as error:
+            raise self._explained(error, text, ledger) from error
         valid = split.valid or valid
         test_files = self._write_test(split.test)
         unknown = UnknownCharacters(data)
         train = self._encode(text, ledger, unknown)
         dropped = ledger.dropped()
-        if not train.pairs:
-            raise DataError(
-                f"no training pair is left: {format_reasons(dropped)}",
-                "see data.min_length, data.max_length and data.max_ratio (nmt config show)",
-            )
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
+        _require_pairs(train.pairs, ledger)
         if self.repaired is not None:
             write_repaired(work, self.repaired)
         self._measure(text, ledger.keep, train, split.test)
@@ -195,6 +195,16 @@ class PreparationRun:
             repaired=None if self.repaired is None else text.repaired_rows,
             unknown_characters=unknown.listed(),
         )  # fmt: skip
+
+    def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:
+        """`error`, with the reasons if most pairs were dropped; the dropped pairs are listed."""
+        hints, notes = [error.hint] if error.hint else [], []
+        if self.dropped is not None:
+            ledger.write_dropped(self.dropped)
+            hints.append(f"`{self.dropped}` lists the dropped pairs")
+        if ledger.keep.any():
+            notes = few_kept(int(ledger.keep.sum()), 0, text.read, ledger.dropped())
+        return DataError("; ".join([error.message, *notes]), "; ".join(hints))
 
     @property
     def _codes(self) -> tuple[str, str]:
@@ -343,3 +353,13 @@ class PreparationRun:
         reasons = np.zeros(len(pairs), np.uint8)
         for _ in SplitWriter(self.directory, "valid").write([Encoded(src, tgt, 0, reasons)]):
             pass
+
+
+def _require_pairs(pairs: int, ledger: Ledger) -> None:
+    """Raise DataError with the reasons if all training pairs were dropped."""
+    if not pairs:
+        raise DataError(
+            f"no training pair is left: {format_reasons(ledger.dropped())}",
+            "--dropped FILE lists them; data.min_length, data.max_length and data.max_ratio "
+            "decide about lengths (nmt config show)",
+        )

@@ -121,9 +121,11 @@ def _place(header: Sequence[str], columns: Sequence[Sequence[str]], language: st
     if named in with_text:
         return named
     shares = {index: share_of_language(columns[index], language) for index in with_text}
+    found = [index for index in with_text if shares[index] > 0]
+    # Initials and short notes may be words of the language, too: `AN`, `IN`, `check this with her`.
+    varied = [index for index in found if not _repeats_itself(columns[index])]
     # Of an English gloss and a translation, the latter usually comes last.
-    best = max(with_text, key=lambda index: (shares[index], index), default=None)
-    return best if best is not None and shares[best] > 0 else None
+    return max(varied or found, key=lambda index: (shares[index], index), default=None)
 
 
 def _is_unlikely(cells: Sequence[str]) -> bool:
