@@ -21,6 +21,9 @@ OFFSETS = (1, -1, 2, -2, 3, -3)
 FEWEST_TELLING, LEAST_DEVIATIONS, LEAST_RATIO = 10, 5.0, 4
 # So much more alike is a line to a neighbour than to its own reference, at least, on average.
 LEAST_GAIN = 0.05
+# The first and the last line of a run gain at least this share of what its lines do on average. A
+# line that has no counterpart, beside the run, is more like its neighbour by chance.
+LEAST_SHARE = 0.2
 # Words in more lines than these, of which the second is a share, tell little about a line.
 FEWEST_LINES, MOST_COMMON = 2, 0.05
 _WORD = re.compile(r"\w+")
@@ -29,6 +32,7 @@ _WORD = re.compile(r"\w+")
 class LineShift(NamedTuple):
     """Hypotheses from the line `first` to `last`, from 1, that fit references at a distance.
 
+    Both of these lines clearly do, and do not fit the references of their own lines.
     offset: how many lines the references stand after the hypotheses.
     """
 
@@ -67,6 +71,7 @@ def find_line_shift(hypotheses: Sequence[str], references: Sequence[str]) -> Lin
         first, last = _best_run(gains)
         run = gains[first:last]
         if _is_sure(run):
+            first, last = _clear_ends(gains, first, last)
             shift = LineShift(start + first + 1, start + last, offset)
             found.append((sum(run), shift))
     return max(found)[1] if found else None
@@ -106,6 +111,17 @@ def _best_run(gains: Sequence[float]) -> tuple[int, int]:
         if total > best:
             best, best_run = total, (first, index + 1)
     return best_run
+
+
+def _clear_ends(gains: Sequence[float], first: int, last: int) -> tuple[int, int]:
+    """The run from `first` to before `last` without unclear lines at its ends.
+
+    >>> _clear_ends([0.05, 0.6, 0.0, 0.8, 0.0], 0, 5)
+    (1, 4)
+    """
+    least = LEAST_SHARE * sum(gains[first:last]) / (last - first)
+    clear = [index for index in range(first, last) if gains[index] >= least]
+    return clear[0], clear[-1] + 1
 
 
 def _is_sure(gains: Sequence[float]) -> bool:

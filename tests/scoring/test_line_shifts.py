@@ -30,6 +30,37 @@ def test_a_run_between_a_missing_and_a_doubled_line_is_found(
     assert abs(found.last - max(missing, doubled)) <= 3
 
 
+@pytest.mark.parametrize("position", [30, 77, 120, 203, 260])
+@pytest.mark.parametrize("share", [0.7, 1.0])
+def test_the_first_line_is_the_first_that_fits_its_neighbour_alone(
+    position: int, share: float
+) -> None:
+    lines, at = noisy(share), position - 1
+
+    def strange(neighbour: str) -> str:
+        """A line without a reference, which by chance shares a word with a neighbour's."""
+        shared = max(neighbour.split(), key=" ".join(LINES).count)
+        return " ".join(
+            [shared, *(word for word in LINES[at - 9].split() if word not in neighbour)]
+        )
+
+    found = find_line_shift([*lines[:at], strange(LINES[at - 1]), *lines[at:-1]], LINES)
+    assert found is not None
+    assert (found.first, found.last, found.offset) == (position + 1, len(LINES), -1)
+    found = find_line_shift([*lines[1:at], strange(LINES[at]), *lines[at:]], LINES)
+    assert found is not None
+    assert (found.first, found.last, found.offset) == (1, position - 2, 1)
+
+
+@pytest.mark.parametrize("position", [30, 77, 120, 203, 260])
+def test_a_line_that_is_equal_to_its_neighbour_is_not_shifted(position: int) -> None:
+    doubled = [*LINES[:position], LINES[position - 1], *LINES[position:-1]]
+    for sides in ((doubled, LINES), (LINES, doubled)):
+        found = find_line_shift(*sides)
+        assert found is not None
+        assert found.first == position + 1
+
+
 def test_text_without_spaces_is_compared_by_characters() -> None:
     letters = random.Random(3)
     lines = ["".join(chr(letters.randrange(0x4E00, 0x4F00)) for _ in range(20)) for _ in range(200)]
