@@ -9,6 +9,8 @@ from nmt_cli.documents.document import ReadOptions
 
 # Names of languages, such as `French`, are no codes.
 _CODE = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z])")
+# Codes of former times, and one of the two written forms of Norwegian.
+_SAME = {"in": "id", "iw": "he", "ji": "yi", "nn": "no"}
 # Codes that say that the language is not known, that there are several, or that there is none.
 _NO_LANGUAGE = frozenset(("und", "mul", "mis", "zxx"))
 
@@ -28,8 +30,9 @@ class Declared(NamedTuple):
 def language_warnings(options: ReadOptions, declared: Iterable[Declared]) -> list[str]:
     """The warnings that a document has other languages than the model: one for each side.
 
-    Codes are compared without country and script. What is no code, and a model whose languages
-    are not known, say nothing.
+    Codes are compared without country and script. What is no code, a model whose languages are
+    not known, and codes of two and of three letters that are not known to be the same language,
+    say nothing.
 
     >>> options = ReadOptions("a.po", language="fr", source_language="en")
     >>> language_warnings(options, [Declared("target", "fr_CA", "Language", 3)])
@@ -48,8 +51,10 @@ def language_warnings(options: ReadOptions, declared: Iterable[Declared]) -> lis
 def _differ(code: str, known: str) -> bool:
     if not (_CODE.match(code) and _CODE.match(known)):
         return False
-    codes = base_code(code.partition("@")[0]), base_code(known)
-    return codes[0] != codes[1] and _NO_LANGUAGE.isdisjoint(codes)
+    codes = [base_code(each) for each in (code.partition("@")[0], known)]
+    first, second = (_SAME.get(each, each) for each in codes)
+    # `gsw` may be a kind of `de`.
+    return first != second and len(first) == len(second) and _NO_LANGUAGE.isdisjoint(codes)
 
 
 def _warning(options: ReadOptions, declared: Declared, known: str) -> str:

@@ -26,7 +26,9 @@ from nmt_cli.documents.html.tags import (
     is_excluded,
     is_in_language,
     is_translated,
+    language_of,
 )
+from nmt_cli.documents.languages import Declared, language_warnings
 from nmt_cli.documents.template import Slot, Template, source_text, trimmed, write_text
 
 _SPACES = re.compile(r"[ \t\r\n\f]+")
@@ -43,9 +45,13 @@ class HtmlDocument:
         if text.startswith(BYTE_ORDER_MARK):
             self._template.keep(BYTE_ORDER_MARK)
             text = text[1:]
-        add_html(self._template, text, language=options.language)
+        declared_languages = add_html(self._template, text, language=options.language)
         self.segments, self.places = self._template.segments, self._template.places
         self.notes = message_notes(options.name, self._template.messages)
+        # `<body>`, which comes last, has the text.
+        self.warnings = language_warnings(
+            options, declared_languages[-1:] if self.segments else ()
+        )
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
@@ -59,9 +65,16 @@ class HtmlDocument:
         return text.encode(self._encoding, errors)
 
 
-def add_html(template: Template, text: str, first_line: int = 1, language: str = "") -> None:
-    """Add HTML to a template; first_line: the number of its first line, for places."""
-    _Segmenter(template, text, first_line, language).run()
+def add_html(
+    template: Template, text: str, first_line: int = 1, language: str = ""
+) -> list[Declared]:
+    """Add HTML to a template; first_line: the number of its first line, for places.
+
+    Returns the languages that the tags `<html>` and `<body>` declare, in their order.
+    """
+    segmenter = _Segmenter(template, text, first_line, language)
+    segmenter.run()
+    return segmenter.declared
 
 
 class _Segmenter:
@@ -76,6 +89,7 @@ class _Segmenter:
         self._pieces: list[MarkedPiece] = []
         self._begin = 0
         self._is_heading = False
+        self.declared: list[Declared] = []
 
     def run(self) -> None:
         """Add the whole text to the template."""
@@ -131,6 +145,7 @@ class _Segmenter:
             self._flush()
             # The content of a heading up to the first element that is not inline.
             self._is_heading = event.kind == "start" and event.name in HEADINGS
+            self._find_language(event)
             self._find_slots(event)
             for part in self._template.tags.get(event.raw, (event.raw,)):
                 self._template.parts.append(part)
@@ -150,7 +165,18 @@ class _Segmenter:
             self._pieces = []
 
     def _place(self, position: int) -> str:
-        return f"line {bisect_right(self._starts, position) - 1 + self._first_line}"
+        return f"line {self._line(position)}"
+
+    def _line(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1 + self._first_line
+
+    def _find_language(self, event: Event) -> None:
+        """Note the language that the tag of the page or of its body declares."""
+        if event.kind == "start" and event.name in ("html", "body"):
+            attribute = language_of(attributes_of(event.raw))
+            if attribute is not None:
+                code, line = attribute.value.strip(), self._line(event.begin)
+                self.declared.append(Declared("source", code, attribute.name, line))
 
     def _find_slots(self, event: Event) -> None:
         """Note the attributes of a tag that are translated, or changed with the language."""

@@ -98,6 +98,16 @@ def is_in_language(attributes: Sequence[Attribute], language: str) -> bool:
     )
 
 
+def language_of(attributes: Sequence[Attribute]) -> Attribute | None:
+    """The attribute that says the language of an element; None if none does.
+
+    >>> language_of(attributes_of('<html xml:lang="en" lang="en-GB">')).value
+    'en-GB'
+    """
+    found = [each for each in attributes if each.name in ("lang", "xml:lang")]
+    return min(found, key=lambda each: len(each.name), default=None)
+
+
 def is_translated(tag: str, attribute: Attribute, attributes: Sequence[Attribute]) -> bool:
     """Whether the value of an attribute is text for readers."""
     if is_excluded(attributes):
