@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from nmt_cli.documents.document import warnings_of
 from nmt_cli.errors import NmtError
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.cross_origin import cross_origin
@@ -195,8 +196,10 @@ class Server:
         data, document, translations = await service.translate_document(asked, request)
         places = zip(translations, document.places, strict=True)
         lines = [as_json_line(index, *placed) for index, placed in enumerate(places)]
-        written = json.dumps(asked.document.written(data), ensure_ascii=False)
-        return _json({"translations": lines}, f', "document": {written}')
+        others: dict[str, object] = {"document": asked.document.written(data)}
+        if warnings := warnings_of(document):
+            others["warnings"] = warnings
+        return _json({"translations": lines}, f", {json.dumps(others, ensure_ascii=False)[1:-1]}")
 
     async def metrics(self, request: Request) -> Response:
         """Counts and durations for Prometheus."""

@@ -134,8 +134,7 @@ class Service:
 
     async def read_document(self, source: DocumentText) -> Document:
         """The segments of a document; raises RefusedError if their text is too long."""
-        language = self.config.languages.tgt
-        document = await asyncio.to_thread(source.read, "" if language == "tgt" else language)
+        document = await asyncio.to_thread(source.read, self.config.languages)
         require_characters([raw_text(segment) for segment in document.segments], self.limits)
         return document
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nmt_cli.config.schema import Config
+from nmt_cli.config.schema import Config, LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import entries_of
 from nmt_cli.documents.document import Document, ReadOptions
@@ -41,11 +41,15 @@ class DocumentText:
     encoding: str = ""
     field: str = ""
 
-    def read(self, language: str) -> Document:
-        """The segments of the document; language: the code of the target language."""
+    def read(self, languages: LanguagesConfig) -> Document:
+        """The segments of the document; languages: those of the model."""
+        # "src" and "tgt" are the names of languages that nobody has named.
+        source = "" if languages.src == "src" else languages.src
+        target = "" if languages.tgt == "tgt" else languages.tgt
         options = ReadOptions(
-            "document", language, self.field, encoding=self.encoding, is_served=True
-        )
+            "document", target, self.field, encoding=self.encoding, is_served=True,
+            source_language=source,
+        )  # fmt: skip
         return read_document(self.data, self.kind, options)
 
     def written(self, data: bytes) -> dict[str, str]:

@@ -49,9 +49,7 @@ class HtmlDocument:
         self.segments, self.places = self._template.segments, self._template.places
         self.notes = message_notes(options.name, self._template.messages)
         # `<body>`, which comes last, has the text.
-        self.warnings = language_warnings(
-            options, declared_languages[-1:] if self.segments else ()
-        )
+        self.warnings = language_warnings(options, declared_languages[-1:] if self.segments else ())
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
