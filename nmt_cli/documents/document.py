@@ -115,18 +115,6 @@ def message_notes(name: str, messages: Sequence[str]) -> list[str]:
     ]
 
 
-def kept_or_translated(segment: MarkedText, translated: MarkedText) -> MarkedText:
-    """The translation of a segment; the segment itself if nothing but marks came back.
-
-    >>> from nmt_cli.data.markup.marked_text import Placeholder
-    >>> greeting = (Text("Hello "), Placeholder("{name}"))
-    >>> kept_or_translated(greeting, (Placeholder("{name}"),)) == greeting
-    True
-    """
-    has_text = any(piece.text.strip() for piece in translated if isinstance(piece, Text))
-    return translated if has_text else segment
-
-
 def has_words(pieces: MarkedText) -> bool:
     """Whether there is a letter to translate; numbers, signs and units alone stay as they are.
 

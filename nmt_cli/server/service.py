@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.markup.marked_text import raw_text
-from nmt_cli.documents.document import Document, kept_or_translated
+from nmt_cli.documents.document import Document
 from nmt_cli.errors import ModelChangedError, NmtError
 from nmt_cli.server.limits import Limits
 from nmt_cli.server.metrics import Metrics
@@ -21,6 +21,7 @@ from nmt_cli.server.translate_requests import DocumentText, TranslateRequest, re
 from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints, check_constraints
 from nmt_cli.translation.continuous.handover import awaitable
 from nmt_cli.translation.continuous.worker import TranslationWorker
+from nmt_cli.translation.markup.results import in_document
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
@@ -155,12 +156,10 @@ class Service:
             ),
             request,
         )
+        results = list(map(in_document, segments, results))
         translations = [result.translation for result in results]
         self.metrics.count(translations)
-        pieces = [
-            kept_or_translated(segment, result.pieces)
-            for result, segment in zip(results, segments, strict=True)
-        ]
+        pieces = [result.pieces for result in results]
         flags = [translation.flags for translation in translations]
         return await asyncio.to_thread(document.render, pieces, flags), document, translations
 

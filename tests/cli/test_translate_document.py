@@ -195,7 +195,9 @@ def test_segment_without_a_translation_keeps_its_source(nmt, monkeypatch) -> Non
     result = nmt("--document", "a.html", "--flag-file", "flags.tsv")
     assert result.out.startswith(b"<p>The   <b>dog</b> &amp; I</p>\n<p>")
     assert not result.out.endswith(b"<p>word</p>")
-    assert "failed" in Path("flags.tsv").read_text("utf-8")
+    rows = [row.split("\t") for row in Path("flags.tsv").read_text("utf-8").split("\n")]
+    assert rows[1][:3] == ["line 1", "failed,source_kept", "The <b>dog</b> & I"]
+    assert "source_kept" not in rows[2][1:2]
 
 
 def test_placeholder_alone_is_no_translation(nmt, monkeypatch) -> None:
@@ -213,6 +215,13 @@ def test_placeholder_alone_is_no_translation(nmt, monkeypatch) -> None:
     monkeypatch.setattr(translator.Translator, "translate_marked", translate)
     Path("hello.txt").write_text("Hello {name}, welcome.\n", "utf-8")
     assert nmt("--document", "hello.txt").out == b"Hello {name}, welcome.\n"
+    assert "source_kept" in json.loads(nmt("--document", "hello.txt", "--json").out)["flags"]
+    Path("hello.csv").write_text("text\nHello {name}.\n", "utf-8")
+    [_, row] = list(csv.reader(nmt("--document", "hello.csv").out.decode().splitlines()))
+    assert row[:2] == 2 * ["Hello {name}."]
+    assert "source_kept" in row[2].split()
+    failing = nmt("--document", "hello.txt", "--fail-on", "source_kept")
+    assert (failing.code, "line 1: source_kept" in failing.err) == (3, True)
     # Where such a text stays without a translation, a note says so.
     Path("hello.po").write_text('msgid "Hello {name}."\nmsgstr ""\n', "utf-8")
     Path("hello.xlf").write_text(

@@ -1,4 +1,4 @@
-"""The warnings of a document are in the answer of the server, as the command writes them."""
+"""What the answer to a document says of it, as the command does: warnings, segments that stay."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +8,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from servers import RunningServer, running_server
 
 from nmt_cli.config.schema import LanguagesConfig
+from nmt_cli.data.markup.marked_text import Placeholder
 from nmt_cli.translation.translator import Translator
 
 PO = (
@@ -75,3 +76,21 @@ def test_other_documents_have_no_warnings(server: RunningServer, kind: str, text
 def test_model_whose_languages_have_no_names_warns_of_nothing() -> None:
     with running_server(served("src", "tgt")) as server:
         assert "warnings" not in answer_to(server, "xliff", XLIFF.format("es", "de"))
+
+
+def test_segment_that_keeps_its_source_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Translator.translate_marked
+
+    def translate(self, texts, **options):  # type: ignore[no-untyped-def]
+        first, *others = real(self, texts, **options)
+        return [replace(first, pieces=(Placeholder("{name}"),)), *others]
+
+    monkeypatch.setattr(Translator, "translate_marked", translate)
+    with running_server() as server:
+        answer = server.ask(
+            "POST", "/v1/translate", {"document": {"kind": "text", "text": "abc {name}\nabc"}}
+        ).json
+        metrics = server.ask("GET", "/metrics").body.decode()
+    assert ["source_kept" in each["flags"] for each in answer["translations"]] == [True, False]
+    assert answer["document"]["text"].startswith("abc {name}\n")
+    assert 'flag="source_kept"} 1.0' in metrics

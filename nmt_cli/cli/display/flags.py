@@ -12,9 +12,9 @@ from nmt_cli.translation.quality.flags import FLAGS
 if TYPE_CHECKING:
     from nmt_cli.translation.result import Translation
 
-# These are no reason to doubt a translation, or have a warning of their own. --flag-file lists the
-# lines that have no other flag, too.
-NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing"})
+# These are no reason to doubt a translation, have a warning of their own, or come with the flag
+# that gives the reason. --flag-file lists the lines that have no other flag, too.
+NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing", "source_kept"})
 COLUMNS = ("line", "flags", "source", "translation")
 
 

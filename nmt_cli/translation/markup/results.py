@@ -54,6 +54,21 @@ def as_marked(
     )
 
 
+def in_document(segment: MarkedText, result: MarkedTranslation) -> MarkedTranslation:
+    """What a document gets for a segment: its translation, or the segment if that has no text.
+
+    The translation has the flag `source_kept` then, unless its tags and placeholders are all that
+    is in the segment, as with a name that is kept.
+    """
+    if any(isinstance(piece, Text) and piece.text.strip() for piece in result.pieces):
+        return result
+    translation = result.translation
+    if shown_text(result.pieces).split() != shown_text(segment).split():
+        flags = in_order({*translation.flags, "source_kept"})
+        translation = replace(translation, flags=flags)
+    return MarkedTranslation(segment, translation)
+
+
 def _check_numbers(
     translation: Translation, source: str, text: str, kept: Kept, languages: tuple[str, str]
 ) -> Translation:

@@ -16,6 +16,7 @@ FLAGS = {
     "copied": "the translation is the source",
     "length_outlier": "the translation is shorter or longer than usual for its source",
     "sentences_lost": "the translation has fewer sentences than the source",
+    "source_kept": "a document keeps the source, since the translation has no text",
     "unknown_words": "the source has characters unknown to the model, or one side wrong bytes",
     "markup_moved": "tags or placeholders may be at the wrong place",
     "low_confidence": "the model finds the translation much less likely than usual",

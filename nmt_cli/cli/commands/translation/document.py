@@ -281,8 +281,8 @@ def _translations(
     """The translation of each segment; one without words is the segment itself."""
     from nmt_cli.data.markup.inline import with_placeholders
     from nmt_cli.data.markup.marked_text import Text, raw_text
-    from nmt_cli.documents.document import kept_or_translated
     from nmt_cli.translation.lines.inputs import windows
+    from nmt_cli.translation.markup.results import in_document
 
     progress = LineProgress(work.console, lambda: len(segments), "segment")
     begin = 0
@@ -304,7 +304,7 @@ def _translations(
                 window, search=work.search, constraints=work.constraints, first=begin,
                 on_progress=partial(progress.update_within, begin, len(window)),
             )  # fmt: skip
-            for segment, result in zip(window, marked, strict=True):
-                yield kept_or_translated(segment, result.pieces), result.translation
+            for result in map(in_document, window, marked):
+                yield result.pieces, result.translation
             begin += len(window)
             progress.update(begin)
