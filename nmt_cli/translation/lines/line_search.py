@@ -9,13 +9,15 @@ from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import knows_letters
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.search.decoder import Source
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import SourceFields, SourceLine, make_source_lines
 from nmt_cli.translation.lines.joining import line_translation
-from nmt_cli.translation.lines.outputs import HypothesisSelector, LinePart, copied_part
+from nmt_cli.translation.lines.outputs import HypothesisSelector, LinePart, copied_part, distinct
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.quality.checker import QualityChecker
 from nmt_cli.translation.result import Translation
+from nmt_cli.translation.terms.term_stops import TermStops
 
 
 class Request(NamedTuple):
@@ -102,7 +104,9 @@ class LineSearch:
         result = []
         for request, source_line in zip(requests, source_lines, strict=True):
             of_line = [
-                parts[source] if source else [copied_part(piece.text, config)]
+                _without_second_stops(parts[source], source, piece.text, config, bound)
+                if source
+                else [copied_part(piece.text, config)]
                 for piece, source in zip(source_line.pieces, source_line.sources, strict=True)
             ]
             join = partial(
@@ -136,3 +140,21 @@ class LineSearch:
         if search.sentences == "line" or (search.sentences == "auto" and several):
             return None
         return text.src.splitter if text else SentenceSplitter(self._quality.languages[0])
+
+
+def _without_second_stops(
+    parts: Sequence[LinePart],
+    source: Source,
+    text: str,
+    config: SearchConfig,
+    bound: BoundConstraints,
+) -> Sequence[LinePart]:
+    """The translations of a source, each with one stop behind a term that ends with one.
+
+    text: of the source. Two translations may become the same, which only samples may be.
+    """
+    stops = TermStops(text, bound.terms_in(text) if source.constraints else ())
+    if not stops:
+        return parts
+    mended = [part._replace(text=stops.without_second(part.text)) for part in parts]
+    return mended if config.sample else distinct(mended)

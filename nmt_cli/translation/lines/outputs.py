@@ -81,12 +81,12 @@ class HypothesisSelector:
             best = {source: of_source[: config.n_best] for source, of_source in hypotheses.items()}
             return self._detokenised(best, config)
         kept = {
-            source: [part.hypothesis for part in _distinct(self._plain(of_source))[: config.n_best]]
+            source: [part.hypothesis for part in distinct(self._plain(of_source))[: config.n_best]]
             for source, of_source in hypotheses.items()
         }
         # Replacing unknown words may make two texts the same.
         parts = self._detokenised(kept, config)
-        return {source: _distinct(of_source) for source, of_source in parts.items()}
+        return {source: distinct(of_source) for source, of_source in parts.items()}
 
     def _detokenised(
         self, hypotheses: HypothesesBySource, config: SearchConfig
@@ -165,7 +165,7 @@ class HypothesisSelector:
         return LinePart(part.hypothesis, text, links, *counts)
 
 
-def _distinct(parts: Sequence[LinePart]) -> list[LinePart]:
+def distinct(parts: Sequence[LinePart]) -> list[LinePart]:
     """The parts without those whose text an earlier one has."""
     first = {part.text: part for part in reversed(parts)}
     return [part for part in parts if first[part.text] is part]

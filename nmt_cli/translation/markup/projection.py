@@ -34,6 +34,7 @@ from nmt_cli.translation.markup.carrier import (
     words_apart,
 )
 from nmt_cli.translation.markup.gaps import merged
+from nmt_cli.translation.markup.kept_stops import without_second_stops
 from nmt_cli.translation.markup.number_alignment import are_numbers_moved, same_numbers
 from nmt_cli.translation.markup.ordinals import align_ordinals, apart, with_ordinals
 from nmt_cli.translation.markup.originals import original_text
@@ -128,7 +129,7 @@ class Projector:
             found = [
                 self._segment(job, segment, attention, strict=strict) for segment in job.segments
             ]
-            placed = [pieces for pieces, _ in found]
+            placed = [without_second_stops(job.source, pieces) for pieces, _ in found]
             pieces = self._joined(job.carrier, job.segments, placed)
             result = separated(job.source, pieces, spaced=self._words.spaced)
             is_valid = has_valid_emphasis(result) or not has_valid_emphasis(job.source)
