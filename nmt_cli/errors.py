@@ -131,12 +131,32 @@ def raise_together(problems: "Sequence[NmtError]") -> None:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        different = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        hints = _with_one_force(list(different))
         message = "; ".join(dict.fromkeys(problem.message for problem in problems))
         missing = next((problem.missing for problem in problems if problem.missing), "")
         raise type(problems[0])(message, "; ".join(hints), missing=missing)
 
 
+def replace_hint(option: str) -> str:
+    """The hint for an output that exists already; option: the one that names it."""
+    return f"{_REPLACE}{option}"
+
+
+def _with_one_force(hints: list[str]) -> list[str]:
+    """The hints, with one in place of several to replace outputs with --force.
+
+    >>> _with_one_force([replace_hint("--dropped"), "look", replace_hint("--out")])
+    ['look', 'use --force to replace them, or another --dropped and another --out']
+    """
+    of_outputs = [hint.removeprefix(_REPLACE) for hint in hints if hint.startswith(_REPLACE)]
+    if len(of_outputs) < 2:
+        return hints
+    others = [hint for hint in hints if not hint.startswith(_REPLACE)]
+    return [*others, _REPLACE.replace(" it,", " them,") + " and another ".join(of_outputs)]
+
+
+_REPLACE = "use --force to replace it, or another "
 # The loader's message for a library, which has no error number.
 _NOT_MAPPED = "failed to map segment from shared object"
 # Messages of allocators that raise a plain RuntimeError.

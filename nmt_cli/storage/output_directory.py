@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
-from nmt_cli.errors import CannotCreateError
+from nmt_cli.errors import CannotCreateError, replace_hint
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CHECKPOINT, CONFIG, CORPUS, WEIGHTS
 from nmt_cli.storage.tensor_header import metadata_of_file
@@ -61,9 +61,7 @@ def require_free(path: Path, kind: DirectoryKind, *, force: bool) -> None:
         return
     require_same_kind(path, kind)
     if not force:
-        raise CannotCreateError(
-            f"`{path}` exists already", "use --force to replace it, or another --out"
-        )
+        raise CannotCreateError(f"`{path}` exists already", replace_hint("--out"))
 
 
 def require_same_kind(path: Path, kind: DirectoryKind) -> None:

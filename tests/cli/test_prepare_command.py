@@ -195,6 +195,16 @@ def test_a_list_of_pairs_is_replaced_with_force(folder, capsys, done):
     assert (folder / "list.tsv").read_text() == written
 
 
+def test_several_outputs_that_exist_have_one_hint(folder, capsys):
+    command = ["prepare", *TRAIN, *SMALL, "--dropped", "list.tsv"]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main([*command, "--set", "data.seed=7"]) == 73
+    err = " ".join(capsys.readouterr().err.split())
+    assert "use --force to replace them, or another --dropped and another --out" in err
+    assert err.count("--force") == 1
+
+
 def test_the_lists_of_pairs_are_two_files_of_their_own_kind(folder, capsys):
     command = ["prepare", *TRAIN, *SMALL]
     assert main([*command, "--dropped", "a.tsv", "--repaired", "./a.tsv"]) == 2

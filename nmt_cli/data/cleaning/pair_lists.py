@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config.protected_files import needed_files, require_replaceable
-from nmt_cli.errors import CannotCreateError, UsageError
+from nmt_cli.errors import CannotCreateError, UsageError, replace_hint
 from nmt_cli.storage.files import writing
 from nmt_cli.storage.special_files import has_content
 
@@ -46,9 +46,7 @@ class PairList(NamedTuple):
                 f"name another file, such as: --{self.done} {self.done}.tsv",
             )
         if is_list and not force:
-            raise CannotCreateError(
-                f"`{path}` exists already", f"use --force to replace it, or another --{self.done}"
-            )
+            raise CannotCreateError(f"`{path}` exists already", replace_hint(f"--{self.done}"))
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise CannotCreateError(
                 f"`{path}` cannot be written", "name a file in a directory that exists"

@@ -42,6 +42,7 @@ from nmt_cli.errors import (
     UsageError,
     raise_together,
     refusals,
+    replace_hint,
 )
 from nmt_cli.plurals import counted
 from nmt_cli.storage import files
@@ -284,7 +285,7 @@ def _existing_corpus(
         require_same_kind(out, DirectoryKind.CORPUS)
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",
-            "use --force to replace it, or another --out",
+            replace_hint("--out"),
         ) from error
     recorded = description.get("inputs")
     sums = (recorded if isinstance(recorded, dict) else {}, inputs or {})
@@ -314,7 +315,7 @@ def _existing_corpus(
     if changed:
         raise CannotCreateError(
             f"`{out}` exists already and was prepared differently: {'; '.join(changed)}",
-            f"use --force to replace it, or another --out{_way_to_keep(differing, changed)}",
+            f"{replace_hint('--out')}{_way_to_keep(differing, changed)}",
         )
     if unknown and config.data.clean == "safe":
         return replace(prepared, notes=(*prepared.notes, OLDER_VERSION_NOTE))
