@@ -42,7 +42,8 @@ def average(
             averaged themselves.
         out: the model directory to write.
         last: average this many of the last checkpoints; by default `train.keep_last` of them.
-        best: average this many checkpoints, those with the best validation.
+        best: average this many checkpoints, those whose own weights have the lowest validation
+            perplexity.
         force: replace an existing model that was made by averaging.
 
     Returns:

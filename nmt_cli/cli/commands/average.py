@@ -37,8 +37,9 @@ Best = Annotated[
         "--best",
         min=1,
         metavar="N",
-        help="Average the N checkpoints with the best validation results, of those that training "
-        "keeps: the last train.keep_last and the best train.keep_best",
+        help="Average the N checkpoints whose own weights have the lowest perplexity on the "
+        "validation text (the log shows that of an average where it is better), of those that "
+        "training keeps: the last train.keep_last and the best train.keep_best",
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="MODEL", help="Model directory to write")]
@@ -90,6 +91,7 @@ def command(
     option = f"--best {best}" if best else f"--last {last}"
     for note in average_notes(option, models, used, last, best, out):
         console.warning(note)
-    console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
+    ranked = " with the lowest validation perplexity of their own weights" if best else ""
+    console.note(f"averaged {len(used)}{ranked}: {', '.join(str(path) for path in used)}")
     command = command_for(load(out / CONFIG), str(out), config_file)
     console.next(f'echo "..." | {command}')

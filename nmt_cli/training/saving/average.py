@@ -1,5 +1,6 @@
 """`nmt average`: the mean of several checkpoints' weights (section 6.1)."""
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from nmt_cli.data.lexical.shortlist import vocabulary_digest
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.output_directory import (
     AVERAGED,
@@ -144,7 +145,8 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
         return [checkpoint.directory for checkpoint in members[-(last or train.keep_last) :]]
     # A step that was validated is of the run itself, even if its checkpoint is not of the interval.
     kept = checkpoints.all()
-    ranked = kept[-1].state().best_steps(best)
+    state = kept[-1].state()
+    ranked = state.best_steps(best)
     chosen = [checkpoint.directory for checkpoint in kept if checkpoint.step in ranked]
     if len(chosen) < len(ranked) or not chosen:
         by_last = f"average the last with --last {min(len(members), train.keep_last)}"
@@ -159,9 +161,16 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
                 f"validation every {intervals.validate:,}: {by_last}, or train with a multiple as "
                 "train.validate_every"
             )
-        are = "is" if len(chosen) == 1 else "are"
+        missing = ", ".join(
+            f"step {step:,} (perplexity {math.exp(min(-state.scores[str(step)], 700.0)):.2f})"
+            for step in ranked
+            if checkpoints.at(step).directory not in chosen
+        )
         raise NoInputError(
-            f"only {len(chosen)} of the {best} best checkpoints of `{path}` {are} still there", hint
+            f"only {len(chosen)} of the {best} best checkpoints of `{path}` "
+            f"{agreeing(len(chosen), 'is', 'are')} still there"
+            + (f"; missing: {missing}" if missing else ""),
+            hint,
         )
     return chosen
 
