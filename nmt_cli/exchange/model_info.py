@@ -45,6 +45,7 @@ def model_info(directory: Path) -> dict[str, object]:
         "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
         "trained_with": loaded.metadata.get("trained_with"),
         "averaged": loaded.metadata.get("averaged"),
+        "averaged_run": loaded.metadata.get("averaged_run"),
         "published": loaded.metadata.get("published"),
         "init_from": config.train.init_from or None,
         "imported_from": loaded.metadata.get("imported_from"),

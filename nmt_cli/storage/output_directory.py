@@ -22,6 +22,8 @@ LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 EXPORT_RECORD, IMPORT_RECORD = "export.json", "import.json"
 # The entry in the metadata of the weights of a model that `nmt average` wrote.
 AVERAGED = "averaged"
+# The model directory of the checkpoints that were averaged, as it was named.
+AVERAGED_RUN = "averaged_run"
 # The most files that are named in the error if a directory contains files that nmt did not write.
 FOREIGN_NAMED = 3
 

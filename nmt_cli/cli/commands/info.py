@@ -119,13 +119,16 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if info["imported_from"]:
         yield "imported from", info["imported_from"]
     if info["averaged"]:
-        yield "averaged", info["averaged"]
+        of_run = f" of {info['averaged_run']}" if info["averaged_run"] else ""
+        yield "averaged", f"{info['averaged']}{of_run}"
     if info["published"]:
         yield "weights", info["published"]
     if info["validation"]:
         validation = info["validation"]
         sample = f"on at most {counted(validation['sentences'], 'sentence')}"
         yield "validation", f"BLEU {validation['bleu']:.2f} {sample} ({validation['signature']})"
+    elif info["averaged"]:
+        yield "validation", "none: `nmt average` does not translate; `nmt score` compares models"
     yield from _export_rows(info["export"])
 
 

@@ -20,6 +20,7 @@ from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.output_directory import (
     AVERAGED,
+    AVERAGED_RUN,
     CHECKPOINTS,
     DirectoryKind,
     new_directory,
@@ -68,6 +69,8 @@ def average(
     weights = average_weights(paths, _read)
     metadata = {AVERAGED: ", ".join(path.name for path in paths)}
     confidence = _confidence({_model_of(path).resolve() for path in paths})
+    if runs := dict.fromkeys(_run_named_by(path) for path in paths if _is_checkpoint(path)):
+        metadata[AVERAGED_RUN] = ", ".join(runs)
     if confidence is not None:
         metadata["confidence"] = str(confidence)
     text = TextStatistics.load(_model_of(paths[0]))
@@ -121,6 +124,15 @@ def last_checkpoint(model: Path) -> Path | None:
     """The newest checkpoint in a model directory, or None."""
     kept = Checkpoints(model / CHECKPOINTS, 1, 1).all()
     return kept[-1].directory if kept else None
+
+def _run_named_by(checkpoint: Path) -> str:
+    """The model directory of a checkpoint as it was named; of an absolute path the last folder.
+
+    The model may be published, in which folders of this machine are of no use.
+    """
+    named = checkpoint.parent.parent
+    return str(named) if named.name and not named.is_absolute() else _model_of(checkpoint).name
+
 
 
 def _model_of(path: Path) -> Path:
