@@ -161,13 +161,13 @@ def _last_checkpoint_note(
 
 
 def _separate_runs_note(members: Sequence[Path]) -> str:
-    """A message if `members` come from runs that did not begin with the weights of one model.
+    """A message if `members` come from separate runs that did not begin with one model.
 
     The mean of the weights of models that were trained from random weights is no model of the task.
     """
-    from nmt_cli.training.saving.average import models_from_random_weights
+    from nmt_cli.training.saving.average import runs_of
 
-    models = models_from_random_weights(members)
+    models = runs_of(members)
     if not models:
         return ""
     names = " and ".join(f"`{model}`" for model in models[:2])

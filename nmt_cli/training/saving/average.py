@@ -27,6 +27,7 @@ from nmt_cli.storage.output_directory import (
     require_free,
 )
 from nmt_cli.training.saving.checkpoints import OPTIMIZER_ENDING, WEIGHTS, Checkpoints
+from nmt_cli.training.saving.separate_runs import separate_runs
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
 from nmt_cli.translation.quality.checker import Confidence
 
@@ -68,9 +69,9 @@ def average(
         _check_same(paths[0], first, path, _read_description(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {AVERAGED: ", ".join(path.name for path in paths)}
-    confidence = _confidence({_model_of(path).resolve() for path in paths})
     if runs := dict.fromkeys(_run_named_by(path) for path in paths if _is_checkpoint(path)):
         metadata[AVERAGED_RUN] = ", ".join(runs)
+    confidence = _confidence({_model_of(path).resolve() for path in paths})
     if confidence is not None:
         metadata["confidence"] = str(confidence)
     text = TextStatistics.load(_model_of(paths[0]))
@@ -108,22 +109,21 @@ def _is_checkpoint(path: Path) -> bool:
     return (path / WEIGHTS).is_file()
 
 
-def models_from_random_weights(paths: Iterable[Path]) -> list[Path]:
-    """The model directories of `paths` if they are several runs without a common beginning.
-
-    Empty for one run, and for runs that all began with the weights of the same model
-    (train.init_from): these may be averaged.
-    """
-    models = list({_model_of(path).resolve(): _model_of(path) for path in paths}.values())
-    beginnings = {load_config(model).train.init_sha256 for model in models}
-    is_common = len(beginnings) == 1 and "" not in beginnings
-    return [] if len(models) == 1 or is_common else models
+def runs_of(members: Iterable[Path]) -> list[Path]:
+    """The model directories of `members` if they are of separate runs, as in `separate_runs`."""
+    return separate_runs(members, _model_of, _read)
 
 
 def last_checkpoint(model: Path) -> Path | None:
     """The newest checkpoint in a model directory, or None."""
     kept = Checkpoints(model / CHECKPOINTS, 1, 1).all()
     return kept[-1].directory if kept else None
+
+
+def _model_of(path: Path) -> Path:
+    """The model directory that a checkpoint belongs to; a model directory is its own."""
+    return path.resolve().parent.parent if _is_checkpoint(path) else path
+
 
 def _run_named_by(checkpoint: Path) -> str:
     """The model directory of a checkpoint as it was named; of an absolute path the last folder.
@@ -132,12 +132,6 @@ def _run_named_by(checkpoint: Path) -> str:
     """
     named = checkpoint.parent.parent
     return str(named) if named.name and not named.is_absolute() else _model_of(checkpoint).name
-
-
-
-def _model_of(path: Path) -> Path:
-    """The model directory that a checkpoint belongs to; a model directory is its own."""
-    return path.resolve().parent.parent if _is_checkpoint(path) else path
 
 
 def _read(path: Path) -> dict[str, Tensor]:

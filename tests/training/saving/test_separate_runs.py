@@ -1,0 +1,85 @@
+"""`nmt average` tells copies of one run from separate runs, and says what it ranked by what."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from corpora import reversal_corpus
+
+from nmt_cli import average
+from nmt_cli.cli import main
+from nmt_cli.config.schema import dump
+from nmt_cli.training.saving.checkpoints import Checkpoints
+
+SEPARATE = "separate runs"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs `model` and `other`, of another seed, and a project file."""
+    folder = tmp_path_factory.mktemp("runs")
+    config, _ = reversal_corpus(folder)
+    (folder / "nmt.toml").write_text(dump(config))
+    given = ["train", "--config", str(folder / "nmt.toml"), "--quiet"]
+    assert main(given) == 0
+    assert main([*given, "--out", str(folder / "other"), "--seed", "7"]) == 0
+    return folder
+
+
+@pytest.fixture
+def inside(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    shutil.copytree(runs, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("removed", [["checkpoints"], ["checkpoints", "log.jsonl"]])
+def test_copies_of_a_run_are_averaged_without_a_warning(inside, removed):
+    """Also without the log, by the weights."""
+    shutil.copytree("model", "copy")
+    for name in removed:
+        path = inside / "copy" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert average(["model", "copy"], "mean").notes == ()
+    [note] = average(["model", "copy", "other"], "mixed").notes
+    assert f"`model` and `other` are {SEPARATE}" in note
+
+
+def test_runs_of_other_seeds_are_separate_without_their_logs(inside):
+    for model in ("model", "other"):
+        (inside / model / "log.jsonl").unlink()
+    [note] = average(["model", "other"], "mean").notes
+    assert SEPARATE in note
+
+
+def test_missing_best_checkpoint_is_named(inside, capsys):
+    kept = Checkpoints(inside / "model/checkpoints", 5, 1).all()
+    ranked = kept[-1].state().best_steps(2)
+    # The newest checkpoint holds the results of all.
+    missing = next(step for step in ranked if step != kept[-1].step)
+    shutil.rmtree(inside / f"model/checkpoints/step-{missing:09d}")
+    assert main(["average", "model", "--best", "2", "--out", "mean"]) == 66
+    error = " ".join(capsys.readouterr().err.split())
+    assert "only 1 of the 2 best checkpoints of `model` is still there; missing: step " in error
+    assert f"missing: step {missing} (perplexity " in error
+
+
+def test_average_says_what_the_best_checkpoints_are_ranked_by(inside, capsys):
+    assert main(["average", "model", "--best", "1", "--out", "mean"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "averaged 1 with the lowest validation perplexity of their own weights: model/" in said
+
+
+def test_info_names_the_run_of_an_average(inside, capsys):
+    assert main(["average", "model", "--last", "2", "--out", "mean", "--quiet"]) == 0
+    assert main(["info", "mean", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["averaged_run"] == "model"
+    average(inside / "model", "absolute")
+    assert main(["info", "absolute", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["averaged_run"] == "model"
+    assert main(["info", "mean"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert " of model " in shown
+    assert "validation none: `nmt average`" in shown
