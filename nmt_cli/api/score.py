@@ -67,11 +67,25 @@ def score(
     names = list(dict.fromkeys(metrics))
     with python_errors(_OPTIONS):
         require_codes(tgt_lang)
+        _require_plain_text(lines, reference_lines, others)
         scores = score_lines(
             lines, reference_lines, names, lowercase=lowercase, tokenize=tokenize,
             tgt_lang=tgt_lang, confidence=confidence, baselines=others,
         )  # fmt: skip
     return dict(zip(names, scores, strict=True))
+
+
+def _require_plain_text(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    baselines: Mapping[str, Sequence[str]],
+) -> None:
+    """Raise DataError for JSON in place of text."""
+    from nmt_cli.scoring import require_plain_text
+
+    numbered = ((f"reference {number}", lines) for number, lines in enumerate(references, 1))
+    named = [("hypotheses", hypotheses), *numbered, *baselines.items()]
+    require_plain_text(named, are_files=False)
 
 
 def _lines(argument: str, lines: object) -> list[str]:

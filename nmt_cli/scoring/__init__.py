@@ -4,7 +4,8 @@ from nmt_cli.scoring.gates import Gate, make_gate, missed, verdict
 from nmt_cli.scoring.given import GivenScores
 from nmt_cli.scoring.grouping import GroupScore
 from nmt_cli.scoring.metrics import METRICS, check_metrics, looks_tokenized
-from nmt_cli.scoring.paper import paper_text, split_compounds
+from nmt_cli.scoring.paper import has_rules_for, paper_text, split_compounds
+from nmt_cli.scoring.plain_text import require_plain_text
 from nmt_cli.scoring.scores import Comparison, Score, check_aligned, score
 from nmt_cli.scoring.unspaced import unspaced_tokenizer, unspaced_validation_note
 
@@ -22,6 +23,7 @@ __all__ = [
     "missed",
     "paper_text",
     "score",
+    "require_plain_text",
     "split_compounds",
     "unspaced_tokenizer",
     "unspaced_validation_note",

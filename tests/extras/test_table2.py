@@ -152,6 +152,13 @@ def test_table2_splits_no_compounds_in_french(model: Path, tests) -> None:
     assert result.figures[0].paper == 41.8
 
 
+def test_table2_refuses_json_in_place_of_translations(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "hyp").write_text('{"schema": 1, "text": "a"}\n')
+    (tmp_path / "ref").write_text("a\n")
+    with pytest.raises(DataError, match="each line is a JSON object"):
+        compare(model, [(str(tmp_path / "hyp"), str(tmp_path / "ref"))])
+
+
 def test_table2_numbers_several_test_sets(model: Path, tests) -> None:
     labels = [row[0] for row in rows(compare(model, [tests[0], tests[0]]))]
     assert labels[:6] == [

@@ -12,7 +12,7 @@ from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.extras.paper_tables import earlier_systems
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.scoring import score
+from nmt_cli.scoring import require_plain_text, score
 from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.output_directory import LOG
 
@@ -175,6 +175,7 @@ def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> Pap
 def _scores(tests: Sequence[tuple[str, str]], tgt: str, paper: PaperScores) -> Iterator[Figure]:
     for index, (translation, reference) in enumerate(tests):
         texts = [list(read_lines(name)) for name in (translation, reference)]
+        require_plain_text(list(zip((translation, reference), texts, strict=True)))
         lines = len(texts[1])
         for result in score(texts[0], [texts[1]], METRICS[tgt], tgt_lang=tgt):
             compared = result.name == "BLEU-paper" and index == 0 and lines == TEST_LINES

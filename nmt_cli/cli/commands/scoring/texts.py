@@ -66,7 +66,7 @@ class Wanted:
 
 def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -> Texts:
     """Read all texts; the test set of the project file replaces files that are not given."""
-    from nmt_cli.scoring import check_aligned
+    from nmt_cli.scoring import check_aligned, require_plain_text
 
     src_file, reference_files, is_tsv = _test_set(wanted, resolved)
     extra = [*wanted.baselines, *wanted.label_files, *wanted.given.values()]
@@ -96,7 +96,9 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         warn_of_test_set(source or [], references[0][1], resolved.config, console)
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
-    check_aligned([("stdin" if name == STDIN else name, hypotheses), *named])
+    compared = [("stdin" if name == STDIN else name, hypotheses), *references, *others.items()]
+    require_plain_text(compared)
+    check_aligned([*compared, *labels.items(), *numbers.items()])
     gated, translated = wanted.gated, not wanted.files
     check_references((name, hypotheses), references, console, gated=gated, translated=translated)
     if wanted.files[2:]:
