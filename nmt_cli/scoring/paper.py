@@ -34,6 +34,18 @@ def splits_compounds(language: str) -> bool:
     return language == "de"
 
 
+def has_rules_for(language: str) -> bool:
+    """Whether Moses' tokeniser knows this language; it has the rules of English for all others.
+
+    >>> has_rules_for("de"), has_rules_for("ja"), has_rules_for("xx")
+    (True, True, False)
+    """
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    # It has no abbreviations of the last two, but rules of their scripts.
+    return language in NonbreakingPrefixes().available_langs or language in ("ja", "ko")
+
+
 def paper_text(lines: Iterable[str], language: str) -> list[str]:
     """Each line tokenised for `language` (such as de), with German compounds split."""
     tokenized = tokenized_text(lines, language)

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shlex
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -293,6 +294,53 @@ def test_paper_option_adds_paper_bleu(nmt: Nmt) -> None:
     assert second.startswith("BLEU-paper ")
     assert "compounds:split" in second
     assert "compounds:whole" in nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "fr").out
+
+
+@pytest.mark.parametrize(
+    ("language", "warned"),
+    [("xx", "nmt knows no language `xx`, and Moses'"), ("hr", "warning: Moses' tokeniser"),
+     ("de", ""), ("pt_BR", ""), ("ja", ""), ("deu", "")],
+)  # fmt: skip
+def test_languages_without_rules_of_moses_are_warned_of(
+    nmt: Nmt, language: str, warned: str
+) -> None:
+    given = ("good.txt", "ref.txt", "--tgt-lang", language, "--tokenize", "13a")
+    err = " ".join(nmt(*given, "--paper").err.split())
+    assert ("has no rules for" in err) == bool(warned)
+    assert warned in err
+    assert "has no rules for" not in nmt(*given).err
+
+
+def json_lines(lines: Sequence[str]) -> list[str]:
+    return [
+        json.dumps({"schema": 1, "line": index, "text": line}) for index, line in enumerate(lines)
+    ]
+
+
+def test_json_in_place_of_translations_is_refused_with_the_command_for_text(nmt: Nmt) -> None:
+    write("json.txt", json_lines(GOOD))
+    result = nmt("json.txt", "ref.txt")
+    assert result.code == 65
+    assert "`json.txt`: each line is a JSON object" in result.err
+    assert "`nmt translate` writes plain text without --json" in result.err
+    command = result.err.rpartition("to take it out of this text: ")[2].strip()
+    subprocess.run(command, shell=True, check=True)
+    assert Path("json.text.txt").read_text("utf-8").splitlines() == GOOD
+    baseline = nmt("good.txt", "ref.txt", "--baseline", "json.txt")
+    assert baseline.code == 65
+
+
+def test_json_is_refused_beside_plain_text_only(nmt: Nmt) -> None:
+    objects = ['{"title": "a dog"}', '{"title": "a cat"}', '{"title": "b"}']
+    write("json.txt", objects)
+    write("other.txt", [*objects[:2], '{"title": "c"}'])
+    write("braces.txt", ["{name} comes", '{"a": 1} is JSON', "{}"])
+    assert nmt("json.txt", "other.txt").code == 0
+    assert nmt("braces.txt", "ref.txt").code == 0
+    refused = nmt("good.txt", "json.txt")
+    assert refused.code == 65
+    assert "`json.txt`: each line is a JSON object" in refused.err
+    assert "nmt translate" not in refused.err
 
 
 def test_lowercase_and_tokenize_options_reach_the_signature(nmt: Nmt) -> None:

@@ -13,6 +13,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     only_model,
     warn_of_empty_references,
     warn_of_fractions,
+    warn_of_missing_rules,
     warn_of_placeholders,
     warn_of_unicode_forms,
     warn_of_unspaced_words,
@@ -244,6 +245,7 @@ def _scores(
     from nmt_cli.scoring import score
     from nmt_cli.scoring.given import score_given
 
+    warn_of_missing_rules(metrics, tgt_lang, console)
     _warn_of_tokens(texts, how["tokenize"], console)
     references = list(zip(texts.names[1:], texts.references, strict=False))
     warn_of_empty_references(texts.hypotheses, references, console)

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.words import base_code, is_known
 from nmt_cli.errors import UsageError
 
 Pair = tuple[str, str]
@@ -99,6 +99,15 @@ def require_codes(*codes: str) -> None:
         )
 
 
+def is_language_code(code: str) -> bool:
+    """Return whether nmt knows the language of a code.
+
+    >>> is_language_code("pt_BR"), is_language_code("xx")
+    (True, False)
+    """
+    return is_known(code) or base_code(code) in ENGLISH_NAMES.values()
+
+
 def unknown_codes_note(*codes: str) -> str:
     """Return a note on the codes that nmt knows nothing about, or "" if there are none.
 
@@ -107,13 +116,7 @@ def unknown_codes_note(*codes: str) -> str:
     >>> unknown_codes_note("pt_BR", "deu")
     ''
     """
-    from nmt_cli.data.languages.words import base_code, is_known
-
-    unknown = [
-        code
-        for code in dict.fromkeys(codes)
-        if not is_known(code) and base_code(code) not in ENGLISH_NAMES.values()
-    ]
+    unknown = [code for code in dict.fromkeys(codes) if not is_language_code(code)]
     if not unknown:
         return ""
     names = " and ".join(f"`{code}`" for code in unknown)

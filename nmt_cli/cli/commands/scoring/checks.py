@@ -206,6 +206,23 @@ def warn_of_placeholders(
             )
 
 
+def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Console") -> None:
+    """Warn of metrics that tokenise by the rules of a language which Moses' tokeniser lacks."""
+    from nmt_cli.data.languages.names import is_language_code
+    from nmt_cli.data.languages.words import base_code
+    from nmt_cli.scoring import has_rules_for
+
+    concerned = [name for name in ("bleu-paper", "bleu-tokenized") if name in metrics]
+    if not concerned or not tgt_lang or has_rules_for(base_code(tgt_lang)):
+        return
+    known = "" if is_language_code(tgt_lang) else f"nmt knows no language `{tgt_lang}`, and "
+    console.warning(
+        f"{known}Moses' tokeniser has no rules for `{tgt_lang}`: "
+        f"{' and '.join(concerned)} {agreeing(len(concerned), 'takes', 'take')} the abbreviations "
+        "of English and rules for all languages"
+    )
+
+
 def warn_of_unspaced_words(
     bleu: "Score", references: Sequence[NamedLines], console: "Console"
 ) -> None:
