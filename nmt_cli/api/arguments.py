@@ -25,6 +25,8 @@ _CODE = re.compile(r"(`[^`]*`)")
 _SETS = re.compile(r"`--set [^` ]+(?: --set [^` ]+)*`")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TRUTHS = {"true": "True", "false": "False"}
+# An option with its value, which is no command.
+_OPTION_WITH_WORD = re.compile(r"`--([a-z]+(?:-[a-z]+)*) ([^`\s\"]+)`")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (\d+))?(?![\w=-])")
 
 
@@ -100,6 +102,8 @@ def in_python(text: str, arguments: Collection[str]) -> str:
     'use force=True to replace it, or another `out`'
     >>> in_python("use --valid-split 20; `nmt train --out M`", ["valid_split", "out"])
     'use valid_split=20; `nmt train --out M`'
+    >>> in_python("name it, for example `--tgt-lang de`", ["tgt_lang"])
+    'name it, for example `tgt_lang="de"`'
     >>> in_python("give `--set train.seed=1 --set data.clean=off`", ["settings"])
     'give `settings={"train.seed": 1, "data.clean": "off"}`'
     """
@@ -112,10 +116,14 @@ def in_python(text: str, arguments: Collection[str]) -> str:
             return "force=True"
         return f"{name}={value}" if value else f"`{name}`"
 
-    spans = [
-        _in_settings(span) if "settings" in arguments and _SETS.fullmatch(span) else span
-        for span in _CODE.split(text)
-    ]
+    def spelt(span: str) -> str:
+        if "settings" in arguments and _SETS.fullmatch(span):
+            return _in_settings(span)
+        match = _OPTION_WITH_WORD.fullmatch(span)
+        name = match[1].replace("-", "_") if match else ""
+        return f'`{name}="{match[2]}"`' if match and name in arguments else span
+
+    spans = [spelt(span) for span in _CODE.split(text)]
     return "".join(span if span.startswith("`") else _OPTION.sub(renamed, span) for span in spans)
 
 

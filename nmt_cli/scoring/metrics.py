@@ -127,7 +127,7 @@ def _required_language(options: Options, metric: str) -> str:
     if not language:
         raise UsageError(
             f"{metric} needs the language of the translation: its tokeniser's rules differ",
-            "name it, for example --tgt-lang de",
+            "name it, for example `--tgt-lang de`",
         )
     return language
 

@@ -69,6 +69,18 @@ def test_metrics_are_a_list_of_names():
         score(HYPOTHESES, REFERENCES, metrics=["blue"])
 
 
+def test_the_language_that_a_metric_needs_is_named_as_an_argument():
+    with pytest.raises(UsageError) as caught:
+        score(HYPOTHESES, REFERENCES, metrics=["bleu-paper"])
+    assert caught.value.hint == 'name it, for example `tgt_lang="de"`'
+
+
+def test_json_in_place_of_text_is_refused():
+    objects = [f'{{"schema": 1, "text": "{line}"}}' for line in HYPOTHESES]
+    with pytest.raises(DataError, match="hypotheses: each line is a JSON object"):
+        score(objects, REFERENCES)
+
+
 def test_different_numbers_of_lines_are_refused():
     with pytest.raises(DataError, match="the hypotheses: 3, reference 1: 2"):
         score(HYPOTHESES, REFERENCES[:2])
