@@ -29,13 +29,14 @@ def translation(flags: tuple[str, ...], source: str = "source", text: str = "tex
 def shown(
     *, fail_on: tuple[str, ...] = (), file: io.BytesIO | None = None, interactive: bool = False,
     flagged: list[tuple[str, ...]] = FLAGGED, left_out: tuple[str, ...] = (),
+    in_document: str = "", quiet: bool = False,
 ) -> str:  # fmt: skip
     """The messages for a run whose lines have these flags, on one line."""
     stream = io.StringIO()
-    report = FlagReport(Console(stream, interactive=interactive), fail_on, file)
+    report = FlagReport(Console(stream, interactive=interactive, quiet=quiet), fail_on, file)
     for index, flags in enumerate(flagged):
         report.add(index, translation(flags))
-    report.show(left_out)
+    report.show(left_out, in_document=in_document)
     return " ".join(stream.getvalue().split())
 
 
@@ -49,6 +50,21 @@ def test_doubtful_lines_are_counted_where_flags_are_asked_for(asked: dict[str, A
 
 def test_doubtful_lines_are_counted_on_a_terminal() -> None:
     assert "2 doubtful lines" in shown(interactive=True)
+
+
+def test_wrong_numbers_and_tags_of_a_document_are_always_counted() -> None:
+    flagged: list[tuple[str, ...]] = [("number_mismatch", "copied"), ("markup_moved",), ()]
+    said = shown(flagged=flagged * 2, in_document="do so")
+    assert said == (
+        "2 segments with number_mismatch and 2 segments with markup_moved: "
+        "--flag-file FILE lists them; do so"
+    )
+    tags = shown(flagged=flagged[1:], in_document="do so")
+    assert tags == "1 segment with markup_moved: --flag-file FILE lists them"
+    assert shown(flagged=[("copied",)], in_document="do so") == ""
+    assert shown(flagged=flagged, in_document="do so", quiet=True) == ""
+    assert shown(flagged=flagged) == ""
+    assert "lists them); do so" in shown(flagged=flagged, in_document="do so", interactive=True)
 
 
 def test_lines_that_are_no_reason_for_doubt_are_not_counted() -> None:

@@ -174,6 +174,15 @@ def test_flag_file_names_the_place(nmt) -> None:
     assert "line 2: at_limit" in failing.err
 
 
+def test_wrong_numbers_of_a_document_are_counted_without_a_flag_file(nmt) -> None:
+    Path("numbers.txt").write_text("There were 1867 dogs.\n\n12 cats came.\n", "utf-8")
+    said = " ".join(nmt("--document", "numbers.txt").err.split())
+    assert "2 segments with number_mismatch" in said
+    assert "--flag-file FILE lists them; --keep-numbers keeps numbers in digits" in said
+    assert "number_mismatch" not in nmt("--document", "numbers.txt", "--quiet").err
+    assert "number_mismatch" not in nmt("--document", "numbers.txt", "--json").err
+
+
 def test_segment_without_a_translation_keeps_its_source(nmt, monkeypatch) -> None:
     from dataclasses import replace
 
@@ -270,7 +279,7 @@ def test_table_keeps_its_cells_and_gets_two_more(nmt) -> None:
 
 
 def test_json_keeps_all_but_its_strings(nmt) -> None:
-    result = nmt("--document", "app.json")
+    result = nmt("--document", "app.json", "--quiet")
     assert (result.code, result.err) == (0, "")
     before, after = json.loads(JSON), json.loads(result.out)
     assert before["title"] != after["title"]

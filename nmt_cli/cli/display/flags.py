@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # These are no reason to doubt a translation, have a warning of their own, or come with the flag
 # that gives the reason. --flag-file lists the lines that have no other flag, too.
 NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing", "source_kept"})
+# What a reader of a translated document cannot see by its text alone.
+OF_DOCUMENTS = ("number_mismatch", "markup_moved")
 COLUMNS = ("line", "flags", "source", "translation")
 
 
@@ -70,10 +72,11 @@ class FlagReport:
             row = "\t".join([place or str(index + 1), ",".join(flags), *texts])
             self._file.write(f"{row}\n".encode("utf-8", "replace"))
 
-    def show(self, left_out: Sequence[str]) -> None:
+    def show(self, left_out: Sequence[str], *, in_document: str = "") -> None:
         """Show the number of lines with each flag: on a terminal, or where flags are asked for.
 
-        left_out: flags that this model never gives.
+        left_out: flags that this model never gives; in_document: how wrong numbers of a document
+        are prevented, or "" for lines. Of a document, wrong numbers and tags are always counted.
         """
         failed, missing = self._counts["failed"], self._counts["term_missing"]
         if failed:
@@ -90,7 +93,11 @@ class FlagReport:
         if self._doubtful and (is_asked or self._console.interactive):
             counts = _listed(self._counts, [flag for flag in FLAGS if flag not in NOT_COUNTED])
             more = " (--flag-file lists them)" if self._file is None else ""
+            if in_document and self._counts["number_mismatch"]:
+                more += f"; {in_document}"
             self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
+        elif in_document:
+            self._show_of_document(in_document)
         if self._file is not None and self._others:
             self._console.note(
                 f"--flag-file also lists {counted(self._others, 'other line')}: "
@@ -101,6 +108,16 @@ class FlagReport:
                 f"this model has no statistics for the flags {', '.join(left_out)}: `nmt prepare` "
                 "and `nmt train` of this version keep them"
             )
+
+    def _show_of_document(self, remedy: str) -> None:
+        """Show how many segments have flags of OF_DOCUMENTS; remedy: against wrong numbers."""
+        found = [flag for flag in OF_DOCUMENTS if self._counts[flag]]
+        if found:
+            segments = " and ".join(
+                f"{counted(self._counts[flag], 'segment')} with {flag}" for flag in found
+            )
+            more = f"; {remedy}" if "number_mismatch" in found else ""
+            self._console.note(f"{segments}: --flag-file FILE lists them{more}")
 
     def end(self) -> None:
         """Raise QualityGateError if a line has one of the flags of --fail-on."""

@@ -270,9 +270,16 @@ def translate_document(
         with open_text_file(output, force=force) as out:
             out.write(data)
             out.flush()
-        report.show(work.left_out)
+        report.show(work.left_out, in_document="" if as_json else _against_wrong_numbers(work))
     work.show_stats()
     report.end()
+
+
+def _against_wrong_numbers(work: "Work") -> str:
+    """What may be done about wrong numbers, for a note."""
+    if work.search.keep_numbers:
+        return "compare their numbers with the source"
+    return "--keep-numbers keeps numbers in digits"
 
 
 def _translations(
