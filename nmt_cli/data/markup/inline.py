@@ -11,6 +11,7 @@ from itertools import chain
 from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import ENTITY, Mark, escaped, find_tags, unescaped
 from nmt_cli.data.markup.kept import USUAL, Kept, compared
+from nmt_cli.data.markup.links import with_domains
 from nmt_cli.data.markup.markdown import find_code, find_emphasis, find_links
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
@@ -35,6 +36,7 @@ from nmt_cli.data.markup.wrapped_text import split_wrapped
 # A line without any of these has no marks, which most lines are found to be by this alone.
 _MAY_HAVE_MARKS = re.compile(
     r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):|--[a-z]|\$[a-z_]|\$[A-Z]{2}|v\d+\.\d|\\[ntr]"
+    r"|\.[a-z]{2,}(?::\d+)?/[\w~?#]"
 )
 # Stands for what is already known to be a mark; neither a letter nor white space.
 _MASK = "\ufffc"
@@ -74,7 +76,9 @@ Text(text=' of ', raw=None), Placeholder(raw='{name}'), Text(text='.', raw=None)
     """
     if not has_marks(line, kept):
         return (Text(line),) if line else ()
-    return with_pairs_only(with_formulas(tuple(_pieces(line, _marks(line, _line_finders(kept))))))
+    pieces = with_formulas(tuple(_pieces(line, _marks(line, _line_finders(kept)))))
+    paired = with_pairs_only(pieces)
+    return with_domains(paired, in_address=True) if kept.typed else paired
 
 
 def _marks(line: str, finders: _Finders) -> list[Mark]:
@@ -138,7 +142,8 @@ def with_placeholders(pieces: Sequence[MarkedPiece], kept: Kept = USUAL) -> Mark
     (Text(text='of ', raw=None), Placeholder(raw='{name}'))
     """
     result: list[MarkedPiece] = []
-    for piece in with_whole_names(pieces, kept.names):
+    known = with_domains(pieces, in_address=False) if kept.typed else pieces
+    for piece in with_whole_names(known, kept.names):
         result += _split_text(piece, kept) if isinstance(piece, Text) else [piece]
     return tuple(result)
 

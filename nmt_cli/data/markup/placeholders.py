@@ -13,6 +13,9 @@ _ADDRESS = re.compile(
     r"|(?<![\w@])(?:(?i:https?|ftps?|sftp|file|ssh|git)://|(?i:mailto|tel):(?=[\w+])"
     r"|(?i:www)\.(?=\w))[^\s<>\"“”«»\ufffc]+"
     r"|(?<![\w.+@-])[\w+-]+(?:\.[\w+-]+)*@\w[\w-]*(?:\.[\w-]+)+"
+    # A domain with a path; a small letter and no space behind a full stop are rare without one.
+    r"|(?<![\w.@/:~-])(?:[a-z\d][a-z\d-]*+\.)++[a-z]{2,}+(?::\d+)?/(?=[\w~?#])"
+    r"[^\s<>\"“”«»\ufffc]+"
 )
 _TRAILING = ".,;:!?'’*_~|"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}

@@ -70,6 +70,11 @@ def written(pieces: Sequence[MarkedPiece]) -> str:
         ("{n, plural, one {# file} other {# files}} left", "P:{n, plural, one {# file} other {# files}}| left"),
         ("(see https://x.org/a_(b)).", "(see |P:https://x.org/a_(b)|)."),
         ("Mail me@x.co.uk, <a@b.org> or www.x.org!", "Mail |P:me@x.co.uk|, |P:<a@b.org>| or |P:www.x.org|!"),
+        ("Go to x.org/a or (a.b.co.uk:80/c?d).", "Go to |P:x.org/a| or (|P:a.b.co.uk:80/c?d|)."),
+        ("See [x.org](https://x.org) and <a href='http://www.x.org/'>x.org</a>.",
+         "See |o:[|P:x.org|c:](https://x.org)| and |o:<a href='http://www.x.org/'>|P:x.org|c:</a>|."),
+        ("<b>x.org</b> <a href='x.org'>see x.org</a> <a>x.org</a>",
+         "o:<b>|x.org|c:</b>| |o:<a href='x.org'>|see x.org|c:</a>| |o:<a>|x.org|c:</a>"),
         ("**bold** *it* ***both*** _x_ ~~no~~", "o:**|bold|c:**| |o:*|it|c:*| |o:***|both|c:***| |o:_|x|c:_| |o:~~|no|c:~~"),
         ("**the *small* dog**", "o:**|the |o:*|small|c:*| dog|c:**"),
         ("__two words__", "o:__|two words|c:__"),
@@ -116,6 +121,7 @@ def test_marks_are_found(line: str, expected: str) -> None:
         "%%d is no format",
         "--Other, word --and so on-- word, word -- word, a--b, -- a, ---a, --a-",
         "I <123> you or <1 x>, 50%1, %123, % 1, <% >, a%n",
+        "U.S./Canada, a.b/c, km/h, End.And/or, x.org, x.org/, ./a.sh/b, 1.5/2, p.m./a.m.",
         "$US 5, $CAD, $HOMEs, $DOGS$, US$bn, $5, $x$, $alpha$, \\$name, $$name",
         "v2, rev2.4.1, v.2.4, V2.4.1, 2.4.1, v2.4.1b",
         r"C:\new C:\n .\test a\red \\n \text \n_a \n\foo",
@@ -123,6 +129,13 @@ def test_marks_are_found(line: str, expected: str) -> None:
 )
 def test_what_looks_like_a_mark_is_text(line: str) -> None:
     assert parse_line(line) == (Text(line),)
+
+
+def test_domain_as_the_text_of_a_link_is_kept_in_documents() -> None:
+    link = Tag("<a>", "open", "a"), Text("x.org"), Tag("</a>", "close", "a")
+    assert with_placeholders(link)[1] == Placeholder("x.org")
+    for text in ("see x.org", "e.g.", "Of.all"):
+        assert with_placeholders((link[0], Text(text), link[2]))[1] == Text(text)
 
 
 def test_numbers_are_kept_where_asked() -> None:
