@@ -249,6 +249,21 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
         prepared(folder, CLEAN, folder / "train.src")
 
 
+def test_dropped_pairs_are_listed_with_the_text_of_the_file(folder: Path) -> None:
+    """Not as it is after the repairs, so that it can be searched for; on several pieces of it."""
+    dirty: Pairs = [(" ka &amp; 1989 ", "1. tra 1998"), ("<b> </b>", "x\u00ady"),
+                    ("ka Ã¼ 1989", "tra 1998"), ("a\tb", "&lt;p&gt;"),
+                    (f"<i>{CLEAN[3][0]}</i>", CLEAN[3][1])]  # fmt: skip
+    listed, text = folder / "dropped.tsv", [*CLEAN[:200], *dirty, *CLEAN[200:], *dirty[::-1]]
+    results = [prepared(folder, text, listed, clean="strict") for _ in range(2)]
+    rows = [row.split("\t") for row in listed.read_text("utf-8").split("\n")[1:-1]]
+    assert len(rows) == sum(results[0].dropped.values()) >= 9
+    for _, line, _, src, tgt in rows:
+        read = text[int(line) - 1]
+        assert (src, tgt) == (read[0].replace("\t", " "), read[1])
+    assert {int(line) for _, line, *_ in rows} >= {*range(201, 206), *range(306, 311)}
+
+
 def test_bad_tsv_rows_are_dropped_unless_most_are_bad(folder: Path) -> None:
     rows = ["\t".join(pair) for pair in CLEAN]
     rows[7:7] = ["no tab here", "one\ttwo\tthree"]

@@ -127,7 +127,7 @@ def test_rows_are_made_only_for_the_list(folder: Path) -> None:
                 config, work, pool, [], lambda *_: None, keep_repaired=kept
             )
         names = {path.name for path in work.iterdir()}
-        assert names == {"clean.src", "clean.tgt", "early.tsv"} | (
+        assert names == {"clean.src", "clean.tgt", "originals.tsv"} | (
             {"repaired.tsv"} if kept else set()
         )
         assert text.repaired_rows == kept * len(ROWS)

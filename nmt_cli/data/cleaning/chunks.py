@@ -2,7 +2,7 @@
 
 import functools
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,8 +89,10 @@ class CleanChunk(NamedTuple):
 
     loose: digests of the sources that ignore capital letters and punctuation;
     doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
-    this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
-    first indices, by kind; repaired_rows: the rows of their list without the file, if needed.
+    this pass; originals: rows of index, source and target as they were read, of the pairs that are
+    dropped in this pass or that cleaning changed, if needed; repaired: the number of repaired pairs
+    and the first indices, by kind; repaired_rows: the rows of their list without the file, if
+    needed.
     """
 
     corpus: int
@@ -102,7 +104,7 @@ class CleanChunk(NamedTuple):
     loose: bytes
     doubts: bytes
     early: tuple[np.ndarray, np.ndarray]
-    early_text: bytes
+    originals: list[bytes]
     repaired: dict[int, tuple[int, list[int]]]
     repaired_rows: list[bytes]
 
@@ -128,10 +130,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
             if not empty.isdisjoint(pair):
                 early.setdefault(index, kinds.EMPTY)
     dropped, invalid = sorted(early), chunk.invalid
-    early_text = ""
+    originals = _originals(chunk, src, tgt, early) if cleaning.keep_dropped else []
     if dropped:
-        if cleaning.keep_dropped:
-            early_text = "".join(f"{src[index]}\t{tgt[index]}\n" for index in dropped)
         kept = [index for index in range(len(src)) if index not in early]
         src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
         invalid = [bisect_left(kept, index) for index in invalid if index not in early]
@@ -150,7 +150,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         loose_digests(src).tobytes(),
         doubts.tobytes(),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
-        early_text.encode(),
+        originals,
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
         repaired_rows,
     )
@@ -166,6 +166,18 @@ def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
             if line != original.replace(SPACE_MARK, "_"):
                 repaired.add(kinds.CONTROL, index)
     return cleaned
+
+
+def _originals(
+    chunk: RawChunk, src: Sequence[str], tgt: Sequence[str], early: Collection[int]
+) -> list[bytes]:
+    """Return the rows of CleanChunk.originals; src, tgt: the cleaned lines."""
+    rows = []
+    for index, (raw_src, raw_tgt) in enumerate(zip(chunk.src, chunk.tgt, strict=True)):
+        texts = cell(raw_src), cell(raw_tgt)
+        if index in early or texts != (src[index], tgt[index]):
+            rows.append(f"{index}\t{texts[0]}\t{texts[1]}\n".encode())
+    return rows
 
 
 def _repaired_rows(

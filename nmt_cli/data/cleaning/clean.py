@@ -35,7 +35,7 @@ from nmt_cli.storage.files import writing
 CHUNK_PAIRS = 8_192
 # A warning says that a larger share of the lines of a table is in quotation marks.
 LEAST_QUOTED = 0.1
-EARLY_TEXT = "early.tsv"
+ORIGINALS = "originals.tsv"
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -44,7 +44,8 @@ class Span(NamedTuple):
     """A span of the cleaned text: the bytes of each side, the first pair and the number of pairs.
 
     first_line, read: the lines of the files that the pairs come from; early: two arrays (dropped,),
-    the indices of pairs dropped in the first pass among these lines, and their kinds of noise.
+    the indices of pairs dropped in the first pass among these lines, and their kinds of noise;
+    originals: how many pairs of these lines are in the file ORIGINALS.
     """
 
     corpus: int
@@ -58,6 +59,7 @@ class Span(NamedTuple):
     read: int
     early: tuple[np.ndarray, np.ndarray]
 
+    originals: int
     def lines(self) -> np.ndarray:
         """Return the line of each pair, (pairs,), counted from 1."""
         kept = np.ones(self.read, bool)
@@ -115,7 +117,7 @@ class CleanText:
         src_end, tgt_end = src_start + len(chunk.src), tgt_start + len(chunk.tgt)
         self.spans.append(
             Span(chunk.corpus, src_start, src_end, tgt_start, tgt_end, self.pairs, pairs,
-                    chunk.first_line, chunk.read, chunk.early)
+                    chunk.first_line, chunk.read, chunk.early, len(chunk.originals))
         )  # fmt: skip
         self.read += chunk.read
         self.pairs += pairs
@@ -148,13 +150,13 @@ def clean_training_text(
     with ExitStack() as files:
         src_file = files.enter_context(writing(directory / "clean.src"))
         tgt_file = files.enter_context(writing(directory / "clean.tgt"))
-        early_file = files.enter_context(writing(directory / EARLY_TEXT))
+        originals_file = files.enter_context(writing(directory / ORIGINALS))
         if keep_repaired:
             repaired_file = files.enter_context(writing(directory / REPAIRED_ROWS))
         for chunk in pool.map(clean_chunk, reader.chunks()):
             src_file.write(chunk.src)
             tgt_file.write(chunk.tgt)
-            early_file.write(chunk.early_text)
+            originals_file.writelines(chunk.originals)
             if keep_repaired:
                 file = cell(config.data.train[chunk.corpus][0]).encode("utf-8", errors="replace")
                 repaired_file.writelines(file + b"\t" + row for row in chunk.repaired_rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.clean import EARLY_TEXT, CleanText, LineRange, Span, read_span
+from nmt_cli.data.cleaning.clean import ORIGINALS, CleanText, LineRange, Span, read_span
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.data.cleaning.pair_lists import DROPPED, cell
 from nmt_cli.storage.files import writing
@@ -151,24 +152,31 @@ class Ledger:
         return ranges[:FIRST_LINES]
 
     def write_dropped(self, path: Path) -> None:
-        """Write all dropped pairs as TSV: file, line, reason, source, target."""
+        """Write all dropped pairs as TSV: file, line, reason, source, target.
+
+        Their text is that of the file, before cleaning, so that it can be searched for there.
+        """
         with (
             writing(path, replaces=DROPPED.is_at(path)) as file,
-            (self._text.directory / EARLY_TEXT).open(encoding="utf-8", newline="\n") as early,
+            (self._text.directory / ORIGINALS).open(encoding="utf-8", newline="\n") as changed,
         ):
             file.write(DROPPED.header.encode())
             for span in self._text.spans:
                 name = self._data.train[span.corpus][0]
-                rows = sorted([*self._early_rows(span, early), *self._late_rows(span)])
-                for line, kind, text in rows:
+                originals = dict(map(_split_row, islice(changed, span.originals)))
+                rows = sorted([*self._early_rows(span), *self._late_rows(span)])
+                for line, kind, cleaned in rows:
+                    text = originals.get(line - span.first_line, cleaned)
                     row = f"{cell(name)}\t{line}\t{KINDS[kind].name}\t{text}\n"
                     file.write(row.encode("utf-8", errors="replace"))
 
-    def _early_rows(self, span: Span, early: Iterator[str]) -> Iterator[tuple[int, int, str]]:
+    def _early_rows(self, span: Span) -> Iterator[tuple[int, int, str]]:
+        """Yield line and kind of the pairs that the first pass drops, and no text."""
         for index, kind in zip(*span.early, strict=True):
-            yield span.first_line + int(index), int(kind), next(early).removesuffix("\n")
+            yield span.first_line + int(index), int(kind), ""
 
     def _late_rows(self, span: Span) -> Iterator[tuple[int, int, str]]:
+        """Yield line, kind and cleaned text of the pairs that a later pass drops."""
         pair_kinds = self.kinds[_pairs_of(span)]
         indices = np.flatnonzero(self._drops[pair_kinds])
         if not len(indices):
@@ -179,6 +187,12 @@ class Ledger:
         lines = span.lines()
         for index in indices.tolist():
             yield int(lines[index]), int(pair_kinds[index]), f"{src[index]}\t{tgt[index]}"
+
+
+def _split_row(row: str) -> tuple[int, str]:
+    """Return the index and the text of a row of ORIGINALS."""
+    index, _, text = row.removesuffix("\n").partition("\t")
+    return int(index), text
 
 
 def _pairs_of(span: Span) -> slice:
