@@ -153,6 +153,8 @@ def test_text_statistics_know_the_training_pairs_and_the_test_set(
     hashes = pair_hashes(digests_of(*zip(*train[:200], *MORE, strict=True)))
     assert sampled.seen_share(hashes) == pytest.approx(200 / 260, abs=0.15)
     assert sampled.seen_share(np.zeros(0, np.uint64)) == 0.0
+    # Of several forms of the pairs, the one that occurs most counts.
+    assert sampled.seen_share(np.stack([hashes[::-1] + 1, hashes])) == sampled.seen_share(hashes)
 
 
 def test_no_pair_that_training_drops_is_set_apart() -> None:

@@ -49,6 +49,13 @@ class Cleaning(NamedTuple):
         """Return the cleaned lines of one side, without spaces at their ends, for subwords."""
         return self.finish(side, [clean_line(line) for line in lines])
 
+    def repaired(self, src: Sequence[str], tgt: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return both sides of some pairs as they would be after cleaning in the training text."""
+        src, tgt = list(src), list(tgt)
+        if self.level != "off":
+            src, tgt = repair_sides(src, tgt, Repaired())
+        return self.clean("src", src), self.clean("tgt", tgt)
+
     def finish(self, side: str, lines: Sequence[str]) -> list[str]:
         """Do the same for lines that were already cleaned by `clean_line`."""
         if not self.normalize:
@@ -84,10 +91,23 @@ class RawChunk(NamedTuple):
     header: int | None = None
 
 
+class Unrepaired(NamedTuple):
+    """Digests of the pairs that the repairs changed, without the repairs.
+
+    indices: (changed,) uint32, of these pairs; digests: (changed,) PAIR_DIGEST, loose: (changed,)
+    SENTENCE_DIGEST, as of CleanChunk.
+    """
+
+    indices: np.ndarray
+    digests: np.ndarray
+    loose: np.ndarray
+
+
 class CleanChunk(NamedTuple):
     """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
 
-    loose: digests of the sources that ignore capital letters and punctuation;
+    loose: digests of the sources that ignore capital letters and punctuation; unrepaired: those of
+    repaired pairs before that;
     doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
     this pass; originals: rows of index, source and target as they were read, of the pairs that are
     dropped in this pass or that cleaning changed, if needed; repaired: the number of repaired pairs
@@ -102,6 +122,7 @@ class CleanChunk(NamedTuple):
     tgt: bytes
     digests: bytes
     loose: bytes
+    unrepaired: Unrepaired
     doubts: bytes
     early: tuple[np.ndarray, np.ndarray]
     originals: list[bytes]
@@ -131,8 +152,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
                 early.setdefault(index, kinds.EMPTY)
     dropped, invalid = sorted(early), chunk.invalid
     originals = _originals(chunk, src, tgt, early) if cleaning.keep_dropped else []
+    kept = [index for index in range(len(src)) if index not in early]
     if dropped:
-        kept = [index for index in range(len(src)) if index not in early]
         src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
         invalid = [bisect_left(kept, index) for index in invalid if index not in early]
     if cleaning.level != "off" and src:
@@ -140,14 +161,16 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table, invalid=invalid)
     else:
         doubts = np.zeros(len(src), np.uint8)
+    digests = digests_of(src, tgt)
     return CleanChunk(
         chunk.corpus,
         chunk.first_line,
         len(chunk.src),
         joined_lines(src).encode(),
         joined_lines(tgt).encode(),
-        digests_of(src, tgt).tobytes(),
+        digests.tobytes(),
         loose_digests(src).tobytes(),
+        _unrepaired(chunk, kept, digests, repaired),
         doubts.tobytes(),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         originals,
@@ -178,6 +201,25 @@ def _originals(
         if index in early or texts != (src[index], tgt[index]):
             rows.append(f"{index}\t{texts[0]}\t{texts[1]}\n".encode())
     return rows
+
+
+def _unrepaired(
+    chunk: RawChunk, kept: Sequence[int], digests: np.ndarray, repaired: Repaired
+) -> Unrepaired:
+    """Return what the repairs changed; kept: (kept,) the indices of the pairs with `digests`."""
+    places = {index: place for place, index in enumerate(kept)} if repaired.lines else {}
+    changed = [
+        index
+        for index, found in repaired.kinds_by_line().items()
+        # Digests do not tell Unicode forms apart.
+        if index in places and found != [kinds.UNICODE_FORM]
+    ]
+    src = chunk.cleaning.clean("src", [chunk.src[index] for index in changed])
+    tgt = chunk.cleaning.clean("tgt", [chunk.tgt[index] for index in changed])
+    indices = np.array([places[index] for index in changed], np.uint32)
+    own = digests_of(src, tgt)
+    differ = own != digests[indices]
+    return Unrepaired(indices[differ], own[differ], loose_digests(src)[differ])
 
 
 def _repaired_rows(

@@ -20,7 +20,8 @@ from nmt_cli.data.cleaning.chunks import (
     RawChunk,
     clean_chunk,
 )
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST, HeldOut
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST, pair_hashes
+from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
@@ -58,8 +59,8 @@ class Span(NamedTuple):
     first_line: int
     read: int
     early: tuple[np.ndarray, np.ndarray]
-
     originals: int
+
     def lines(self) -> np.ndarray:
         """Return the line of each pair, (pairs,), counted from 1."""
         kept = np.ones(self.read, bool)
@@ -79,11 +80,12 @@ class LineRange(NamedTuple):
 class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
-    digests: (pairs,) of both sentences; are_near: (pairs,) bool, whether the source differs from a
-    long held-out one at most in capital letters and punctuation; kinds: (pairs,) uint8, the kind of
-    noise of each pair; repaired: by kind, the number of repaired pairs and the first of them;
-    repaired_rows: the number of pairs in the list of them; shifts: lines that seem shifted; notes:
-    warnings for the user.
+    digests: (pairs,) of both sentences; unrepaired: (changed,) int64, pairs that the repairs
+    changed, and (changed,) uint64, their hashes without the repairs; repeats: (pairs,) bool,
+    whether the pair has a held-out sentence, before or after the repairs; kinds: (pairs,) uint8,
+    the kind of noise of each pair; repaired: by kind, the number of repaired pairs and the first of
+    them; repaired_rows: the number of pairs in the list of them; shifts: lines that seem shifted;
+    notes: warnings for the user.
     """
 
     directory: Path
@@ -91,7 +93,10 @@ class CleanText:
     read: int = 0
     pairs: int = 0
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
-    are_near: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    unrepaired: tuple[np.ndarray, np.ndarray] = field(
+        default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    )
+    repeats: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
     repaired_rows: int = 0
@@ -143,8 +148,9 @@ def clean_training_text(
     keep_dropped, keep_repaired: whether the text of such pairs is written there, too.
     """
     text = CleanText(directory)
-    digests, doubts, are_near = bytearray(), bytearray(), bytearray()
-    near = np.concatenate([np.zeros(0, SENTENCE_DIGEST), *(each.near for each in held_out)])
+    digests, doubts, repeats = bytearray(), bytearray(), bytearray()
+    changed, changed_hashes = bytearray(), bytearray()
+    search = HeldOutSearch(held_out)
     cleaning = Cleaning.of(config, keep_dropped=keep_dropped, keep_repaired=keep_repaired)
     reader = _Reader(config, cleaning)
     with ExitStack() as files:
@@ -160,19 +166,29 @@ def clean_training_text(
             if keep_repaired:
                 file = cell(config.data.train[chunk.corpus][0]).encode("utf-8", errors="replace")
                 repaired_file.writelines(file + b"\t" + row for row in chunk.repaired_rows)
+            changed += (text.pairs + chunk.unrepaired.indices.astype(np.int64)).tobytes()
+            changed_hashes += pair_hashes(chunk.unrepaired.digests).tobytes()
+            repeats += _repeats(chunk, search).tobytes()
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
-            loose = np.frombuffer(chunk.loose, SENTENCE_DIGEST)
-            are_near += np.isin(loose, near).tobytes()
-            for sentences in held_out:
-                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST), loose)
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
-    text.are_near = np.frombuffer(are_near, bool)
+    text.unrepaired = np.frombuffer(changed, np.int64), np.frombuffer(changed_hashes, np.uint64)
+    text.repeats = np.frombuffer(repeats, bool)
     text.kinds = np.frombuffer(doubts, np.uint8)
     text.notes, text.shifts = reader.notes, reader.shifts
     return text
+
+
+def _repeats(chunk: CleanChunk, search: HeldOutSearch) -> np.ndarray:
+    """Return whether each pair has a held-out sentence, before or after the repairs: (pairs,)."""
+    loose = np.frombuffer(chunk.loose, SENTENCE_DIGEST)
+    repeats = search.find(np.frombuffer(chunk.digests, PAIR_DIGEST), loose)
+    unrepaired = chunk.unrepaired
+    if len(unrepaired.indices):
+        repeats[unrepaired.indices] |= search.find(unrepaired.digests, unrepaired.loose)
+    return repeats
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Finds held-out sentences in the training text; sizes of the sets that are set apart from it."""
+"""Digests that find the same sentences; sizes of the sets that are set apart from the text."""
 
 import hashlib
 import re
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.languages.unspaced import rough_word_count
 from nmt_cli.data.text.sanitize import remove_invisible
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
@@ -17,8 +16,6 @@ SENTENCE_DIGEST = np.dtype("<u8")
 PAIR_DIGEST = np.dtype([("src", SENTENCE_DIGEST), ("tgt", SENTENCE_DIGEST)])
 # A larger share would be missed in training.
 LARGEST_SPLIT = 0.2
-# Shorter target sentences translate many sources in any text; they are not looked for.
-LEAST_WORDS = 5
 # Punctuation, except between digits: 1.5 is not 15.
 _SIGNS = r"!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u3011\uff01-\uff0f\uff1a-\uff20।॥،؛؟۔"
 _PUNCTUATION = re.compile(rf"(?<!\d)[{_SIGNS}]+|[{_SIGNS}]+(?!\d)")
@@ -26,8 +23,6 @@ _PUNCTUATION = re.compile(rf"(?<!\d)[{_SIGNS}]+|[{_SIGNS}]+(?!\d)")
 # selectors choose the form of a sign.
 _SPELLED_UNSEEN = frozenset("\u200b\u200c\u200d")
 _SPELLED_INVISIBLE = re.compile("[\u034f\u200b-\u200d\ufe00-\ufe0f]")
-# A smaller share of target sentences beside other sources may be formulas of the kind of text.
-LEAST_SHARE = 0.01
 
 
 def digest(sentence: str) -> bytes:
@@ -98,101 +93,9 @@ def digests_of(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
     return np.frombuffer(b"".join(digest(line) for pair in pairs for line in pair), PAIR_DIGEST)
 
 
-def _sentence_digests(sentences: Sequence[str]) -> np.ndarray:
+def sentence_digests(sentences: Sequence[str]) -> np.ndarray:
     """Return the digests of cleaned sentences: (sentences,) SENTENCE_DIGEST."""
     return np.frombuffer(b"".join(map(digest, sentences)), SENTENCE_DIGEST)
-
-
-class HeldOut:
-    """The sentences of a validation or test set, to be found in the training text."""
-
-    def __init__(self, name: str, src: Sequence[str], *tgts: Sequence[str]) -> None:
-        """Take the cleaned lines of the sources and of one or several translations of them.
-
-        Lines with an empty source are ignored.
-        """
-        self.name = name
-        kept = [line for line, source in enumerate(src) if source]
-        self._src = _sentence_digests([src[line] for line in kept])
-        self._targets = [_sentence_digests([tgt[line] for line in kept]) for tgt in tgts]
-        # Lines of capitals alone may be the brackets of a parser's trees, which many trees share.
-        self._are_long = [
-            np.array(
-                [
-                    rough_word_count(tgt[line]) >= LEAST_WORDS and not tgt[line].isupper()
-                    for line in kept
-                ],
-                bool,
-            )
-            for tgt in tgts
-        ]
-        # Short ones say the same in many texts.
-        self._is_long_src = np.array(
-            [rough_word_count(src[line]) >= LEAST_WORDS for line in kept], bool
-        )
-        self._loose_src = loose_digests([src[line] for line in kept])
-        self._found_loose = np.zeros(len(kept), bool)
-        self._found_src = np.zeros(len(kept), bool)
-        self._found_tgt = np.zeros(len(kept), bool)
-
-    def mark_found(self, pairs: np.ndarray, loose: np.ndarray) -> None:
-        """Mark the sentences that some training pairs have.
-
-        pairs: their digests, (pairs,) PAIR_DIGEST; loose: those of the sources that ignore capital
-        letters and punctuation, (pairs,) SENTENCE_DIGEST.
-        """
-        self._found_src |= np.isin(self._src, pairs["src"])
-        self._found_loose |= np.isin(self._loose_src, loose) & self._is_long_src
-        for targets, is_long in zip(self._targets, self._are_long, strict=True):
-            self._found_tgt |= np.isin(targets, pairs["tgt"]) & is_long
-
-    @property
-    def sources(self) -> np.ndarray:
-        """The digests of the source sentences."""
-        return self._src
-
-    @property
-    def near(self) -> np.ndarray:
-        """The loose digests of the source sentences that are not short."""
-        near: np.ndarray = self._loose_src[self._is_long_src]
-        return near
-
-    @property
-    def long_targets(self) -> np.ndarray:
-        """The digests of the target sentences that are not short, of all translations."""
-        long = zip(self._targets, self._are_long, strict=True)
-        return np.concatenate([targets[is_long] for targets, is_long in long])
-
-    @property
-    def count(self) -> int:
-        """The number of sources that are not empty."""
-        return len(self._src)
-
-    @property
-    def found(self) -> int:
-        """The number of source sentences found so far."""
-        return int(self._found_src.sum())
-
-    @property
-    def found_near(self) -> int:
-        """The number of long sources found only with other capital letters or punctuation."""
-        return int((self._found_loose & ~self._found_src).sum())
-
-    @property
-    def found_targets(self) -> int:
-        """The number of sources found only by a long translation so far."""
-        return int((self._found_tgt & ~self._found_src & ~self._found_loose).sum())
-
-
-def repeats_held_out(held_out: Sequence[HeldOut], pairs: np.ndarray) -> np.ndarray:
-    """Return whether each training pair has a held-out source or long target: (pairs,) bool.
-
-    pairs: the digests of both sentences, (pairs,) PAIR_DIGEST.
-    """
-    sources = np.concatenate([sentences.sources for sentences in held_out])
-    targets = np.concatenate([sentences.long_targets for sentences in held_out])
-    repeated: np.ndarray = np.isin(pairs["src"], sources) | np.isin(pairs["tgt"], targets)
-    return repeated
 
 
 def find_duplicates(digests: bytes | np.ndarray) -> np.ndarray:

@@ -69,8 +69,9 @@ class TextStatistics:
     lines: the pairs that were measured. length_ratios: for each of LENGTH_BOUNDS, the 0.1 % and
     99.9 % quantiles of the target's characters per source character. language_odds: (BUCKETS,)
     float32, how much likelier each byte trigram is in the source language, as natural log odds;
-    empty where the sides are too similar. pair_hashes: the smallest hashes of training pairs, at
-    most MAX_HASHES, sorted: uint64; empty if they are not known. test_digest: that of the test
+    empty where the sides are too similar. pair_hashes: the smallest hashes of training pairs, as
+    they were read and as they were repaired, at most MAX_HASHES, sorted: uint64; empty if they are
+    not known. test_digest: that of the test
     pairs that were set apart from the text, else "".
     """
 
@@ -95,11 +96,18 @@ class TextStatistics:
     def seen_share(self, hashes: np.ndarray) -> float:
         """The share of pairs, by their `hashes`, that are in the training text; 0 if unknown.
 
-        An estimate from the pairs with small hashes, if more than MAX_HASHES training pairs exist.
+        hashes: (pairs,), or (forms, pairs) of pairs any of whose forms may be there. An estimate
+        from the pairs with small hashes, if more than MAX_HASHES training pairs exist, and of the
+        commonest form alone.
         """
-        if len(self.pair_hashes) == MAX_HASHES:
-            hashes = hashes[hashes <= self.pair_hashes[-1]]
-        return float(np.isin(hashes, self.pair_hashes).mean()) if len(hashes) else 0.0
+        forms = np.atleast_2d(hashes)
+        if len(self.pair_hashes) < MAX_HASHES:
+            seen = np.isin(forms, self.pair_hashes)
+            return float(seen.any(axis=0).mean()) if seen.size else 0.0
+        samples = [form[form <= self.pair_hashes[-1]] for form in forms]
+        return max(
+            float(np.isin(form, self.pair_hashes).mean()) if len(form) else 0.0 for form in samples
+        )
 
     def with_pairs_of(self, earlier: "TextStatistics") -> "TextStatistics":
         """The same, with the training pairs of an earlier training that this one goes on from."""

@@ -96,7 +96,10 @@ def measure_text(
             codes, splitters, counts, unknown, strict=True
         )
     )
-    hashes = np.sort(pair_hashes(text.digests[keep]))[:MAX_HASHES]
+    # Test text is not repaired: copies may be equal to the training text before the repairs.
+    changed, changed_hashes = text.unrepaired
+    hashes = np.concatenate([pair_hashes(text.digests[keep]), changed_hashes[keep[changed]]])
+    hashes = np.sort(hashes)[:MAX_HASHES]
     ratios = _length_ratios(np.concatenate(lengths))
     return TextStatistics(src, tgt, done, ratios, odds, hashes)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.held_out import LEAST_SHARE, HeldOut
+from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
 from nmt_cli.data.languages.checks import TextFiles

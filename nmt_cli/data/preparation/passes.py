@@ -18,8 +18,9 @@ from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
-from nmt_cli.data.cleaning.held_out import HeldOut, find_duplicates, occurrences, repeats_held_out
+from nmt_cli.data.cleaning.held_out import find_duplicates, occurrences
 from nmt_cli.data.cleaning.held_out_alignment import alignment_notes
+from nmt_cli.data.cleaning.held_out_copies import HeldOut
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
@@ -152,7 +153,7 @@ class PreparationRun:
                 "check that they are the right files",
             )
         ledger = Ledger(text, data)
-        self._check_together(text, ledger, held_out)
+        self._check_together(text, ledger)
         try:
             _require_pairs(int(ledger.keep.sum()), ledger)
             subwords, split = self._learn_beside_split(text, ledger)
@@ -225,16 +226,15 @@ class PreparationRun:
             [tgt for _, tgt in read_pairs((data.test[0], reference), strict=data.strict)]
             for reference in data.test[2:]
         ]
-        return [
-            HeldOut(
-                name,
-                cleaning.clean("src", [src for src, _ in pairs]),
-                *(cleaning.clean("tgt", tgt) for tgt in ([tgt for _, tgt in pairs], *others)),
-            )
-            for name, pairs, others in (("validation", valid, []), ("test", test, more))
-        ]
+        held_out = []
+        for name, pairs, others in (("validation", valid, []), ("test", test, more)):
+            src, tgts = [src for src, _ in pairs], [[tgt for _, tgt in pairs], *others]
+            repaired = [cleaning.repaired(src, tgt) for tgt in tgts]
+            cleaned = (cleaning.clean("tgt", tgt) for tgt in tgts)
+            held_out.append(HeldOut(name, cleaning.clean("src", src), *cleaned, repaired=repaired))
+        return held_out
 
-    def _check_together(self, text: CleanText, ledger: Ledger, held_out: list[HeldOut]) -> None:
+    def _check_together(self, text: CleanText, ledger: Ledger) -> None:
         """Mark the pairs whose problems show only when all pairs are compared."""
         data = self.config.data
         if data.drop_duplicates:
@@ -245,8 +245,7 @@ class PreparationRun:
         if data.clean != "off":
             self._check_meaning(text, ledger)
         if kinds.drops(data, kinds.HELD_OUT):
-            repeated = repeats_held_out(held_out, text.digests) | text.are_near
-            ledger.mark(kinds.HELD_OUT, repeated)
+            ledger.mark(kinds.HELD_OUT, text.repeats)
 
     def _check_meaning(self, text: CleanText, ledger: Ledger) -> None:
         """Mark the pairs that do not translate each other, and sources with too many targets."""

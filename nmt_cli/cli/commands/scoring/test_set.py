@@ -75,13 +75,20 @@ def _other_language(model: Path, src: Sequence[str]) -> str:
 
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":
-    """The hashes of the pairs after the cleaning of the training text of `model`."""
+    """The hashes of the pairs as the training text of `model` was cleaned: (2, pairs) uint64.
+
+    Of the pairs as they are, then of the pairs with the repairs of training text.
+    """
+    import numpy as np
+
     from nmt_cli.data.cleaning.chunks import Cleaning
     from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
     from nmt_cli.model_dir import load_config
 
     cleaning = Cleaning.of(load_config(model))
-    return pair_hashes(digests_of(cleaning.clean("src", src), cleaning.clean("tgt", reference)))
+    cleaned = cleaning.clean("src", src), cleaning.clean("tgt", reference)
+    forms = (cleaned, cleaning.repaired(src, reference))
+    return np.stack([pair_hashes(digests_of(*sides)) for sides in forms])
 
 
 def _is_another(

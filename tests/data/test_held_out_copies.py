@@ -1,0 +1,121 @@
+"""Test text that is also training text is found whatever either has to be repaired of."""
+
+import random
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
+from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
+from nmt_cli.data.preparation.passes import PreparedCorpus
+from nmt_cli.data.preparation.prepare import prepare
+
+Pair = tuple[str, str]
+TEXT = [
+    (f'{src.capitalize()} "für Größe"', f"{tgt.capitalize()} Für Größe")
+    for src, tgt in dict.fromkeys(two_languages(500, 3))
+]
+COPIES, NEW = 40, 20
+HELD_OUT = "also in validation or test text"
+
+
+def damaged_encoding(text: str) -> str:
+    return text.encode().decode("latin-1")
+
+
+def in_subwords(text: str) -> str:
+    first, second, *others = text.split()
+    return " ".join([first, f"{second[:2]}@@", second[2:], *others])
+
+
+# What is done to the pair of a number; its sides begin with capital letters.
+FAULTS: dict[str, Callable[[int, str, str], Pair]] = {
+    "verses": lambda n, src, tgt: (f"MRK {1 + n // 40}:{1 + n % 40} {src}", f"{1 + n % 40} {tgt}"),
+    "verses on one side": lambda n, src, tgt: (f"{1 + n % 99} {src}", tgt),
+    "numbers of a list": lambda n, src, tgt: (f"{n + 1}. {src}", tgt),
+    "entities": lambda _n, src, tgt: (src.replace('"', "&quot;"), tgt.replace("ü", "&uuml;")),
+    "encoding of sources": lambda _n, src, tgt: (damaged_encoding(src), tgt),
+    "encoding of targets": lambda _n, src, tgt: (src, damaged_encoding(tgt)),
+    "tags on one side": lambda _n, src, tgt: (f"<b>{src}</b>", tgt),
+    "subwords": lambda _n, src, tgt: (in_subwords(src), in_subwords(tgt)),
+    "Unicode form": lambda _n, src, tgt: (
+        unicodedata.normalize("NFD", src), unicodedata.normalize("NFD", tgt)
+    ),
+}  # fmt: skip
+
+
+CASES = [
+    (fault, damaged)
+    for fault in FAULTS
+    for damaged in ("both", "training", "test")
+    # A bare number is known for that of a verse only in a run, and any lines are in none.
+    if (fault, damaged) != ("verses on one side", "test")
+]
+
+
+def found(
+    folder: Path, train: list[Pair], test: list[Pair], **data: object
+) -> tuple[PreparedCorpus, list[str]]:
+    """The corpus, and what is said of copies."""
+    settings = {f"data_{key}": value for key, value in data.items()}
+    config = tiny_config(
+        data_train=[write_pairs(folder, "train", train)],
+        data_test=write_pairs(folder, "test", test), data_vocab_size=200, **settings,
+    )  # fmt: skip
+    result = prepare(config, folder / "corpus", force=True, workers=1)
+    return result, [note for note in result.notes if "in the training text" in note]
+
+
+@pytest.mark.parametrize(("fault", "damaged"), CASES)
+def test_copies_with_faults_are_found(tmp_path: Path, fault: str, damaged: str) -> None:
+    """Where both sides have them, or only one of them; in any order."""
+    changed = [FAULTS[fault](n, *pair) for n, pair in enumerate(TEXT)]
+    train = (changed if damaged != "test" else TEXT)[:400]
+    copied = (changed if damaged != "training" else TEXT)[:400]
+    test = random.Random(1).sample(copied, COPIES) + changed[-NEW:]
+    result, notes = found(tmp_path, train, test)
+    assert [note.partition(";")[0] for note in notes] == [
+        f"{COPIES} of {COPIES + NEW} test sentences also occur in the training text"
+    ]
+    assert result.kept == 400
+    result, _ = found(tmp_path, train, test, drop_held_out=True)
+    assert (result.kept, result.dropped[HELD_OUT]) == (400 - COPIES, COPIES)
+
+
+def test_only_what_is_repaired_in_training_text_is_compared_so(tmp_path: Path) -> None:
+    """`--no-clean` repairs nothing, and new sentences are no copies for having the same faults."""
+    changed = [FAULTS["entities"](0, *pair) for pair in TEXT]
+    assert found(tmp_path, changed[:400], changed[400:])[1] == []
+    assert found(tmp_path, changed[:400], TEXT[:60], clean="off")[1] == []
+    notes = found(tmp_path, changed[:400], changed[380:], clean="off")[1]
+    assert notes[0].startswith(f"20 of {len(TEXT) - 380} test sentences also occur")
+
+
+def test_references_are_found_before_and_after_their_repair() -> None:
+    """Of several references, each beside the source; short ones do not count in either form."""
+    src = ["one source", "another"]
+    first = ["1. das ist ein langer Satz.", "ein Satz & ein weiterer Satz."]
+    second = ["1. es ist ein", "ein anderer &amp; ein weiterer Satz."]
+    held_out = HeldOut(
+        "test", src, first, second,
+        repaired=[
+            (src, ["das ist ein langer Satz.", first[1]]),
+            (src, ["es ist ein", "ein anderer & ein weiterer Satz."]),
+        ],
+    )  # fmt: skip
+    search = HeldOutSearch([held_out])
+    sources = ["new"] * 5
+    targets = [
+        first[0], "das ist ein langer Satz.", second[1], "ein anderer & ein weiterer Satz.",
+        "es ist ein",
+    ]  # fmt: skip
+    pairs, loose = digests_of(sources, targets), loose_digests(sources)
+    assert search.find(pairs, loose).tolist() == [True] * 4 + [False]
+    assert (held_out.found, held_out.found_near, held_out.found_targets) == (0, 0, 2)
+    assert not HeldOutSearch([]).find(pairs, loose).any()
+    assert search.find(pairs[:0], loose[:0]).dtype == np.bool_
