@@ -92,6 +92,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     if the two files of a pair differ in their number of lines.
     """
     from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
+    from nmt_cli.data.cleaning.held_out_faults import fault_notes
     from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
     from nmt_cli.data.languages.checks import check_names, check_texts, head_of, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -105,8 +106,8 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     check_names(named, src, tgt)
     unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
     heads = {text.role: head_of(text) for text in named if text.role != "training"}
-    placeholders = placeholder_notes(heads)
-    return [*check_texts(named, src, tgt), *unaligned, *placeholders, *_shared_pairs(texts)]
+    wrong_lines = [*placeholder_notes(heads), *fault_notes(heads)]
+    return [*check_texts(named, src, tgt), *unaligned, *wrong_lines, *_shared_pairs(texts)]
 
 
 def _shared_pairs(texts: ProjectTexts) -> list[str]:

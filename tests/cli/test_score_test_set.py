@@ -14,6 +14,7 @@ from nmt_cli.cli import main
 from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.config.schema import load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.model_dir import save_model
 from nmt_cli.terminal.console import Console
 
@@ -95,6 +96,37 @@ def test_test_files_are_checked_too(score: Callable[..., str]) -> None:
     write_pairs(Path(), "new", two_languages(50, 9))
     Path("nmt.toml").write_text(settings.replace("t.xx", "new.src").replace("t.yy", "new.tgt"))
     assert "warning" not in score()
+
+
+def test_copies_are_found_and_faults_warned_of_whichever_text_has_faults(
+    score: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [(src.capitalize(), tgt) for src, tgt in two_languages(400, 1)]
+    # The number of a verse alone is known for one only in a run, in which a random set has none.
+    verses = [(f"{n} {src}", tgt) for n, (src, tgt) in enumerate(sentences[:60], 1)]
+    escaped = [(f"{src} &amp; a", f"{tgt} &amp; b") for src, tgt in sentences[60:200]]
+    write_pairs(Path(), "train", [*verses, *escaped, *sentences[200:]])
+    Path("nmt.toml").write_text(SETTINGS.replace("test_split = 60", ""), "utf-8")
+    assert main(["prepare", "--force"]) == 0
+    text = TextStatistics.load(Path("corpus"))
+    monkeypatch.setattr(TextStatistics, "load", lambda _: text)
+    monkeypatch.setattr(
+        "nmt_cli.cli.commands.scoring.texts.translate_test_set", lambda src, *_: ["ka"] * len(src)
+    )
+    repaired = [(src.replace("&amp;", "&"), tgt.replace("&amp;", "&")) for src, tgt in escaped]
+    tagged = [(f"<b>{src}</b>", tgt) for src, tgt in sentences[200:]]
+    for test, kind in (
+        (random.Random(3).sample(verses, 40), ""),
+        (escaped[:40], "HTML entities"),
+        (repaired[:40], ""),
+        (tagged[:40], "tags on one side only"),
+    ):
+        write_pairs(Path(), "t", test)
+        said = score("--set", 'data.test=["t.src", "t.tgt"]')
+        assert f"warning: 40 of 40 {SEEN}" in said
+        assert (f"warning: 40 test pairs: 40 have {kind} (lines 1, " in said) is bool(kind)
+        # Once, though the references have the faults, too.
+        assert said.count(" have ") == bool(kind)
 
 
 def test_references_of_the_test_set_are_checked_as_those_of_a_file(

@@ -12,6 +12,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     check_options,
     only_model,
     warn_of_empty_references,
+    warn_of_faults,
     warn_of_fractions,
     warn_of_missing_rules,
     warn_of_placeholders,
@@ -251,6 +252,9 @@ def _scores(
     warn_of_empty_references(texts.hypotheses, references, console)
     warn_of_placeholders(texts.hypotheses, references, console)
     warn_of_unicode_forms(texts.hypotheses, references, console)
+    # Of a test set that was translated, the first reference was checked beside the source.
+    unchecked = references[1:] if texts.is_translated else references
+    warn_of_faults(texts.hypotheses, unchecked, console)
     results: dict[str, Score] = {}
     if metrics:
         computed = score(

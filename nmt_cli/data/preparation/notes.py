@@ -6,6 +6,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
+from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
 from nmt_cli.data.languages.checks import TextFiles
@@ -161,22 +162,21 @@ def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
 
 
 def held_out_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
-    """Return the warnings about placeholders and headers in held-out text."""
-    return [*_placeholders(data, valid, test), *_header_notes(data, codes, valid, test)]
+    """Return the warnings about placeholders, faults and headers in held-out text."""
+    return [*_wrong_lines(data, valid, test), *_header_notes(data, codes, valid, test)]
 
 
-def _placeholders(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
-    """Return a warning for each file of held-out text with placeholders among its targets."""
+def _wrong_lines(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
+    """Return a warning for each held-out text with placeholders, or with faults of its lines."""
     if data.clean == "off":
         return []
-    # Pairs that are set apart are those of the training text, whose placeholders are told already.
+    # Pairs that are set apart are those of the training text, which is checked and repaired.
     held_out = {"validation": valid if data.valid else [], "test": test if data.test else []}
-    return placeholder_notes(
-        {
-            name: ([src for src, _ in pairs], [tgt for _, tgt in pairs])
-            for name, pairs in held_out.items()
-        }
-    )
+    texts = {
+        name: ([src for src, _ in pairs], [tgt for _, tgt in pairs])
+        for name, pairs in held_out.items()
+    }
+    return [*placeholder_notes(texts), *fault_notes(texts)]
 
 
 def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:

@@ -223,6 +223,24 @@ def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Con
     )
 
 
+def warn_of_faults(
+    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """Warn of references with faults of which training text is repaired, such as entities."""
+    from nmt_cli.data.cleaning.held_out_faults import references_with_faults
+
+    if console.quiet:
+        return
+    for name, lines in references:
+        if found := references_with_faults(hypotheses, lines[: len(hypotheses)]):
+            console.warning(
+                f"the reference `{name}` has {counted(len(lines), 'line')}, of which {found}, "
+                "unlike their hypotheses; `nmt prepare` repairs training text of this, but "
+                "references are scored as they are, so that the scores are too low: correct the "
+                "reference"
+            )
+
+
 def warn_of_unspaced_words(
     bleu: "Score", references: Sequence[NamedLines], console: "Console"
 ) -> None:

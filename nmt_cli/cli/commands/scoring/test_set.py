@@ -24,7 +24,8 @@ def warn_of_test_set(
 ) -> None:
     """Warn if the model of `config` has seen the pairs of the test set, or had another one.
 
-    So it does, and of nothing else, if the source is in another language than that of the model.
+    Also if these have faults of which the training text of the model was repaired. If the source is
+    in another language than that of the model, it warns of that and of nothing else.
 
     A model that cannot be read, or whose corpus was prepared by an older version, is not checked.
     """
@@ -34,6 +35,8 @@ def warn_of_test_set(
     if other := _other_language(model, src):
         console.warning(other)
         return
+    for note in _fault_notes(model, src, reference):
+        console.warning(note)
     with contextlib.suppress(NmtError, OSError):
         text = TextStatistics.load(model)
         if text is None or not src:
@@ -72,6 +75,20 @@ def _other_language(model: Path, src: Sequence[str]) -> str:
         f"the test set seems to be in {found}, but `{model}` translates from {languages.src} to "
         f"{languages.tgt}: is another --model meant, or another order of the files in data.test?"
     )
+
+
+def _fault_notes(model: Path, src: Sequence[str], reference: Sequence[str]) -> list[str]:
+    """The warning of faults of which the training text of `model` was repaired, if there are."""
+    from nmt_cli.data.cleaning.held_out_faults import fault_notes
+    from nmt_cli.model_dir import load_config
+
+    try:
+        if load_config(model).data.clean == "off":
+            return []
+    except (NmtError, OSError):
+        # Errors of the model are reported when it is loaded.
+        return []
+    return fault_notes({"test": (src, reference)})
 
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":

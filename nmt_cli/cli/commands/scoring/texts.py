@@ -29,7 +29,8 @@ class Texts:
 
     names: the file of the hypotheses and those of the references. source: the lines translated
     from, where the test set has them. references: none if only scores of another tool are used.
-    baselines, labelings: by the names of their files, or `length`.
+    baselines, labelings: by the names of their files, or `length`. is_translated: whether the
+    hypotheses are translations of the test set that were made for the score.
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class Texts:
     baselines: Mapping[str, list[str]]
     labelings: Mapping[str, list[str]]
     given: Sequence["GivenScores"]
+    is_translated: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         others,
         _labelings(wanted.by, labels, [*reference_lines, hypotheses][0]),
         _given(wanted, numbers),
+        translated,
     )
 
 
