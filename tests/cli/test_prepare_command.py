@@ -94,11 +94,26 @@ def test_prepare_ends_with_summary_tables(folder, capsys):
     assert any(row.startswith("same pair before 200 dropped pairs.tsv:1") for row in rows)
     assert "pairs kept 200 50.0%" in rows
     assert "validation pairs 5" in rows
+    assert not any(row.startswith("test pairs") for row in rows)
     fertility = (corpus.train.src_lengths.sum() - 200) / 1_200
     assert f"source {tokens} 60 0 {fertility:.2f}" in rows
     overlap = "warning: 2 of 5 validation sentences also occur in the training text; "
     assert f"{overlap}to drop these training pairs: --set data.drop_held_out=true" in rows
     assert "next: nmt train" in rows
+
+
+def test_the_summary_counts_the_pairs_of_a_test_file(folder, capsys):
+    test = ("--set", 'data.test=["valid.en", "valid.de"]')
+    for _ in range(2):
+        assert main(["prepare", *TRAIN, *SMALL, *test]) == 0
+        rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
+        assert "test pairs 5" in rows
+    assert main(["prepare", *TRAIN, *SMALL, *test, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["test"], values["test_split"]) == (5, 0)
+    assert main(["prepare", *TRAIN, *SMALL, "--test-split", "30", "--force"]) == 0
+    rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
+    assert "test pairs 30 15.0%" in rows
 
 
 def test_prepare_without_options_reuses_its_corpus(folder, capsys):

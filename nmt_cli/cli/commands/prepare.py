@@ -252,9 +252,9 @@ def show(
     if prepared.valid:
         share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
         rows.append(("validation pairs", prepared.valid, share))
-    if prepared.test_split:
-        share = f"{prepared.test_split / max(1, prepared.read):.1%}"
-        rows.append(("test pairs", prepared.test_split, share))
+    if prepared.test:
+        share = f"{prepared.test_split / max(1, prepared.read):.1%}" if prepared.test_split else ""
+        rows.append(("test pairs", prepared.test, share))
     console.table(rows)
     splits = (("validation", prepared.split), ("test", prepared.test_split))
     names = " and ".join(name for name, size in splits if size)

@@ -70,7 +70,7 @@ MIN_PAIRS_DOUBTED = 5_000
 class PreparedCorpus:
     """The result of `prepare`: the numbers of its table.
 
-    read, kept, valid: pairs; split, test_split: validation and test pairs that were taken from the
+    read, kept, valid, test: pairs; split, test_split: validation and test pairs taken from the
     pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
     user; unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
@@ -95,6 +95,7 @@ class PreparedCorpus:
     reused: bool = False
     repaired: int | None = None
     unknown_characters: tuple[UnknownCharacter, ...] = ()
+    test: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, without `path`, `reused` and `repaired`."""
@@ -111,6 +112,8 @@ class PreparedCorpus:
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
         values["test_files"] = tuple(values.get("test_files", ()))
+        # Older versions counted only the test pairs that they had set apart.
+        values.setdefault("test", values.get("test_split", 0))
         characters = values.get("unknown_characters", ())
         values["unknown_characters"] = tuple(map(UnknownCharacter.from_json, characters))
         for side in ("src", "tgt"):
@@ -194,7 +197,7 @@ class PreparationRun:
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
-            unknown_characters=unknown.listed(),
+            unknown_characters=unknown.listed(), test=len(split.test or test),
         )  # fmt: skip
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:
