@@ -184,7 +184,7 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "placeholder": (
         _one_side(lambda chance, _text: chance.choice(_PLACEHOLDERS)),
-        ("one source, too many targets", "lengths too different"),
+        ("placeholder in place of text (TODO)", "lengths too different"),
     ),
     "same pair twice": (lambda _chance, pair: pair, ("same pair before",)),
     "pairs shuffled": (lambda _chance, pair: pair, ("not a translation",)),

@@ -14,7 +14,7 @@ from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.extras.project_files import ProjectTexts, check_text_files
 
 Pairs = list[tuple[str, str]]
-KIND = "one source, too many targets"
+KIND = "placeholder in place of text (TODO)"
 TEXT = list(dict.fromkeys(two_languages(3_000, 3)))
 
 
@@ -43,6 +43,15 @@ def test_all_pairs_of_a_placeholder_are_dropped(tmp_path: Path, line: str, side:
     result, dropped = found(tmp_path, pairs, max_ratio=1_000)
     (finding,) = (finding for finding in result.findings if finding.kind == KIND)
     assert (finding.pairs, finding.action, dropped) == (24, "kept", [])
+
+
+def test_frequent_sides_are_named_by_the_side(tmp_path: Path) -> None:
+    """Short ones of 60 others, which are no placeholders: ten of each are behind the fiftieth."""
+    many = [("ka", f"x {n}") for n in range(60)] + [(f"y {n}", "Ja.") for n in range(60)]
+    findings = {each.kind: each.pairs for each in found(tmp_path, [*TEXT, *many])[0].findings}
+    assert findings["one source, too many targets"] == 10
+    assert findings["one target, too many sources"] == 10
+    assert KIND not in findings
 
 
 def test_a_sentence_that_is_a_placeholder_needs_more_pairs(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("a side in a third language", "kept"),
     NoiseKind("lines shifted", "kept"),
     NoiseKind("not a translation", "kept"),
+    NoiseKind("placeholder in place of text (TODO)", "kept"),
     NoiseKind("one source, too many targets", "kept"),
+    NoiseKind("one target, too many sources", "kept"),
     NoiseKind("also in validation or test text", "kept"),
 )
 (
@@ -74,7 +76,8 @@ KINDS: tuple[NoiseKind, ...] = (
     MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS,
     TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS, OTHER_SCRIPT,
     REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED, SOURCE_WRONG, TARGET_WRONG,
-    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
+    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER, MANY_TARGETS,
+    MANY_SOURCES, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 

@@ -60,7 +60,7 @@ from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 
-# A source with more targets than this, which is no placeholder, is a heading or a frequent line.
+# A side beside more others than this, which is no placeholder, is a heading or a frequent line.
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
@@ -251,10 +251,10 @@ class PreparationRun:
             ledger.mark(kinds.HELD_OUT, text.repeats)
 
     def _check_meaning(self, text: CleanText, ledger: Ledger) -> None:
-        """Mark the pairs that do not translate each other, and sources with too many targets."""
+        """Mark pairs that do not translate each other, and sides beside too many others."""
         shifted = text.is_shifted()
         ledger.mark(kinds.SHIFTED, shifted)
-        ledger.mark(kinds.MANY_TARGETS, find_placeholder_lines(text, ~shifted))
+        ledger.mark(kinds.PLACEHOLDER, find_placeholder_lines(text, ~shifted))
         strict = self.config.data.clean == "strict"
         # What is marked already keeps its kind, and would raise the estimate of wrong pairs.
         marked = ledger.kinds != kinds.CLEAN
@@ -268,11 +268,11 @@ class PreparationRun:
                 "of one file the translation of line n of the other?"
             )
         kept = np.flatnonzero(ledger.keep)
-        for side in ("src", "tgt"):
+        for side, kind in (("src", kinds.MANY_TARGETS), ("tgt", kinds.MANY_SOURCES)):
             _, earlier = occurrences(text.digests[side][kept])
             too_many = np.zeros(text.pairs, bool)
             too_many[kept[earlier >= MAX_TARGETS]] = True
-            ledger.mark(kinds.MANY_TARGETS, too_many)
+            ledger.mark(kind, too_many)
 
     def _write_test(self, pairs: Pairs) -> tuple[str, ...]:
         """Write the text of the test pairs into the corpus; return where it will be."""
