@@ -56,7 +56,7 @@ def test_a_header_with_the_target_first_is_refused_with_the_other_order(
 ) -> None:
     assert main(["init", *TRAIN, *LANGUAGES, "--tsv-columns", "1,3"]) == 65
     err = capsys.readouterr().err
-    assert "begins with `gsw`, tab, `en`" in err
+    assert "has the header `gsw`, tab, `en`" in err
     assert "hint: --tsv-columns 3,1\n" in err
 
 

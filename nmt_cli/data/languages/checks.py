@@ -29,7 +29,7 @@ from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.shell_commands import decompressor, without_compression
 from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
-from nmt_cli.data.text.tables import names_target_first
+from nmt_cli.data.text.tables import first_row_of_text, names_target_first
 from nmt_cli.errors import DataError, NmtError, UsageError
 from nmt_cli.plurals import agreeing, counted
 
@@ -225,13 +225,14 @@ def _sign_of_swapped(
     src_lines, tgt_lines = sides
     if are_others or _is_swapped(src_lines, tgt_lines, src, tgt):
         return f"is in {tgt} and {src}"
-    if len(text.paths) > 1 or not src_lines:
+    row = first_row_of_text(zip(src_lines, tgt_lines, strict=False))
+    if len(text.paths) > 1 or row is None:
         return ""
-    first, second = src_lines[0], tgt_lines[0]
+    first, second = src_lines[row], tgt_lines[row]
     if not names_target_first(first, second, (src, tgt)):
         return ""
     is_right = differing_languages(src_lines, tgt_lines) == (base_code(src), base_code(tgt))
-    return "" if is_right else f"begins with `{first}`, tab, `{second}`"
+    return "" if is_right else f"has the header `{first}`, tab, `{second}`"
 
 
 def _other_languages(

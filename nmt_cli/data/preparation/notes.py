@@ -15,7 +15,7 @@ from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.shell_commands import unquoting
 from nmt_cli.data.text.table_columns import TableColumns
-from nmt_cli.data.text.tables import header_note, is_header
+from nmt_cli.data.text.tables import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
 # If a smaller share of the pairs is kept, this is reported, with this many reasons.
@@ -180,10 +180,10 @@ def _wrong_lines(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
 
 
 def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
-    """Return a warning for each held-out table whose first row names its columns."""
+    """Return a warning for each held-out table with a row that names its columns."""
     held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
     return [
-        header_note(files[0], name)
+        header_note(files[0], row + 1, name)
         for name, (files, pairs) in held_out.items()
-        if len(files) == 1 and pairs and is_header(*pairs[0], codes)
+        if len(files) == 1 and (row := header_row(pairs, codes)) is not None
     ]

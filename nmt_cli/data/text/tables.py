@@ -211,6 +211,28 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     return all(_is_heading(cell) or cell in others for cell in lowered)
 
 
+def first_row_of_text(pairs: Iterable[tuple[str, str]]) -> int | None:
+    """The index of the first pair of a table with text on both sides; None if there is none.
+
+    Only this row may be its header. The lines above a table, such as its caption, have an empty
+    side.
+
+    >>> first_row_of_text([("Session 12", ""), ("", " "), ("English", "French")])
+    2
+    """
+    return next((index for index, pair in enumerate(pairs) if all(map(str.strip, pair))), None)
+
+
+def header_row(pairs: Sequence[tuple[str, str]], codes: Sequence[str]) -> int | None:
+    """The index of the pair of a table that names its columns, or None; codes: as in `is_header`.
+
+    >>> header_row([("Session 12", ""), ("English", "French"), ("Yes", "Oui")], ("en", "fr"))
+    1
+    """
+    row = first_row_of_text(pairs)
+    return row if row is not None and is_header(*pairs[row], codes) else None
+
+
 def names_target_first(src: str, tgt: str, codes: tuple[str, str]) -> bool:
     """Whether the first row of a table names its columns, and the target's language first.
 
@@ -226,15 +248,15 @@ def _is_heading(cell: str) -> bool:
     return cell.lower() in _HEADINGS or code_of_name(cell) is not None
 
 
-def header_note(name: str, text: str) -> str:
-    """Return the warning that the table `name` of the `text` begins with a header.
+def header_note(name: str, line: int, text: str) -> str:
+    """Return the warning that a line of the table `name` of the `text` is a header.
 
-    >>> header_note("v.tsv", "validation")
+    >>> header_note("v.tsv", 1, "validation")
     'line 1 of `v.tsv` seems to name the columns, and counts as a validation pair: remove that line'
     """
     return (
-        f"line 1 of `{name}` seems to name the columns, and counts as a {text} pair: remove that "
-        "line"
+        f"line {line:,} of `{name}` seems to name the columns, and counts as a {text} pair: remove "
+        "that line"
     )
 
 

@@ -141,11 +141,13 @@ def _warn_of_header(
     resolved: "ResolvedConfig",
     console: "Console",
 ) -> None:
-    from nmt_cli.data.text.tables import header_note, is_header
+    from nmt_cli.data.text.tables import header_note, header_row
 
     languages = resolved.config.languages
-    if source and reference and is_header(source[0], reference[0], (languages.src, languages.tgt)):
-        console.warning(header_note(name, "test"))
+    pairs = list(zip(source, reference, strict=False))
+    row = header_row(pairs, (languages.src, languages.tgt))
+    if row is not None:
+        console.warning(header_note(name, row + 1, "test"))
 
 
 def _test_set(wanted: Wanted, resolved: "ResolvedConfig") -> tuple[str, list[str], bool]:
