@@ -1,5 +1,7 @@
 """Counts in messages: `1 line`, `2 lines`, `1,200 entries`, and the verb that agrees."""
 
+from collections.abc import Iterable
+
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """`count` and its noun; plural: where it is not formed by the rules below.
@@ -28,6 +30,16 @@ def agreeing(count: int, singular: str, plural: str) -> str:
     '1 line is empty'
     """
     return singular if count == 1 else plural
+
+
+def enumerated(items: Iterable[str]) -> str:
+    """The items with commas and `and`.
+
+    >>> enumerated(["a"]), enumerated(["a", "b"]), enumerated(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _plural(noun: str) -> str:

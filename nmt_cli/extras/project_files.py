@@ -94,7 +94,8 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
     from nmt_cli.data.cleaning.held_out_faults import fault_notes
     from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
-    from nmt_cli.data.languages.checks import check_names, check_texts, head_of, texts_of
+    from nmt_cli.data.languages.checks import check_names, check_texts
+    from nmt_cli.data.languages.text_files import head_of, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
     from nmt_cli.data.preparation.length_check import require_equal_lengths
 

@@ -124,6 +124,46 @@ def test_a_column_that_is_mostly_empty_is_warned_of(
     assert "are empty, and their rows" not in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_tables_with_the_same_wrong_columns_are_warned_of_together(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    english = [f"the dog {n} was not in the garden of the house" for n in range(200)]
+    other = [f"Kagtol{n} murnef wuntol rikbor gulsaw ndok" for n in range(200)]
+    german = [f"der Hund {n} war nicht in dem Garten des Hauses" for n in range(200)]
+    numbers = [str(n) for n in range(200)]
+    for name, filled in (("a.tsv", 40), ("b.tsv", 60), ("c.tsv", 150)):
+        notes = [f"note {n}" if n < filled else "" for n in range(200)]
+        write(name, *zip(english, other, german, numbers, notes, strict=True))
+    tables = [part for name in "abc" for part in ("--train-tsv", f"{name}.tsv")]
+    settings = ("data.subwords=chars", "data.max_ratio=99") if command == "prepare" else ()
+    chars = [part for setting in settings for part in ("--set", setting)]
+
+    def warnings(columns: str) -> str:
+        main([command, *tables, *LANGUAGES, "--tsv-columns", columns, *chars, "--force"])
+        return " ".join(capsys.readouterr().err.split())
+
+    question = "does `--tsv-columns` name the right columns?"
+    err = warnings("1,5")
+    assert "300 of the first 400 cells of column 5 of `a.tsv` and `b.tsv` are empty, and" in err
+    assert err.count(question) == 1
+    err = warnings("2,5")
+    assert (
+        "the training source columns of `a.tsv`, `b.tsv` and `c.tsv` do not look like en: none of "
+        f"their first 600 lines of several words have one of the commonest words of this "
+        f"language; {question}"
+    ) in err
+    assert err.count(question) == 2
+    err = warnings("3,2")
+    assert "training source columns of `a.tsv`, `b.tsv` and `c.tsv` look like de, not en" in err
+    assert err.count("look like de") == 1
+    err = warnings("4,2")
+    assert (
+        "600 of the first 600 lines of the training source columns of `a.tsv`, `b.tsv` and" in err
+    )
+    assert err.count("have no letter") == 1
+
+
 @pytest.mark.parametrize("column", [0, 1, 2])
 def test_line_breaks_in_cells_are_named_with_the_command_that_removes_them(
     column: int, capsys: pytest.CaptureFixture[str]

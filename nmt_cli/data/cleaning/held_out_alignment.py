@@ -14,7 +14,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.matching import Matcher
 from nmt_cli.data.cleaning.misalignment import OFFSETS, Profile, find_shifts, fit
-from nmt_cli.data.languages.checks import TextFiles, head_of, texts_of
+from nmt_cli.data.languages.text_files import TextFiles, head_of, texts_of
 from nmt_cli.data.text.line_pairs import read_pairs
 
 Sides = tuple[Sequence[str], Sequence[str]]

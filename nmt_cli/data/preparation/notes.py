@@ -9,7 +9,7 @@ from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
-from nmt_cli.data.languages.checks import TextFiles
+from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords

@@ -121,7 +121,7 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
 
     Only the first lines are read, and none of stdin and pipes, which can be read only once.
     """
-    from nmt_cli.data.languages.checks import swap_command
+    from nmt_cli.data.languages.text_files import swap_command
     from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossary
     from nmt_cli.data.text.lines import read_lines
 

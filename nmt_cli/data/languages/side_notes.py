@@ -1,0 +1,177 @@
+"""Warnings about sides of texts: in another language, without letters, and columns that are empty.
+
+Tables whose columns `--tsv-columns` names have one warning of a kind together.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from nmt_cli.data.languages.missing_words import missing_words
+from nmt_cli.data.languages.text_files import TextFiles
+from nmt_cli.data.languages.words import other_language, third_languages
+from nmt_cli.data.text.letters import has_letters
+from nmt_cli.plurals import agreeing, counted, enumerated
+
+# So many lines in a third language are warned of, and so many are named.
+FEWEST_OF_THIRD, EXAMPLES = 4, 3
+# A side is no text if this share of at least so many lines has no letter, while the same share of
+# the other side has letters.
+WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
+SIDES = ("source", "target")
+
+
+class Head(NamedTuple):
+    """The first lines of both sides of a text.
+
+    others: for each side, the known language that it looks like in place of the stated one, or
+    None.
+    """
+
+    text: TextFiles
+    sides: tuple[list[str], list[str]]
+    others: tuple[str | None, str | None]
+
+    @classmethod
+    def of(cls, text: TextFiles, sides: tuple[list[str], list[str]], src: str, tgt: str) -> "Head":
+        """The lines of a text that should be in these languages."""
+        return cls(text, sides, (other_language(sides[0], src), other_language(sides[1], tgt)))
+
+
+def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
+    """The texts whose warnings are given together: tables with `--tsv-columns`, and each other."""
+    tables = [head for head in heads if head.text.columns.numbers and len(head.text.paths) == 1]
+    alone = [[head] for head in heads if head not in tables]
+    return [tables, *alone] if tables else alone
+
+
+def text_notes(group: Sequence[Head]) -> list[str]:
+    """The warnings about sides without letters, and columns that are mostly empty."""
+    return [*_no_text_notes(group), *_empty_column_notes(group)]
+
+
+def language_notes(
+    group: Sequence[Head], stated: tuple[str, str], *, is_cleaned: bool
+) -> Iterator[str]:
+    """Yield the warnings about sides in other languages than the stated ones.
+
+    is_cleaned: whether the training text is about to be cleaned, which counts its lines in third
+    languages.
+    """
+    for index, code in enumerate(stated):
+        others = dict.fromkeys(head.others[index] for head in group)
+        for other in filter(None, others):
+            found = [head.text for head in group if head.others[index] == other]
+            yield (
+                f"the {_side_of(found, index)} {agreeing(len(found), 'looks', 'look')} like "
+                f"{other}, not {code}"
+            )
+        unknown = [head for head in group if head.others[index] is None]
+        yield from _missing_words(unknown, index, code)
+    for head in group:
+        if head.others == (None, None) and not (is_cleaned and head.text.role == "training"):
+            yield from _third_languages(head, stated)
+
+
+def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str]:
+    """Yield the warning about sides without the commonest words of their language."""
+    counts = [(head.text, missing_words(head.sides[index], code)) for head in group]
+    found = [(text, count) for text, count in counts if count is not None]
+    if not found:
+        return
+    texts = [text for text, _ in found]
+    words, lines = sum(count.found for _, count in found), sum(count.lines for _, count in found)
+    check = f"is the {SIDES[index]} of this pair of files in {code}?"
+    if len(texts[0].paths) == 1:
+        option = "does `--tsv-columns` name" if texts[0].columns.numbers else "are these"
+        check = f"{option} the right columns?"
+    count = f"only {words:,}" if words else "none"
+    yield (
+        f"the {_side_of(texts, index)} {agreeing(len(texts), 'does', 'do')} not look like {code}: "
+        f"{count} of {agreeing(len(texts), 'its', 'their')} first {lines:,} lines of several words "
+        f"{agreeing(words, 'has', 'have')} one of the commonest words of this language; {check}"
+    )
+
+
+def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
+    """Yield the warnings about lines in a language beside those of the text."""
+    for index, lines in enumerate(head.sides):
+        found = third_languages(lines, known)
+        language, indices = max(found.items(), key=lambda item: len(item[1]), default=("", []))
+        if len(indices) >= FEWEST_OF_THIRD:
+            examples = ", ".join(f"{line + 1:,}" for line in indices[:EXAMPLES])
+            action = "`nmt prepare --clean` drops such pairs"
+            if head.text.role != "training":
+                action = "no pair is dropped"
+            yield (
+                f"{len(indices):,} of the first {len(lines):,} lines of the "
+                f"{_side_of([head.text], index)} look like {language} (lines {examples}, ...): "
+                f"{action}"
+            )
+
+
+def _no_text_notes(group: Sequence[Head]) -> Iterator[str]:
+    """Yield the warnings that one side has almost no letters and the other has."""
+    for index in (0, 1):
+        counts = [(head.text, _without_letters(head.sides, index)) for head in group]
+        found = [(text, count) for text, count in counts if count is not None]
+        if not found:
+            continue
+        texts = [text for text, _ in found]
+        without = sum(count for _, (count, _) in found)
+        lines = counted(sum(count for _, (_, count) in found), "line")
+        where = "this column" if len(texts[0].paths) == 1 else "this file"
+        yield (
+            f"{without:,} of the first {lines} of the {_side_of(texts, index)} have no letter, but "
+            f"the other side has: if {where} has numbers, such as those of the rows of a table, "
+            f"replace it by the {SIDES[index]} sentences"
+        )
+
+
+def _without_letters(
+    sides: tuple[Sequence[str], Sequence[str]], index: int
+) -> tuple[int, int] | None:
+    """How many lines of a side have no letter, and of how many; None unless only this has none."""
+    has_text = [list(map(has_letters, filter(str.strip, lines))) for lines in sides]
+    if min(map(len, has_text)) < FEWEST_WITHOUT_LETTERS:
+        return None
+    shares = [sum(side) / len(side) for side in has_text]
+    if shares[index] > 1 - WITHOUT_LETTERS or shares[1 - index] < WITHOUT_LETTERS:
+        return None
+    return len(has_text[index]) - sum(has_text[index]), len(has_text[index])
+
+
+def _empty_column_notes(group: Sequence[Head]) -> Iterator[str]:
+    """Yield the warning that most cells of columns by data.tsv_columns are empty."""
+    numbers = group[0].text.columns.numbers
+    if len(group[0].text.paths) > 1 or numbers is None:
+        return
+    notes = []
+    for number, index in zip(numbers, (0, 1), strict=True):
+        found = [(head.text.paths[0], head.sides[index]) for head in group]
+        found = [(name, cells) for name, cells in found if _is_mostly_empty(cells)]
+        if found:
+            cells = [cell for _, cells in found for cell in cells]
+            empty = sum(not cell.strip() for cell in cells)
+            names = enumerated(f"`{name}`" for name, _ in found)
+            notes.append(
+                f"{empty:,} of the first {len(cells):,} cells of column {number} of {names}"
+            )
+    if notes:
+        yield (
+            f"{' and '.join(notes)} are empty, and their rows have no pair: does `--tsv-columns` "
+            "name the right columns?"
+        )
+
+
+def _is_mostly_empty(cells: Sequence[str]) -> bool:
+    empty = sum(not cell.strip() for cell in cells)
+    return 2 * empty > len(cells) >= FEWEST_WITHOUT_LETTERS
+
+
+def _side_of(texts: Sequence[TextFiles], index: int) -> str:
+    """One side of texts of one role in a message: `training source column of ...`."""
+    role = f"{texts[0].role} {SIDES[index]}"
+    if len(texts[0].paths) > 1:
+        return f"{role} `{texts[0].paths[index]}`"
+    column = agreeing(len(texts), "column", "columns")
+    return f"{role} {column} of {enumerated(f'`{text.paths[0]}`' for text in texts)}"
