@@ -60,7 +60,8 @@ class Translation:
     source: the line as it was given; hypotheses: best first, the first is `text` and `score`;
     sentences: the sentences that were translated on their own; flags: what makes the translation
     doubtful, see quality.flags.FLAGS; pivots: the texts between the models, where several
-    translate one after another.
+    translate one after another; is_broken: whether the model wrote only some bytes of a character,
+    or U+FFFD, which the source lacks (the flag `unknown_words` may be due to the source).
     """
 
     source: str
@@ -70,6 +71,7 @@ class Translation:
     flags: tuple[str, ...] = ()
     sentences: tuple[SentenceTranslation, ...] = ()
     pivots: tuple[PivotText, ...] = ()
+    is_broken: bool = False
 
 
 def empty_translation(line: str, flag: str) -> Translation:
@@ -105,8 +107,7 @@ def search_flags(
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
         "unknown_words": any(subwords.unk_id in source.ids for source in searched)
-        or any(WRONG_BYTES in piece.text for piece in pieces)
-        or any(subwords.has_broken_characters(hypothesis.ids) for hypothesis in best),
+        or any(WRONG_BYTES in piece.text for piece in pieces),
     }
     return {name for name, is_set in flags.items() if is_set}
 

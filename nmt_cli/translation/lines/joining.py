@@ -59,11 +59,17 @@ def line_translation(
         for source, hypothesis in zip(source_line.sources, hypotheses, strict=True)
     ]
     scores = _sentence_scores(pieces, chosen)
-    flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords)
+    found = search_flags(pieces, source_line.sources, hypotheses, config, subwords)
     # Sentences that are copied have no scores.
     checked = map(CheckedSentence, source_line.sentences, texts, scores)
-    flags |= quality.flags([sentence for sentence in checked if sentence.token_scores])
-    return Translation(line, best.text, best.score, alternatives, in_order(flags), sentences)
+    doubts = quality.flags([sentence for sentence in checked if sentence.token_scores])
+    if any(subwords.has_broken_characters(hypothesis.ids) for hypothesis in hypotheses):
+        doubts.add("unknown_words")
+    is_broken = "unknown_words" in doubts
+    flags = in_order(found | doubts)
+    return Translation(
+        line, best.text, best.score, alternatives, flags, sentences, is_broken=is_broken
+    )
 
 
 def _copied_text(line: str, subwords: Subwords) -> str:

@@ -23,7 +23,8 @@ FLAGS = {
 }
 # Flags that need statistics of the training text or of the validation.
 NEED_STATISTICS = ("untranslated", "length_outlier", "low_confidence")
-# Flags that a second translation with other settings may not have.
+# Flags that a second translation with other settings may not have. So may `unknown_words` where the
+# translation itself has them, see `Translation.is_broken`.
 RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words", "markup_moved"}
 
 

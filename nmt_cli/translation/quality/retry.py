@@ -20,7 +20,16 @@ RETRY_NGRAM = 4
 
 def is_doubtful(translation: Translation) -> bool:
     """Whether other settings may give a better translation of the line."""
-    return not RETRIED.isdisjoint(translation.flags)
+    return bool(_faults(translation))
+
+
+def _faults(translation: Translation) -> set[str]:
+    """What another search may avoid.
+
+    Unknown words of the source stay unknown, broken characters of the translation may not.
+    """
+    broken = {"unknown_words"} if translation.is_broken else set()
+    return set(translation.flags) & (RETRIED | broken)
 
 
 def retry_settings(search: SearchConfig) -> SearchConfig:
@@ -44,8 +53,7 @@ def better(first: Translation, second: Translation) -> Translation:
     """
 
     def quality(translation: Translation) -> tuple[bool, int, float]:
-        flags = set(translation.flags)
-        return "failed" not in flags, -len(flags & RETRIED), translation.score
+        return "failed" not in translation.flags, -len(_faults(translation)), translation.score
 
     return max(first, second, key=quality)
 

@@ -1,5 +1,6 @@
 """The translation of a line from those of its sentences and segments."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,21 @@ TWO = [Piece("One is here.", "  ", True), Piece("Two is here.", "", True)]
 SEGMENTS = [Piece("One is", " "), Piece("here.", " ", True), Piece("Two.", "", True)]
 # There is no space inside a word and between sentences.
 CHINESE = [Piece("狗在", ""), Piece("这。", "", True), Piece("好。", "", True)]
+
+
+def test_bytes_of_no_character_make_a_translation_broken_unlike_those_of_its_source() -> None:
+    half = part("Zwei ist hier.")
+    half = half._replace(hypothesis=replace(half.hypothesis, ids=(4 + 0xC5, *half.hypothesis.ids)))
+    found = joined(TWO, [[part("Eins ist hier.")], [half]])
+    assert found.is_broken
+    assert "unknown_words" in found.flags
+    found = joined(TWO, [[part("Eins ist hier.")], [part("Zwei \ufffd ist hier.")]])
+    assert found.is_broken
+    assert "unknown_words" in found.flags
+    wrong = [Piece("One \ufffd is here.", "", True)]
+    found = joined(wrong, [[part("Eins \ufffd ist hier.")]])
+    assert not found.is_broken
+    assert "unknown_words" in found.flags
 
 
 def test_line_without_words_is_empty_and_one_without_translation_has_failed() -> None:

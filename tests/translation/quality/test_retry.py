@@ -14,8 +14,11 @@ from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
 
 
-def translation(flags: tuple[str, ...], score: float = -1.0) -> Translation:
-    return Translation("source", "text", score, (Alternative("text", score, score),), flags)
+def translation(
+    flags: tuple[str, ...], score: float = -1.0, *, is_broken: bool = False
+) -> Translation:
+    alternatives = (Alternative("text", score, score),)
+    return Translation("source", "text", score, alternatives, flags, is_broken=is_broken)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,42 @@ def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> N
     assert better(first, same) is first
     failed = translation(("failed",), 0.0)
     assert better(failed, translation(("copied", "at_limit"), -5.0)) is not failed
+
+
+def test_broken_characters_of_the_translation_are_doubtful_unlike_unknown_words_of_the_source() -> (
+    None
+):
+    broken = translation(("unknown_words",), -0.1, is_broken=True)
+    assert is_doubtful(broken)
+    whole = translation((), -3.0)
+    assert better(broken, whole) is better(whole, broken) is whole
+    # The source has unknown words still.
+    unknown = translation(("unknown_words",), -3.0)
+    assert better(broken, unknown) is better(unknown, broken) is unknown
+
+
+def test_lines_with_half_a_character_are_translated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = byte_config()
+    model = byte_model(config)
+    with torch.no_grad():
+        # Behind the prefix come the first byte of a letter and the end.
+        model.output_bias[3] += 60.0
+        model.output_bias[4 + 0xC5] += 50.0
+    translator = Translator(model, config, byte_subwords())
+    lines = []
+    real = LineSearch.run
+
+    def run(self, requests, *others):
+        lines.append([request.text for request in requests])
+        return real(self, requests, *others)
+
+    monkeypatch.setattr(LineSearch, "run", run)
+    options = {"prefixes": ["A"], "min_length": 2}
+    (found,) = translator.translate(["one"], **options)
+    assert (found.text, found.flags, found.is_broken) == ("A", ("unknown_words",), True)
+    lines.clear()
+    translator.translate(["one"], **options, retry=True)
+    assert lines == [["one"], ["one"]]
 
 
 def test_only_doubtful_lines_are_translated_again(monkeypatch: pytest.MonkeyPatch) -> None:
