@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nmt_cli.translation.result import Translation
+    from nmt_cli.translation.result import Alternative, Translation
 
 SCHEMA = 1
 _ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -34,11 +34,21 @@ def as_json_line(line: int, translation: "Translation", place: str = "") -> str:
                 "tokens": hypothesis.tokens,
                 "token_scores": [round(score, 6) for score in hypothesis.token_scores],
                 **({"alignment": hypothesis.alignment} if hypothesis.alignment else {}),
+                **_faults_of_terms(hypothesis),
             }
             for hypothesis in translation.hypotheses
         ],
     }
     return as_one_line(document)
+
+
+def _faults_of_terms(hypothesis: "Alternative") -> dict[str, int]:
+    """The numbers of missing terms and of other faults, of those that are not 0."""
+    numbers = {
+        "missing_terms": hypothesis.missing_terms,
+        "term_faults": hypothesis.term_faults,
+    }
+    return {name: number for name, number in numbers.items() if number}
 
 
 def as_one_line(document: object) -> str:

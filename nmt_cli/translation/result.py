@@ -24,7 +24,9 @@ class Alternative:
 
     score: as `search.ranking.HypothesisRanker` defines it; tokens: its subwords, EOS included;
     token_scores: the log-probability of each; alignment: (source word, target word) pairs, counted
-    from 0, where it was asked for; ids: of the tokens.
+    from 0, where it was asked for; ids: of the tokens; missing_terms: how many of the terms that a
+    glossary demands it lacks; term_faults: what else is wrong with its terms, a number. Both decide
+    the order before the score does.
     """
 
     text: str
@@ -34,6 +36,8 @@ class Alternative:
     token_scores: tuple[float, ...] = ()
     alignment: Links = ()
     ids: tuple[int, ...] = ()
+    missing_terms: int = 0
+    term_faults: int = 0
 
 
 @dataclass(frozen=True)

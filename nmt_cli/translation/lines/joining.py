@@ -143,4 +143,6 @@ def join_segments(
         tuple(score for hypothesis in hypotheses for score in hypothesis.token_scores),
         tuple(links),
         tuple(ids),
+        sum(hypothesis.missing for hypothesis in hypotheses),
+        sum(hypothesis.term_faults for hypothesis in hypotheses),
     )

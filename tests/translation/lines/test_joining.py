@@ -1,5 +1,6 @@
 """The translation of a line from those of its sentences and segments."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.constraints import LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.lines.inputs import SourceLine
 from nmt_cli.translation.lines.joining import line_translation
 from nmt_cli.translation.lines.outputs import LinePart
@@ -60,6 +62,27 @@ TWO = [Piece("One is here.", "  ", True), Piece("Two is here.", "", True)]
 SEGMENTS = [Piece("One is", " "), Piece("here.", " ", True), Piece("Two.", "", True)]
 # There is no space inside a word and between sentences.
 CHINESE = [Piece("狗在", ""), Piece("这。", "", True), Piece("好。", "", True)]
+
+
+def test_missing_terms_and_faults_of_each_translation_are_those_of_its_segments() -> None:
+    of_segments = [
+        [part("Eins ist hier."), part("Eins.")],
+        [part("Zwei ist hier."), part("Zwei.")],
+    ]
+    counts = [[(0, 0), (1, 0)], [(0, 2), (1, 3)]]
+    parts = [
+        [
+            each._replace(hypothesis=replace(each.hypothesis, missing=missing, term_faults=faults))
+            for each, (missing, faults) in zip(segment, of_segment, strict=True)
+        ]
+        for segment, of_segment in zip(of_segments, counts, strict=True)
+    ]
+    found = joined(TWO, parts)
+    assert [(each.missing_terms, each.term_faults) for each in found.hypotheses] == [(0, 2), (2, 3)]
+    first, second = json.loads(as_json_line(0, found))["hypotheses"]
+    assert first["term_faults"] == 2
+    assert "missing_terms" not in first
+    assert (second["missing_terms"], second["term_faults"]) == (2, 3)
 
 
 def test_bytes_of_no_character_make_a_translation_broken_unlike_those_of_its_source() -> None:
