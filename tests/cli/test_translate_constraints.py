@@ -12,7 +12,8 @@ from nmt_cli.cli.commands.translation.constraints import (
     without_headers,
 )
 from nmt_cli.config.schema import LanguagesConfig
-from nmt_cli.data.lexical.glossary import read_glossary
+from nmt_cli.data.lexical.glossary import entries_of, read_glossary
+from nmt_cli.data.lexical.glossary_header import first_entries
 from nmt_cli.terminal.console import Console
 
 GERMAN_TO_ENGLISH = "Hund\tdog|hound\nKatze\tcat\nHaus\thouse\n"
@@ -45,7 +46,15 @@ def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
 
 @pytest.mark.parametrize(
     "header",
-    ["en\tgsw", "source\ttarget", "Term\tÜbersetzung", "English\tgsw-CH", "Englisch\tDeutsch"],
+    [
+        "en\tgsw",
+        "source\ttarget",
+        "Term\tÜbersetzung",
+        "English\tgsw-CH",
+        "Englisch\tDeutsch",
+        "translation\tterm",
+        '"en"\t"gsw"',
+    ],
 )
 def test_the_header_of_a_glossary_is_no_term(
     header: str, capsys: pytest.CaptureFixture[str]
@@ -64,6 +73,7 @@ def test_the_header_of_a_glossary_is_no_term(
         ("English\tEnglisch", False),
         ("source\tQuelle", False),
         ("word\tWort|Vokabel", False),
+        ("source\ttarget|aim", False),
         ("in\tit", False),
         ("Yes\tJa", False),
     ],
@@ -76,6 +86,10 @@ def test_a_first_term_stays_a_term(
     assert without_headers(given, LanguagesConfig("en", "gsw"), Console()) is given
     err = " ".join(capsys.readouterr().err.split())
     assert ("may name the columns, and counts as a term" in err) is is_doubted
+
+
+def test_entries_of_no_file_are_never_a_header() -> None:
+    assert first_entries(entries_of({"en": "gsw"})) == []
 
 
 def test_forms_with_other_separators_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

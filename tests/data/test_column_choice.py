@@ -90,9 +90,85 @@ def test_the_only_known_language_takes_its_side_and_the_other_is_a_guess(
     assert chosen_columns(named, ("en", "xnd")) == ((5, 3), None, ("looks like en", ""))
 
 
+def rows_of(*columns: list[str]) -> list[list[str]]:
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+MUBU = [text.replace("-", "") for text in sentences(SYLLABLES, 1, "-")]
+TRANSLATION = sentences(ENGLISH, 3)
+# Of many words, unlike a column of names.
+CASTILIAN = [f"{text} {mubu}" for text, mubu in zip(sentences(SPANISH, 4), MUBU, strict=True)]
+
+
 def test_a_third_known_language_is_not_the_other_side() -> None:
-    rows = [[*row[:1], row[6], *row[1:2], row[4]] for row in table(sentences(SPANISH, 4))]
-    assert chosen_columns(rows, ("en", "xnd")) == ((4, 3), None, ("looks like en", ""))
+    rows = rows_of(CASTILIAN, MUBU, TRANSLATION)
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+
+
+def test_two_known_languages_are_recognised_in_the_given_order() -> None:
+    """Also if only one of them is given, and there is no other column for the other side."""
+    rows = rows_of(TRANSLATION, CASTILIAN)
+    assert chosen_columns(rows, ("en", "es"))[:2] == ((1, 2), ("en", "es"))
+    assert chosen_columns(rows, ("es", "en"))[:2] == ((2, 1), ("es", "en"))
+    assert chosen_columns(rows, ("en", "xnd"))[:2] == ((1, 2), ("en", "es"))
+    assert chosen_columns(rows, ("xnd", "en"))[:2] == ((2, 1), ("es", "en"))
+
+
+def test_a_header_decides_the_order_against_the_text() -> None:
+    """What the text looks like goes with its column, or is left out for other columns."""
+    rows = [["Spanish", "English"], *rows_of(TRANSLATION, CASTILIAN)]
+    assert chosen_columns(rows, ("en", "es"))[:2] == ((2, 1), ("es", "en"))
+    rows = [["Spanish", "text", "English"], *rows_of(TRANSLATION, CASTILIAN, MUBU)]
+    assert chosen_columns(rows, ("en", "es"))[:2] == ((3, 1), None)
+
+
+def test_a_first_row_with_a_sentence_is_no_header() -> None:
+    rows = rows_of(["en", *MUBU[1:]], [f"the dog {'of the man ' * 5}", *TRANSLATION[1:]])
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
+
+
+def test_of_two_columns_of_the_known_language_the_last_is_taken() -> None:
+    rows = rows_of(TRANSLATION, MUBU, TRANSLATION)
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # Identifiers, in all cells and in most of them.
+        ([f"kagtol{n}" for n in range(60)], MUBU),
+        ([text if n % 3 else f"kagtol{n}k" for n, text in enumerate(["s1k"] * 60)], MUBU),
+        ([f"kagtol{n}" if n % 3 else MUBU[n] for n in range(60)], MUBU),
+        # If all are unlikely, that with most letters: licences and categories are short.
+        (["CC BY"] * 60, ["Kagtol murbor (spoken)"] * 60),
+        # Glosses in the known language are no text in the other one.
+        (
+            [f"{words} of the {text}" for words, text in zip(TRANSLATION, MUBU, strict=True)],
+            ["Kagtol murbor (spoken)"] * 60,
+        ),
+    ],
+)
+def test_columns_that_are_unlikely_to_be_the_other_side(
+    others: tuple[list[str], list[str]],
+) -> None:
+    rows = rows_of(*others, TRANSLATION)
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+
+
+def test_of_two_likely_columns_the_first_is_a_guess() -> None:
+    rows = rows_of(MUBU, MUBU[::-1], TRANSLATION)
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 1), None, ("looks like en", "a guess"))
+
+
+def test_numbers_are_never_the_other_side() -> None:
+    rows = rows_of(TRANSLATION[::-1], TRANSLATION, [f"{n} a" * 2 + "000" for n in range(60)])
+    assert chosen_columns(rows, ("en", "xnd")) == ((1, 2), None, ("", ""))
+
+
+def test_the_known_language_is_told_beside_text_with_some_of_its_words() -> None:
+    rows = rows_of([f"the {text} of that {text}" for text in MUBU], TRANSLATION)
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("xnd", "en")) == ((1, 2), None, ("", "looks like en"))
 
 
 @pytest.mark.parametrize(

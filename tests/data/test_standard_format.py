@@ -75,6 +75,14 @@ def test_fields_are_joined_and_incomplete_records_left_out(
     )
 
 
+def test_records_end_where_the_next_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a reference, or with the next text; empty lines are no sign of another format."""
+    with_references = "\\ref 1\n\\tx Ka\n\n\n\n\\ref 2\n\\tx Mi\n\n\n\n\\ft So.\n"
+    assert converted(with_references, "kik", "xx", capsys) == "Mi\tSo.\n"
+    without = "\\tx Ka\n\\ft So.\n\\tx Mi\n\\tx to\n\\ft Yes.\n"
+    assert converted(without, "kik", "xx", capsys, "b.txt") == "Ka\tSo.\nMi to\tYes.\n"
+
+
 def test_the_order_is_that_of_the_given_languages(capsys: pytest.CaptureFixture[str]) -> None:
     records = "".join(f"\\ref {n}\n\\tx Kag{n} tolmur.\n\\ft {ENGLISH}\n" for n in range(60))
     assert converted(records, "en", "xnd", capsys).startswith(f"{ENGLISH}\tKag0 tolmur.\n")
@@ -93,6 +101,8 @@ def test_entries_and_examples_of_dictionaries(capsys: pytest.CaptureFixture[str]
 def test_other_files_with_backslashes_are_not_converted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    Path("a.txt").write_text("\\item one\n\\item two\n\\tx alone\n" * 9)
-    assert main(["init", "--train-tsv", "a.txt", "--src-lang", "en", "--tgt-lang", "xx"]) == 65
-    assert "Toolbox" not in capsys.readouterr().err
+    prose = "Of the markers\n\\tx and\n\\ft\nthe first\nis that of the text.\n"
+    for text in ("\\item one\n\\item two\n\\tx alone\n", prose):
+        Path("a.txt").write_text(text * 9)
+        assert main(["init", "--train-tsv", "a.txt", "--src-lang", "en", "--tgt-lang", "xx"]) == 65
+        assert "Toolbox" not in capsys.readouterr().err

@@ -37,8 +37,7 @@ def source_column(rows: Sequence[str], language: str) -> SourceColumn:
     in_language = [
         index
         for index in with_text
-        if len(with_text) > 1
-        and all(
+        if all(
             is_on_other_side(columns[other], columns[index], language)
             for other in with_text
             if other != index
