@@ -19,7 +19,7 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.length_penalty import length_penalty
 from nmt_cli.translation.constraints import BoundConstraints, Constraints
-from nmt_cli.translation.lines.outputs import HypothesisSelector
+from nmt_cli.translation.lines.outputs import HypothesisSelector, _reranked
 from nmt_cli.translation.translator import Translator
 
 LINES = ["some words", "", "a dog, a cat", "the dog " * 12, "x y z"]
@@ -346,6 +346,15 @@ class TestReranking:
         parts = chooser.parts({source: results}, search)[source]
         # The same text is given once, with the fewest terms that it lacks.
         assert [part.hypothesis.missing for part in parts] == [0, 0, 1]
+
+    def test_of_translations_with_all_terms_those_with_faults_rank_behind_worse_keys(self) -> None:
+        counts = [(0, 2), (0, 0), (0, 1), (1, 0), (0, 1)]
+        results = [
+            Hypothesis((rank,), -1.0, -1.0, (-1.0,), missing, faults)
+            for rank, (missing, faults) in enumerate(counts)
+        ]
+        ranked = _reranked(results, [0.9, 0.1, 0.2, 0.8, 0.3])
+        assert [each.ids[0] for each in ranked] == [1, 4, 2, 0, 3]
 
     def test_token_scores_add_up_to_the_log_probability(self) -> None:
         translator = make_translator()

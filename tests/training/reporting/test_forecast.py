@@ -164,6 +164,19 @@ def test_an_early_end_is_reported_once_with_steps_that_fit():
         assert fits[0] == end.fitting
 
 
+def test_an_early_end_is_judged_after_some_steps_and_after_the_first_validation():
+    assert forecast(steady_pace(steps=2), 1_000).early_end(2, 4.0) is None
+    # What was not known after three steps is not known before a validation either.
+    assert forecast(steady_pace(steps=4), 1_000).early_end(4, 8.0) is None
+    assert forecast(steady_pace(steps=4, validation=9.0), 1_000).early_end(4, 8.0) is not None
+
+
+def test_the_steps_that_fit_are_a_round_number():
+    end = forecast(steady_pace(), 10_000, hours=1.0).early_end(3, 6.0)
+    assert end.fitting > 1_000
+    assert end.fitting % 100 == 0
+
+
 @pytest.mark.parametrize("validation", [0.0, 22.0, 200.0])
 def test_a_run_that_follows_the_advice_is_not_reported(validation):
     end = forecast(steady_pace(validation=validation), 1_000).early_end(3, 6.0)
