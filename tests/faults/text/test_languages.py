@@ -155,6 +155,16 @@ def test_words_that_both_sides_have_do_not_tell_the_sides(tmp_path: Path) -> Non
     assert counted(done) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("count", "swapped"), [(99, 0), (100, 30)])
+def test_fewer_than_a_hundred_pairs_are_not_judged(
+    tmp_path: Path, count: int, swapped: int
+) -> None:
+    pairs = captions(count, 1)
+    pairs[:30] = [pair[::-1] for pair in pairs[:30]]
+    languages = {"languages_src": "en", "languages_tgt": "de"}
+    assert counted(prepared(tmp_path, pairs, data_clean="safe", **languages)) == (swapped, 0, 0)
+
+
 class GivenPairs:
     """The lines of a span, as a job of the search for wrong sides reads them."""
 
