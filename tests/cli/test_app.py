@@ -124,6 +124,8 @@ class TestUsage:
         assert main(["translate", "my model", "two.en", "--beam", "2"]) == 2
         hint = "hint: the model is given with --model: nmt translate --model 'my model' two.en"
         assert f"{hint} --beam 2\n" in capsys.readouterr().err
+        assert main(["doctor", "my model"]) == 2
+        assert "nmt translate" not in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("arguments", "message", "hint"),
