@@ -20,6 +20,8 @@ MOST_COLUMNS = 6
 COMMONEST, MOST_REPEATED = 10, 0.6
 # A header has no longer cell.
 LONGEST_NAME = 40
+# Sentences of a corpus are repeated less than this.
+LEAST_OWN = 0.5
 # A column has text if so large a share of its cells that are not empty have.
 LEAST_TEXT = 0.5
 
@@ -123,7 +125,7 @@ def _place(header: Sequence[str], columns: Sequence[Sequence[str]], language: st
     shares = {index: share_of_language(columns[index], language) for index in with_text}
     found = [index for index in with_text if shares[index] > 0]
     # Initials and short notes may be words of the language, too: `AN`, `IN`, `check this with her`.
-    varied = [index for index in found if not _repeats_itself(columns[index])]
+    varied = [index for index in found if _has_own_cells(columns[index])]
     # Of an English gloss and a translation, the latter usually comes last.
     return max(varied or found, key=lambda index: (shares[index], index), default=None)
 
@@ -215,6 +217,12 @@ def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
         return None
     first, second = sorted(number for *_, number in sorted(likeliest)[:2])
     return first, second
+
+
+def _has_own_cells(cells: Sequence[str]) -> bool:
+    """Whether most cells that are not empty differ from all others."""
+    counts = Counter(cell for cell in cells if cell)
+    return sum(count == 1 for count in counts.values()) > LEAST_OWN * counts.total()
 
 
 def _repeats_itself(column: Sequence[str]) -> bool:
