@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.search.logits_processors import LiveHypotheses, LogitsEdits, forbid
 
@@ -70,4 +71,4 @@ class BannedPhrases:
 
 def _in_word(text: bytes) -> bool:
     """Whether `text` ends inside a word, or right after one."""
-    return text[-CHARACTER:].decode("utf-8", errors="ignore")[-1:].isalnum()
+    return is_word_character(text[-CHARACTER:].decode("utf-8", errors="ignore")[-1:])

@@ -414,6 +414,7 @@ def test_seed_is_accepted_where_settings_sample_and_as_a_setting(nmt) -> None:
             "1 prefix contains a phrase of --ban, first in line 4",
         ),
         ("cat\n", ["cats", "Cat", "concat", ""], ""),
+        ("cat\n", ["cat\u0301", "e\u0301cat", "cat\u200ds", ""], ""),
         ("", ["a cat", "", "", ""], ""),
     ],
 )

@@ -70,6 +70,65 @@ def test_find_matches_whole_words_only() -> None:
     assert find_terms("größer", "gr", "öß") == []
 
 
+@pytest.mark.parametrize(
+    ("term", "word"),
+    [
+        ("लिव्र", "लिव्रेस"),
+        ("न्त", "साउतेन्त"),
+        ("क्हि", "क्हिएं"),
+        ("होम्\u200cमे", "होम्\u200cमेस"),
+        ("होम्", "होम्\u200cमे"),
+        ("मे", "होम्\u200cमे"),
+        ("\u07d3\u07cf", "\u07d3\u07cf\u07eb\u07df"),  # N'Ko, with a tone mark
+        ("cafe", "cafe\u0301s"),
+        ("caf", "cafe\u0301"),
+        ("ते", "साउ\u0941तेन"),
+    ],
+)
+def test_marks_and_joiners_are_parts_of_words(term: str, word: str) -> None:
+    assert find_terms(f"a {word} b", term) == []
+    assert find_terms(f"a {word} b", word) == [word]
+    assert find_terms(f"a {term}, b", term) == [term]
+    # A joiner at the end of a word joins nothing.
+    assert find_terms(f"a {term}\u200c b", term) == [term]
+
+
+def test_scripts_without_spaces_are_matched_within_text() -> None:
+    for text, term in [
+        ("ฉันรักแมวดำ", "แมว"),
+        ("ខ្ញុំស្រឡាញ់ឆ្មា", "ឆ្មា"),
+        ("我爱猫", "猫"),
+        ("黒い猫がいる", "猫"),
+    ]:
+        assert find_terms(text, term, spaced=False) == [term]
+    # Their marks divide text also in a language with spaces, as its words cannot be seen.
+    assert find_terms("တူဝ်ယၢင်ႇ", "တူဝ်") == ["တူဝ်"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\u0958लम", "\u0915\u093cलम"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("\u1e69a", "s\u0307\u0323a"),
+        ("\uac01", "\u1100\u1161\u11a8"),
+    ],
+)
+def test_terms_match_in_any_unicode_form(one: str, other: str) -> None:
+    for term, word in [(one, other), (other, one)]:
+        (match,) = Glossary(entries(term)).matches(f"é e\u0301 {word}, {word}s")
+        text = f"é e\u0301 {word}, {word}s"
+        assert text[match.begin : match.end] == word
+
+
+def test_parts_of_composed_characters_are_no_terms() -> None:
+    # The mark of か\u3099 makes another letter of it.
+    assert find_terms("か\u3099", "か", spaced=False) == []
+    assert find_terms("か\u3099", "が", spaced=False) == ["が"]
+    # U+0F43 has no composed form.
+    assert find_terms("\u0f43", "\u0f42", spaced=False) == []
+
+
 def test_find_and_capital_letters() -> None:
     assert find_terms("The DOG and the Straße", "dog", "strasse") == ["dog", "strasse"]
     assert find_terms("The cpu", "CPU", "The") == ["The"]

@@ -132,6 +132,14 @@ class TestAgainstExhaustiveSearch:
         assert_exhaustive(table, config, bias=bias, processors=[BannedPhrases(["ab"], SPELT)])
 
 
+@pytest.mark.parametrize("inside", ["ि", "न्", "\u200d", "a"])
+def test_a_banned_phrase_does_not_begin_behind_a_mark_of_a_word(inside: str) -> None:
+    spelt = [b"", inside.encode(), "न्त".encode(), b"-"]
+    banned = BannedPhrases(["न्त"], spelt)
+    assert not list(banned._completing_ids(f" क{inside}".encode()))
+    assert list(banned._completing_ids(f" क{inside}-".encode())) == [2]
+
+
 def test_a_prefix_longer_than_the_maximum_length_is_kept() -> None:
     config = SearchConfig(beam=2, n_best=2, max_extra_length=0, max_length=1)
     source = Source((4, EOS), prefix=(4, 5, 6))

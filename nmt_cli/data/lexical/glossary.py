@@ -2,8 +2,8 @@
 
 Each line consists of a source term, a tab, and target forms separated by `|`. A source term has no
 `|`, unless it is this mark alone. A term without capital letters matches text in any case; a term
-with a capital letter matches only text in the same case. Terms match whole words, and the longest
-term takes precedence.
+with a capital letter matches only text in the same case. Terms match whole words, in any Unicode
+form of the same letters, and the longest term takes precedence.
 """
 
 import re
@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt_cli.data.languages.word_characters import WORD
+from nmt_cli.data.text.composed import composed
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
-_WORDS = re.compile(r"\w+|[^\w\s]")
+_WORDS = re.compile(rf"{WORD}|[^\w\s]")
 _CHARACTERS = re.compile(r"\S")
 SHOWN_PROBLEMS = 5
 HINT = "each line must be: source term, tab, target forms separated by `|`"
@@ -53,7 +55,7 @@ class Glossary:
         # Case-folded first word -> the words of each term that begins with it, the longest first.
         self._terms_by_first_word: dict[str, list[tuple[list[str], Entry]]] = defaultdict(list)
         for entry in self.entries:
-            words = self._word_pattern.findall(entry.source)
+            words = self._word_pattern.findall(composed(entry.source).text)
             self._terms_by_first_word[words[0].casefold()].append((words, entry))
         for terms in self._terms_by_first_word.values():
             terms.sort(key=lambda term: -len(term[0]))
@@ -69,13 +71,19 @@ class Glossary:
 
     def matches(self, text: str) -> Iterator[Match]:
         """Yield each occurrence of a term in `text`."""
-        found = list(self._word_pattern.finditer(text)) if self.entries else []
+        if not self.entries:
+            return
+        plain = composed(text)
+        found = list(self._word_pattern.finditer(plain.text))
         words = [word[0] for word in found]
         index = 0
         while index < len(words):
             for term, entry in self._terms_by_first_word.get(words[index].casefold(), ()):
-                if _matches(term, words[index : index + len(term)]):
-                    yield Match(entry, found[index].start(), found[index + len(term) - 1].end())
+                if not _matches(term, words[index : index + len(term)]):
+                    continue
+                begin, end = found[index].start(), found[index + len(term) - 1].end()
+                if plain.is_whole(begin, end):
+                    yield Match(entry, plain.places[begin], plain.places[end])
                     index += len(term) - 1
                     break
             index += 1

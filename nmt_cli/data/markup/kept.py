@@ -1,13 +1,15 @@
 """What is kept like a placeholder because the user asks for it: numbers and names."""
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nmt_cli.data.languages.word_characters import goes_on
 from nmt_cli.data.markup.html_tags import Mark, resolved, unescaped
 from nmt_cli.data.markup.marked_text import Placeholder
+from nmt_cli.data.text.composed import composed
+from nmt_cli.data.text.letters import is_combining
 from nmt_cli.data.text.sanitize import clean_source
 
 # What a name may begin with: letters and digits side by side, or any other character.
@@ -51,7 +53,8 @@ class KeptNames:
         if not self._names:
             return
         plain, places = resolved(line)
-        text = _comparable(plain)
+        form = composed(_comparable(plain))
+        text = form.text
         end = 0
         for start in self._starts.finditer(text):
             begin = start.start()
@@ -59,9 +62,14 @@ class KeptNames:
                 continue
             for length in self._lengths.get(start[0], ()):
                 name = text[begin : begin + length]
-                if name in self._names and self._is_whole(text, begin, begin + len(name)):
-                    end = begin + len(name)
-                    span = places[begin], places[end]
+                after = begin + len(name)
+                if (
+                    name in self._names
+                    and form.is_whole(begin, after)
+                    and self._is_whole(text, begin, after)
+                ):
+                    end = after
+                    span = places[form.places[begin]], places[form.places[end]]
                     yield Mark(*span, Placeholder(line[slice(*span)]))
                     break
 
@@ -75,18 +83,22 @@ class KeptNames:
         if not self._spaced:
             return True
         return not (
-            _goes_on(line[begin], line[begin - 1 : begin], line[max(0, begin - 2) : begin - 1])
-            or _goes_on(line[end - 1], line[end : end + 1], line[end + 1 : end + 2])
+            goes_on(line, begin)
+            or goes_on(line, end)
+            # A mark is written with the letter before it, also where no spaces separate words.
+            or (line[end - 1].isalnum() and is_combining(line[end : end + 1]))
+            or _number_goes_on(line[begin], line[max(0, begin - 2) : begin][::-1])
+            or _number_goes_on(line[end - 1], line[end : end + 2])
         )
 
 
 def compared(name: str) -> str:
-    """A name as it is compared: without entities, with plain spaces and apostrophes.
+    """A name as it is compared: NFC without entities, with plain spaces and apostrophes.
 
     >>> compared("O\u2019Hara&nbsp;&amp; Sons")
     "O'Hara & Sons"
     """
-    return _comparable(unescaped(name))
+    return composed(_comparable(unescaped(name))).text
 
 
 def _comparable(text: str) -> str:
@@ -94,13 +106,12 @@ def _comparable(text: str) -> str:
     return _APOSTROPHE.sub("'", _SPACE.sub(" ", text))
 
 
-def _goes_on(edge: str, beside: str, next_but_one: str) -> bool:
-    """Whether the word or number at the edge of a name goes on: `NordPads`, 2.4 in `2.4.1`."""
-    if not beside or not edge.isalnum():
-        return False
-    is_decimal = edge.isdigit() and beside in ".," and next_but_one.isdigit()
-    # Vowel signs and accents that are characters of their own belong to the word, too.
-    return is_decimal or beside.isalnum() or unicodedata.category(beside).startswith("M")
+def _number_goes_on(edge: str, beside: str) -> bool:
+    """Whether the number at the edge of a name goes on: 2.4 in `2.4.1`.
+
+    beside: the two characters next to the edge, the nearest one first.
+    """
+    return edge.isdigit() and beside[:1] in (".", ",") and beside[1:].isdigit()
 
 
 NO_NAMES = KeptNames()

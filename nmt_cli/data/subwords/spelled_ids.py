@@ -5,9 +5,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
+from nmt_cli.data.languages.word_characters import WORD
+
 # A byte that is not UTF-8 is a character by itself, so that positions stay right.
 INVALID = "surrogateescape"
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(WORD)
 
 
 class SpelledIds:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.subwords.byte_pieces import byte_of
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
@@ -68,7 +69,7 @@ def begins_inside(spelling: bytes) -> bool:
     [True, False, False, True]
     """
     try:
-        return spelling.decode("utf-8")[:1].isalnum()
+        return is_word_character(spelling.decode("utf-8")[:1])
     except UnicodeDecodeError:
         return True
 
@@ -76,7 +77,7 @@ def begins_inside(spelling: bytes) -> bool:
 def ends_inside(spelling: bytes) -> bool:
     """Return whether a word may continue after a spelling."""
     try:
-        return spelling.decode("utf-8")[-1:].isalnum()
+        return is_word_character(spelling.decode("utf-8")[-1:])
     except UnicodeDecodeError:
         return True
 

@@ -1,4 +1,6 @@
-"""Tells text with words from numbers and signs."""
+"""Tells text with words from numbers and signs, and marks from letters."""
+
+import unicodedata
 
 
 def has_letters(text: str) -> bool:
@@ -8,3 +10,12 @@ def has_letters(text: str) -> bool:
     (False, True, True)
     """
     return any(map(str.isalpha, text))
+
+
+def is_combining(character: str) -> bool:
+    """Return whether it is an accent or vowel sign, which is written with the letter before it.
+
+    >>> is_combining("\u0301"), is_combining("\u093f"), is_combining("é"), is_combining("")
+    (True, True, False, False)
+    """
+    return bool(character) and unicodedata.category(character)[0] == "M"

@@ -1,13 +1,13 @@
 """Where marks may stand in a translation: between its words, and never within one."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt_cli.data.languages.elision import APOSTROPHES, ELIDING_LANGUAGES, begins_with_vowel
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.data.text.letters import is_combining
 from nmt_cli.translation.markup.tokens import Token, tokens_of
 
 HYPHENS = "-‐‑"
@@ -53,7 +53,7 @@ class TargetWords:
     def _are_joined(self, text: str, left: Token, right: Token) -> bool:
         """Whether two neighbours without a space between them are parts of one word."""
         before, sign = text[right.begin - 1], text[right.begin]
-        if _is_combining(sign):
+        if is_combining(sign):
             return True
         if not text[left.begin : left.begin + 1].isalnum():
             return False
@@ -61,7 +61,7 @@ class TargetWords:
             return _is_letter(before) and _is_letter(text[right.end : right.end + 1])
         if not right.is_word:
             return False
-        if _is_combining(before):
+        if is_combining(before):
             return self.spaced
         return before in _JOINING and not self._is_elided(text[left.begin : left.end], sign)
 
@@ -74,12 +74,7 @@ class TargetWords:
 
 
 def _is_letter(text: str) -> bool:
-    return text.isalnum() or _is_combining(text[:1])
-
-
-def _is_combining(character: str) -> bool:
-    """Whether it is an accent or a vowel sign, which is written with the letter before it."""
-    return not character.isascii() and unicodedata.category(character).startswith("M")
+    return text.isalnum() or is_combining(text[:1])
 
 
 def compound_of(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:

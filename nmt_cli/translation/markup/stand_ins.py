@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.languages.word_characters import MARK, borders
 from nmt_cli.data.markup.marked_text import Placeholder
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
@@ -31,7 +32,8 @@ TRIED, TRIED_AGAIN = 2, 3
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2
 # What follows a word after an apostrophe: `Anna's`.
-_CLITIC = re.compile(r"(?:['’][^\W\d_]+(?!\w))?")
+_BEGIN, _END = borders()
+_CLITIC = re.compile(rf"(?:['’](?:[^\W\d_]|{MARK})+{_END})?")
 _MARKS = ".,:/'’"
 # Placeholders of numbers: `%d`, `{count}`.
 _COUNT = re.compile(
@@ -179,8 +181,8 @@ def _strange_numbers(text: str, source: str) -> "list[re.Match[str]]":
 
 def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
     """The word, with the ending that it may have got."""
-    letters = rf"[^\W\d_]{{0,{_LONGEST_ENDING}}}"
-    pattern = rf"(?<!\w){re.escape(stand_in.word)}({letters})({_CLITIC.pattern})(?!\w)"
+    letters = rf"(?:[^\W\d_]|{MARK}){{0,{_LONGEST_ENDING}}}"
+    pattern = rf"{_BEGIN}{re.escape(stand_in.word)}({letters})({_CLITIC.pattern}){_END}"
     # An ending would become a part of an address or of `%s`.
     keeps_ending = not stand_in.raw[-1].isalnum()
     return [

@@ -16,6 +16,7 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
 from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.trigrams import verdict
+from nmt_cli.data.languages.word_characters import JOINERS, MARK
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 from nmt_cli.translation.quality.placeholders import is_placeholder_lost
@@ -23,7 +24,7 @@ from nmt_cli.translation.result import WRONG_BYTES
 
 # Names and numbers may stay as they are: a copy has at least this many words of letters.
 MIN_COPIED_WORDS = 3
-WORDS = re.compile(r"[^\W\d_]+")
+WORDS = re.compile(rf"[^\W\d_](?:[^\W\d_]|{MARK}|[{JOINERS}](?=[^\W\d_]))*")
 
 
 class Confidence(NamedTuple):

@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from nmt_cli.data.languages.word_characters import borders
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import target_spellings
 from nmt_cli.search.decoder import Hypothesis, Source
 
+_BEGIN, _END = borders()
 _target_spellings = lru_cache(maxsize=1)(target_spellings)
 
 
@@ -31,7 +33,7 @@ def chosen_scores(
         for forms in source.constraints.forms:
             for form in forms:
                 term = re.escape(SpelledIds(form, spellings).text.strip())
-                pattern = rf"(?<!\w){term}(?!\w)" if spaced else term
+                pattern = rf"{_BEGIN}{term}{_END}" if spaced else term
                 for match in re.finditer(pattern, translation.text):
                     demanded.update(translation.positions(*match.span()))
     return [score for position, score in enumerate(scores) if position not in demanded]

@@ -6,11 +6,11 @@ says so.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from nmt_cli.data.languages.word_characters import is_word
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.inference.forced_pairs import Pair
 from nmt_cli.search.constraints import Form, LexicalConstraints
@@ -108,7 +108,7 @@ def has_part(word: str, form: str) -> bool:
     return (
         len(form) >= LEAST_FORM
         and len(word) >= len(form) + LEAST_REST
-        and re.fullmatch(r"\w+", form) is not None
+        and is_word(form)
         and (word.startswith(form) or word.endswith(form))
     )
 

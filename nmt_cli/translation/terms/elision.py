@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.elision import APOSTROPHES, begins_with_vowel, elided_word
+from nmt_cli.data.languages.word_characters import WORD, borders
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.search.constraints import Form, LexicalConstraints
@@ -17,7 +18,8 @@ from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.forms import PlacedForm
 
 _APOSTROPHES = tuple(APOSTROPHES)
-_SUFFIX = re.compile(rf"\w[{HYPHENS}](\w+)\Z")
+_BEGIN, _END = borders()
+_SUFFIX = re.compile(rf"(?:{WORD})[{HYPHENS}]({WORD})\Z")
 _JOINERS = (*APOSTROPHES, *HYPHENS)
 
 
@@ -71,7 +73,7 @@ def _shared_suffix(term: str, rest: str) -> str:
     found = _SUFFIX.search(term)
     if found is None:
         return ""
-    match = re.match(rf"[{HYPHENS}]{re.escape(found[1])}(?!\w)", rest, re.IGNORECASE)
+    match = re.match(rf"[{HYPHENS}]{re.escape(found[1])}{_END}", rest, re.IGNORECASE)
     return match[0] if match else ""
 
 
@@ -95,7 +97,7 @@ def missing_terms(
 def _count(forms: Sequence[Form], text: str, spellings: Sequence[bytes]) -> int:
     """How often a text has any of these forms as whole words."""
     spelled = sorted((_text(form, spellings).strip() for form in forms), key=len, reverse=True)
-    return len(re.findall(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)", text))
+    return len(re.findall(rf"{_BEGIN}(?:{'|'.join(map(re.escape, spelled))}){_END}", text))
 
 
 def _text(ids: Sequence[int], spellings: Sequence[bytes]) -> str:

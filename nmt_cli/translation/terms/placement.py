@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.languages.elision import APOSTROPHES, elided_word
+from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
@@ -33,10 +34,10 @@ from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms
 from nmt_cli.translation.terms.spans import TermSpans
 
-_HYPHENATED = re.compile(rf"\s*\w+[{HYPHENS}]\w+")
+_HYPHENATED = re.compile(rf"\s*{WORD}[{HYPHENS}]{WORD}")
 # Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
 _APOSTROPHIC = re.compile(
-    rf"\s*\w+(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z)\w+)+", re.IGNORECASE
+    rf"\s*{WORD}(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z){WORD})+", re.IGNORECASE
 )
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
@@ -269,7 +270,7 @@ class TermPlacer:
 
     def _spelled_words(self, ids: Sequence[int]) -> list[str]:
         text = SpelledIds(ids, self._spellings).text
-        return re.findall(r"\w+", text) if self._spaced else list(text)
+        return re.findall(WORD, text) if self._spaced else list(text)
 
 
 def _neighbours(ids: Sequence[int], forms: Sequence[Form]) -> set[tuple[int, int]]:

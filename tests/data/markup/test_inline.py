@@ -176,6 +176,33 @@ def test_names_are_kept_where_asked(names: list[str], line: str, expected: str) 
     assert raw_text(parse_line(line, kept)) == line
 
 
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("फेम्‌मे", "फेम्‌मेस"), ("क्हि", "क्हिएं"), ("न्त", "साउतेन्त"), ("फेम्", "फेम्\u200cमे"), ("क", "कि")],
+)
+def test_names_are_not_found_beside_the_marks_of_a_longer_word(name: str, word: str) -> None:
+    kept = Kept(names=KeptNames([name]))
+    assert written(parse_line(f"a {word} b", kept)) == f"a {word} b"
+    assert written(parse_line(f"a {name}. {name}\u200c", kept)) == f"a |P:{name}|. |P:{name}|\u200c"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("\u0958लम", "\u0915\u093cलम"), ("Caf\u00e9", "Cafe\u0301")],
+)
+def test_names_are_found_in_any_unicode_form(one: str, other: str) -> None:
+    for name, word in [(one, other), (other, one)]:
+        line = f"e\u0301 {word}, {word}s"
+        pieces = parse_line(line, Kept(names=KeptNames([name])))
+        assert written(pieces) == f"e\u0301 |P:{word}|, {word}s"
+        assert raw_text(pieces) == line
+
+
+def test_half_a_character_is_no_name() -> None:
+    # U+0F43 has no composed form.
+    assert not list(KeptNames(["\u0f42"], spaced=False).find("\u0f43"))
+
+
 def test_names_are_found_within_words_where_no_spaces_separate_them() -> None:
     names = KeptNames(["NordPad", "好"], spaced=False)
     assert (

@@ -313,6 +313,9 @@ def test_copied() -> None:
     assert "copied" in flags("The small dog sleeps.", "the small dog sleeps")
     assert "copied" in flags("Lee sleeps here.", "Lee sleeps here.")
     assert "copied" not in flags("Anna Berg 5100", "Anna Berg 5100")
+    # One word, although its vowel signs are no letters.
+    assert "copied" not in flags("लिव्रेस\u200cमे 7", "लिव्रेस\u200cमे 7")
+    assert "copied" in flags("मे लिव्रेस क्हि", "मे लिव्रेस क्हि")
     assert "copied" not in flags(GOOD.source, GOOD.text)
 
 

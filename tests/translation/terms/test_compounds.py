@@ -80,6 +80,7 @@ def test_a_compound_that_translates_the_term_itself_is_replaced(
         ("Küchentisch", "Küche", True), ("Küchentisch", "Tisch", True),
         ("Küchentisch", "chent", False), ("Hundes", "Hund", False), ("Radio", "Rad", False),
         ("Küche", "Küche", False), ("Hundehütte", "der Hund", False), ("Hundehütte", "Hund", True),
+        ("साउतेन्तघरम", "साउतेन्त", True),
     ],
 )  # fmt: skip
 def test_parts_of_words(word: str, form: str, expected: bool) -> None:

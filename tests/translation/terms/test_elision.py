@@ -23,7 +23,7 @@ def subwords() -> Subwords:
     return learn_subwords(DataConfig(subwords="chars", vocab_size=64), LETTERS, LETTERS)
 
 
-TEXT = "le greffier de l’avis d’appel d’une part permis objet ici ng'ombe thoko-inĩ soko dog's"
+TEXT = "le greffier de l’avis d’appel d’une part permis objet ici ng'ombe thoko-inĩ soko dog's कि"
 LETTERS = dict.fromkeys(TEXT.split(" "), 9)
 
 
@@ -78,6 +78,7 @@ def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
     [
         ("de ng'ombe ici", ["de", "ng'ombe", "ici"], set()),
         ("de thoko-inĩ ici", ["de", "thoko", "inĩ", "ici"], {1}),
+        ("de ng'ombeकि’कि ici", ["de", "ng'ombeकि’कि", "ici"], set()),
         ("de l’avis d’une part", ["de", "l", "avis", "d", "une", "part"], set()),
         ("de dog's ici", ["de", "dog", "s", "ici"], set()),
     ],
@@ -100,7 +101,7 @@ def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:
     forms = ((ids_of(subwords, "avis"),), (ids_of(subwords, "permis"),))
     constraints = LexicalConstraints(forms)
     for text, missing in (
-        ("de l’avis", 1), ("de l’avis permis", 0), ("de l’une", 2), ("part", 2),
+        ("de l’avis", 1), ("de l’avis permis", 0), ("de l’avisि", 2), ("de l’une", 2), ("part", 2),
     ):  # fmt: skip
         assert missing_terms(constraints, ids_of(subwords, text), spellings) == missing
 

@@ -210,11 +210,12 @@ def _is_unwritable(prefix: str, kept: "Kept", subwords: "Subwords") -> bool:
 
 def _finds_banned(banned: Sequence[str], language: str) -> Callable[[str], bool]:
     """What tells whether a text contains a banned phrase."""
+    from nmt_cli.data.languages.word_characters import borders
     from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 
     phrases = "|".join(map(re.escape, banned))
     # A phrase begins and ends with a word, where words are written apart.
-    edges = ("", "") if language in WITHOUT_SPACES else (r"(?<![^\W_])", r"(?![^\W_])")
+    edges = ("", "") if language in WITHOUT_SPACES else borders(r"[^\W_]")
     pattern = re.compile(f"{edges[0]}(?:{phrases}){edges[1]}")
     return lambda text: pattern.search(text) is not None
 
