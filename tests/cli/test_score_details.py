@@ -350,3 +350,38 @@ def test_texts_of_different_unicode_forms_are_warned_of(nmt: Nmt, tmp_path: Path
     assert (tmp_path / "NFD.nfc.de").read_bytes() == (tmp_path / "NFC.de").read_bytes()
     assert "Unicode" not in nmt("NFC.de", "NFC.de").err
     assert "Unicode" not in nmt("NFD.de", "NFD.de").err
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "named"),
+    [
+        ("होम्\u200cमे एक", "होम्मे एक", "U+200C ZWNJ"),
+        ("क्\u200dहि एक", "क्हि एक", "U+200D ZWJ"),
+        ("eins zwei", "\ufeffeins zwei", "U+FEFF byte order mark"),
+        ("eins\u200e zwei", "eins zwei", "U+200E left-to-right mark"),
+        ("Bahn\u00adhof", "Bahnhof", "U+00AD soft hyphen"),
+    ],
+)
+def test_texts_with_different_invisible_characters_are_warned_of(
+    nmt: Nmt, tmp_path: Path, line: str, other: str, named: str
+) -> None:
+    # A byte order mark at the beginning of a file is none of its text.
+    for name, text in (("with.xx", line), ("without.xx", other)):
+        (tmp_path / name).write_text(f"1 2\n{text}\n{text} x\n", "utf-8")
+    result = nmt("with.xx", "without.xx")
+    assert "2 lines of `without.xx` and of the hypotheses have different invisible" in result.err
+    assert f"({named})" in result.err
+    visible = []
+    for name, reference in (("with", "without"), ("without", "with")):
+        err = nmt(f"{reference}.xx", f"{name}.xx").err
+        command = err[err.index("python3 -c") :].partition("\n")[0]
+        subprocess.run(command, shell=True, check=True)
+        visible.append((tmp_path / f"{name}.visible.xx").read_bytes())
+    assert visible[0] == visible[1]
+    assert "invisible" not in nmt("with.xx", "with.xx").err
+
+
+def test_invisible_characters_of_other_words_are_not_warned_of(nmt: Nmt, tmp_path: Path) -> None:
+    (tmp_path / "a.xx").write_text("होम्\u200cमे एक होम्मे\neins\u200e\n", "utf-8")
+    (tmp_path / "b.xx").write_text("होम्मे एक\nzwei\n", "utf-8")
+    assert "invisible" not in nmt("a.xx", "b.xx").err
