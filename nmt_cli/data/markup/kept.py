@@ -85,8 +85,9 @@ class KeptNames:
         return not (
             goes_on(line, begin)
             or goes_on(line, end)
-            # A mark is written with the letter before it, also where no spaces separate words.
+            # Scripts without spaces between words, of which `goes_on` knows no marks.
             or (line[end - 1].isalnum() and is_combining(line[end : end + 1]))
+            or (line[begin].isalnum() and is_combining(line[begin - 1 : begin]))
             or _number_goes_on(line[begin], line[max(0, begin - 2) : begin][::-1])
             or _number_goes_on(line[end - 1], line[end : end + 2])
         )

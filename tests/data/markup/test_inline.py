@@ -178,7 +178,15 @@ def test_names_are_kept_where_asked(names: list[str], line: str, expected: str) 
 
 @pytest.mark.parametrize(
     ("name", "word"),
-    [("फेम्‌मे", "फेम्‌मेस"), ("क्हि", "क्हिएं"), ("न्त", "साउतेन्त"), ("फेम्", "फेम्\u200cमे"), ("क", "कि")],
+    [
+        ("फेम्‌मे", "फेम्‌मेस"),
+        ("क्हि", "क्हिएं"),
+        ("न्त", "साउतेन्त"),
+        ("फेम्", "फेम्\u200cमे"),
+        ("क", "कि"),
+        ("ก", "กี"),
+        ("ก", "ขีก"),
+    ],
 )
 def test_names_are_not_found_beside_the_marks_of_a_longer_word(name: str, word: str) -> None:
     kept = Kept(names=KeptNames([name]))
