@@ -19,3 +19,12 @@ def is_combining(character: str) -> bool:
     (True, True, False, False)
     """
     return bool(character) and unicodedata.category(character)[0] == "M"
+
+
+def is_wordlike(character: str) -> bool:
+    """Return whether it is a letter, a digit, or a combining mark, in any script.
+
+    >>> [is_wordlike(each) for each in ("a", "\u093f", "-", "")]
+    [True, True, False, False]
+    """
+    return character.isalnum() or is_combining(character)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from nmt_cli.data.markup.emphasis import EMPHASIS
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, raw_text
+from nmt_cli.data.text.letters import is_wordlike
 
 # Longer runs are no emphasis.
 _LONGEST = 4
@@ -19,9 +20,10 @@ def tags_of_run(raw: str, before: str, after: str, pieces: Sequence[MarkedPiece]
     >>> [(tag.raw, tag.kind) for tag in tags_of_run("***", "r", "s", [bold])]
     [('**', 'close'), ('*', 'open')]
     """
-    opens = bool(after) and not after.isspace() and (after.isalnum() or not before.isalnum())
-    closes = bool(before) and not before.isspace() and (before.isalnum() or not after.isalnum())
-    if raw[0] == "_" and before.isalnum() and after.isalnum():
+    word_before, word_after = map(is_wordlike, (before, after))
+    opens = bool(after) and not after.isspace() and (word_after or not word_before)
+    closes = bool(before) and not before.isspace() and (word_before or not word_after)
+    if raw[0] == "_" and word_before and word_after:
         return
     if len(raw) > _LONGEST or not (opens or closes):
         return

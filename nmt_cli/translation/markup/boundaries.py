@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nmt_cli.data.languages.elision import APOSTROPHES, ELIDING_LANGUAGES, begins_with_vowel
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
-from nmt_cli.data.text.letters import is_combining
+from nmt_cli.data.text.letters import is_combining, is_wordlike
 from nmt_cli.translation.markup.tokens import Token, tokens_of
 
 HYPHENS = "-‐‑"
@@ -58,7 +58,7 @@ class TargetWords:
         if not text[left.begin : left.begin + 1].isalnum():
             return False
         if sign in _JOINING:
-            return _is_letter(before) and _is_letter(text[right.end : right.end + 1])
+            return is_wordlike(before) and is_wordlike(text[right.end : right.end + 1])
         if not right.is_word:
             return False
         if is_combining(before):
@@ -71,10 +71,6 @@ class TargetWords:
             return False
         begins = begins_with_vowel(letter) or letter.isdigit()
         return begins and not before[:-1].lower().endswith(_SINGLE_WORDS)
-
-
-def _is_letter(text: str) -> bool:
-    return text.isalnum() or is_combining(text[:1])
 
 
 def compound_of(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
@@ -101,9 +97,9 @@ def _is_within_compound(text: str, end: int, begin: int) -> bool:
         return False
     signs = HYPHENS + APOSTROPHES
     if text[end - 1] in signs:
-        return _is_letter(text[end - 2 : end - 1]) and _is_letter(text[begin : begin + 1])
-    joins = text[begin] in signs and _is_letter(text[begin + 1 : begin + 2])
-    return joins and _is_letter(text[end - 1])
+        return is_wordlike(text[end - 2 : end - 1]) and is_wordlike(text[begin : begin + 1])
+    joins = text[begin] in signs and is_wordlike(text[begin + 1 : begin + 2])
+    return joins and is_wordlike(text[end - 1])
 
 
 def is_elided(text: str, tokens: Sequence[Token], gap: int) -> bool:

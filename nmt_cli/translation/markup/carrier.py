@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.data.text.letters import is_wordlike
 from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.translation.markup.originals import Original, clipped
 from nmt_cli.translation.markup.wordless import is_wordless
@@ -321,6 +322,8 @@ def words_apart(pieces: Sequence[MarkedPiece]) -> str:
 
     >>> words_apart((Text("One"), Tag("<br>", "empty", "br"), Text("two")))
     'One two'
+    >>> words_apart((Text("हिन्दी"), Tag("<br>", "empty", "br"), Text("में")))
+    'हिन्दी में'
     """
     words = ""
     is_apart = False
@@ -329,7 +332,7 @@ def words_apart(pieces: Sequence[MarkedPiece]) -> str:
             is_apart |= piece.name in _BLOCKS
             continue
         text = piece.text if isinstance(piece, Text) else piece.raw
-        if is_apart and words[-1:].isalnum() and text[:1].isalnum():
+        if is_apart and is_wordlike(words[-1:]) and text[:1].isalnum():
             words += " "
         words += text
         is_apart = is_apart and not text

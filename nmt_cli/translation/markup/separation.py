@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.text.letters import is_wordlike
 
 # Endings of ordinal numbers in digits: 1er, 2e, 3ème, 1st, 22nd, 3rd, 4th, 1ste, 2de.
 _ORDINAL = re.compile(r"(?:er|re|ère|e|ème|nde?|st|rd|th|ste|de)s?(?![^\W_])")
@@ -70,7 +71,7 @@ def _touching(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[str, bool]]:
 
 
 def _touch(left: MarkedPiece, right: MarkedPiece) -> bool:
-    return _shown(left)[-1:].isalnum() and _shown(right)[:1].isalnum()
+    return is_wordlike(_shown(left)[-1:]) and _shown(right)[:1].isalnum()
 
 
 def _shown(piece: MarkedPiece) -> str:

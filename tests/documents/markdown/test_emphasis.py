@@ -22,6 +22,9 @@ from nmt_cli.translation.markup.carrier import carry
         ("_(x)_.", ["open", "close"]),
         ("**a *b!***", ["open", "open", "close", "close"]),
         ("a * b, 2 * 3", []),
+        # A vowel sign at the end of a word is no punctuation.
+        ("**हिन्दी**में", ["open", "close"]),
+        ("हिन्दी_में_", []),
     ],
 )
 def test_emphasis_beside_punctuation(text: str, kinds: list[str]) -> None:

@@ -419,6 +419,7 @@ def test_kept_numbers_stay_apart(translator: Translator) -> None:
         ("12| dogs", "12|只狗", False, "12只狗"),
         ("dogs: |12|.", "(|12|).", True, "(12)."),
         ("a |12", "vor|12", True, "vor 12"),
+        ("a |12", "हिन्दी|12", True, "हिन्दी 12"),
         ("May |1|", "le |1|er mai", True, "le 1er mai"),
         ("May |1|", "le |1|erreur", True, "le 1 erreur"),
     ],
