@@ -3,7 +3,7 @@
 import re
 
 from nmt_cli.data.preparation.text_check import ZIP
-from nmt_cli.data.text.shell_commands import one_line, tsv_command
+from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
 
 # The name of a file within a zip archive follows its head of 30 bytes.
 _WORD = re.compile(re.escape(ZIP) + rb".{26}word/", re.DOTALL)
@@ -12,13 +12,14 @@ _SPREADSHEET = re.compile(re.escape(ZIP) + rb".{26}xl/", re.DOTALL)
 # paragraph is a line, too: without it, paragraph n of two documents would not be line n of both.
 _WORD_TO_TEXT = """\
 import io, sys, zipfile
+AS_LINE
 import xml.etree.ElementTree as E
 sys.stdout.reconfigure(encoding="utf-8")
 w = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 spaces = (w + "p", w + "tab", w + "br")
 def text(node):
- parts = (e.text or "" if e.tag == w + "t" else " " * (e.tag in spaces) for e in node.iter())
- return " ".join("".join(parts).split())
+ parts = (e.text or "" if e.tag == w + "t" else "\\n" * (e.tag in spaces) for e in node.iter())
+ return as_line("".join(parts))
 def show(node):
  for e in node:
   if e.tag == w + "tbl":
@@ -40,7 +41,8 @@ def no_text_hint(head: bytes, name: str) -> str:
     'text must be UTF-8, plain or compressed (gz, xz, zst, bz2); see `file NAME`'
     """
     if _WORD.search(head):
-        command = tsv_command(["python3", "-c", one_line(_WORD_TO_TEXT)], name, ".txt")
+        program = one_line(_WORD_TO_TEXT.replace("AS_LINE", AS_LINE))
+        command = tsv_command(["python3", "-c", program], name, ".txt")
         return (
             "save the document as plain text in UTF-8, or let each row of its tables, with tabs, "
             f"and each other paragraph, also an empty one, become a line: {command}"

@@ -11,7 +11,13 @@ from nmt_cli.data.text.column_choice import chosen_columns
 from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
-from nmt_cli.data.text.shell_commands import KEEP_BYTES, cues_command, one_line, tsv_command
+from nmt_cli.data.text.shell_commands import (
+    AS_LINE,
+    KEEP_BYTES,
+    cues_command,
+    one_line,
+    tsv_command,
+)
 from nmt_cli.data.text.standard_format import standard_format_hint
 from nmt_cli.data.text.tables import shown_column
 from nmt_cli.data.text.tmx import tmx_hint
@@ -30,6 +36,7 @@ MOST_QUOTED = 0.9
 # rows up to the next mark. Cells with fewer line breaks are named.
 _TABLE_TO_TSV = """\
 import csv, sys
+AS_LINE
 KEEP_BYTES
 sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
 SKIP
@@ -43,7 +50,7 @@ line {end}. Does a cell begin with a quotation mark that is not closed? Remove t
 it three times at the beginning and once at the end of the cell.")
  if begin < end: broken.append(begin)
  rows.append(row)
-for row in rows: print(*(" ".join(cell.split()) for cell in CELLS), sep="\\t")
+for row in rows: print(*map(as_line, CELLS), sep="\\t")
 if broken: print("rows with line breaks in cells, which became spaces:", len(broken), \
 "in all, the first in lines", *broken[:9], file=sys.stderr)"""
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
@@ -183,7 +190,8 @@ def conversion_to_tsv(
     # A row that ends too early has no such column.
     cells = " + ".join(f"row[{column - 1}:{column}]" for column in columns)
     program = (
-        _TABLE_TO_TSV.replace("KEEP_BYTES", KEEP_BYTES)
+        _TABLE_TO_TSV.replace("AS_LINE", AS_LINE)
+        .replace("KEEP_BYTES", KEEP_BYTES)
         .replace("SKIP", "; ".join(["next(sys.stdin)"] * skipped) or "pass")
         .replace("SEPARATOR", {"\t": r"\t"}.get(separator, separator))
         .replace("CELLS", cells)

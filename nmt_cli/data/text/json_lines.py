@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.text.column_choice import sentence_columns
-from nmt_cli.data.text.shell_commands import one_line, tsv_command
+from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
 
 # The keys that lead to a text: one, or two where an object within the row has it.
 Keys = tuple[str, ...]
@@ -16,13 +16,14 @@ LEAST_OBJECTS = 0.5
 # Lines that cannot be converted are counted, and the first of them named.
 _JSON_TO_TSV = """\
 import json, sys
+AS_LINE
 sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
 sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 bad = []
 for n, line in enumerate(sys.stdin, 1):
  try:
   row = json.loads(line)
-  pair = [" ".join(str.split(text)) for text in (SOURCE, TARGET)]
+  pair = [*map(as_line, (SOURCE, TARGET))]
   if not all(pair): raise ValueError
   print("\\t".join(pair))
  except (ValueError, KeyError, TypeError): bad.append(n)
@@ -159,7 +160,8 @@ def json_to_tsv(name: str, fields: tuple[Keys, Keys], *, is_array: bool = False)
     It leaves out the lines without both texts, and says on stderr which these are.
     """
     src, tgt = ("row" + "".join(f"[{_literal(key)}]" for key in keys) for keys in fields)
-    program = _JSON_TO_TSV.replace("SOURCE, TARGET", f"{src}, {tgt}")
+    program = _JSON_TO_TSV.replace("AS_LINE", AS_LINE)
+    program = program.replace("SOURCE, TARGET", f"{src}, {tgt}")
     if is_array:
         for of_lines, of_array in (_OF_LINES, _LINE, _SKIPPED):
             program = program.replace(of_lines, of_array)

@@ -15,17 +15,23 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 _CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm", ".sfm")
 
 
+# In Python: the text of a cell as one line. Only ASCII spaces are removed: in UTF-8 that was read as
+# Latin-1, U+0085 and U+00A0 are bytes of letters.
+AS_LINE = (
+    r'import re; as_line = lambda text: " ".join(filter(None, (part.strip(" ") '
+    r'for part in re.split("[\t\r\n]", text))))'
+)
 # A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
 _UNQUOTED = (
     r're.sub("(?<![^\t\n])\"((?:[^\"\t]|\"\")*)\"(?![^\t\n])", '
-    r'lambda cell: " ".join(cell[1].replace("\"\"", "\"").split()), '
+    r'lambda cell: as_line(cell[1].replace("\"\"", "\"")), '
     'open(0, encoding="utf-8-sig", errors="surrogateescape").read())'
 )
 # Bytes that are not UTF-8 stay as they are, for the check of the file that is written.
 KEEP_BYTES = 'sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")'
-_UNQUOTE = f'import re, sys; {KEEP_BYTES}; print({_UNQUOTED}, end="")'
+_UNQUOTE = f'import sys; {AS_LINE}; {KEEP_BYTES}; print({_UNQUOTED}, end="")'
 _UNQUOTE_COLUMNS = (
-    f"import re, sys; {KEEP_BYTES}; text = {_UNQUOTED}; "
+    f"import sys; {AS_LINE}; {KEEP_BYTES}; text = {_UNQUOTED}; "
     r'[print(*(cell for i in sys.argv[1:] for cell in row.split("\t")[int(i) - 1 : int(i)]), '
     r'sep="\t") for row in text.removesuffix("\n").split("\n")]'
 )

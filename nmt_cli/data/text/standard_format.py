@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nmt_cli.data.text.column_choice import chosen_columns
-from nmt_cli.data.text.shell_commands import one_line, tsv_command
+from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
 
 # Text and translation of interlinear text, and examples and entries of dictionaries.
 # The markers of MDF, the usual ones of dictionaries, name English: `ge`, `xe`.
@@ -24,17 +24,18 @@ LEAST_MARKED = 0.5
 # of a dictionary may have several translations.
 _TO_TSV = """\
 import sys
+AS_LINE
 sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
 sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 first, second = sys.argv[1:]
 text, other = (second, first) if second in TEXTS else (first, second)
 fields, last = {}, ""
 def write():
- cells = [" ".join(fields.get(name, "").split()) for name in (first, second)]
+ cells = [as_line(fields.get(name, "")) for name in (first, second)]
  if all(cells): print(*cells, sep="\\t")
 for line in sys.stdin:
  if line.startswith("\\\\"):
-  last, value = [*line[1:].split(None, 1), "", ""][:2]
+  last, value = [*re.split("[ \\t\\r\\n]+", line[1:], maxsplit=1), ""][:2]
   if last in ("ref", "lx") or last == text and other in fields:
    write()
    fields = {}
@@ -67,7 +68,7 @@ def standard_format_hint(rows: Sequence[str], name: str, languages: Sequence[str
         return None
     if _is_turned(fields, pair, languages):
         pair = pair[::-1]
-    program = one_line(_TO_TSV.replace("TEXTS", repr(_TEXTS)))
+    program = one_line(_TO_TSV.replace("AS_LINE", AS_LINE).replace("TEXTS", repr(_TEXTS)))
     command = tsv_command(["python3", "-c", program, *pair], name)
     return (
         rf"convert it, with `\{pair[0]}` as source and `\{pair[1]}` as target, or other markers in "

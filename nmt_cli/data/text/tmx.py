@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.labels import place_of
-from nmt_cli.data.text.shell_commands import tsv_command
+from nmt_cli.data.text.shell_commands import AS_LINE, tsv_command
 
 _LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
 _TMX_TO_TSV = (
-    "import sys, xml.etree.ElementTree as E; "
+    f"import sys, xml.etree.ElementTree as E; {AS_LINE}; "
     # The codes of a format, such as <bpt>, are left out; only <hi> has text of the sentence.
-    't = lambda s: " ".join("".join([s.text or "", *("".join(e.itertext()) * (e.tag == "hi") + '
-    '(e.tail or "") for e in s)]).split()); '
+    't = lambda s: as_line("".join([s.text or "", *("".join(e.itertext()) * (e.tag == "hi") + '
+    '(e.tail or "") for e in s)])); '
     # en stands for en-US, too, but where a unit has both, the same code is taken.
     'n = lambda c: c.lower().replace("_", "-"); '
     'f = lambda u, c: min(((n(l) != n(c), t(s)) for v in u.iter("tuv") for k, l in v.items() '
