@@ -2,7 +2,10 @@
 
 import pytest
 
-from nmt_cli.data.cleaning.mojibake import undo_mojibake
+from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.doubts import find_doubts
+from nmt_cli.data.cleaning.mojibake import has_cut_letters, undo_latin1, undo_mojibake
+from nmt_cli.data.text.sanitize import clean_line
 
 SENTENCES = (
     "Čeština je krásný jazyk.", "Ɛkúm Ɛ.", "Tiếng Việt rất đẹp và phong phú.",
@@ -49,3 +52,15 @@ def test_words_of_other_lines_are_repaired(text: str, expected: str) -> None:
 )  # fmt: skip
 def test_correct_text_is_left_alone(text: str) -> None:
     assert undo_mojibake(text) == text
+
+
+@pytest.mark.parametrize("misread", [as_latin1, as_windows])
+@pytest.mark.parametrize("sentence", ["ठीक अदेप है।", "यह ठीक है, अभी", "አማርኛ ሠላም ነው", "ហើយ ខ្មែរ"])
+def test_letters_that_have_lost_bytes_are_not_repaired_in_part(sentence: str, misread) -> None:
+    """Other programs make spaces of U+0085 and U+00A0, which are bytes of letters."""
+    damaged = " ".join(misread(sentence).split())
+    assert damaged != misread(sentence)
+    assert has_cut_letters(damaged)
+    assert undo_mojibake(damaged) == damaged
+    cleaned = clean_line(undo_latin1(damaged))
+    assert find_doubts([cleaned], ["So it is."], ("xx", "en")).tolist() == [kinds.LOST_LETTERS]

@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.mojibake import CUT_SIGN, has_cut_letters
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
@@ -133,6 +134,7 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
     (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
+    (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
 )
 
 

@@ -30,6 +30,14 @@ _CLEAR = re.compile(
     # Other letters must come in a row, because a single one may be French (qualité »).
     rf"|(?:[Â-ß]{_FOLLOWS}){{2,}}|(?:[à-ï]{_FOLLOWS}{{2}}){{2,}}"
 )
+# The rest of a character of three or four bytes that has lost the last ones, as where a program
+# made a space of U+00A0.
+CUT_SIGN = re.compile(
+    rf"[à-ï](?![{re.escape(_CLOSING)}]){_FOLLOWS}(?!{_FOLLOWS})"
+    rf"|ð[\u0178\x9f\x90]{_FOLLOWS}?(?!{_FOLLOWS})"
+)
+# These also follow such a letter in Czech and other languages (níže).
+_LETTERS = "ŠŒŽšœžŸƒªº"
 # What Windows-1252 and Latin-1 can write, and a word of it.
 _RUN = re.compile("[" + re.escape("".join(sorted(_BYTE_OF))) + "]+")
 _WORD = re.compile("[^ \t]+")
@@ -38,13 +46,48 @@ _WORD = re.compile("[^ \t]+")
 def undo_mojibake(text: str) -> str:
     """Repair UTF-8 that was read as Latin-1 or Windows-1252.
 
-    Where all of a text is such UTF-8, all of it is repaired; otherwise single words are.
+    Where all of a text is such UTF-8, all of it is repaired; otherwise single words are. A text
+    some of whose letters have lost bytes is not repaired, since only a part of it would be.
 
     >>> undo_mojibake("fÃ¼r 10 â‚¬"), undo_mojibake("« À Noël », IRMÃ»")
     ('für 10 €', '« À Noël », IRMÃ»')
     >>> undo_mojibake("ÄŒeÅ¡tina je krÃ¡snÃ½"), undo_mojibake("Tiáº¿ng Viá»‡t, Spaß ɛ")
     ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
+    >>> undo_mojibake("à¤ à¥€à¤•")
+    'à¤ à¥€à¤•'
     """
+    repaired = _undone(text)
+    is_partial = repaired != text and (_cut_letters(text) or _cut_letters(repaired))
+    return text if is_partial else repaired
+
+
+def has_cut_letters(text: str) -> bool:
+    """Whether some letters of UTF-8 that was read as Latin-1 or Windows-1252 have lost bytes.
+
+    >>> has_cut_letters("à¤ à¥€à¤•"), has_cut_letters("Lâ€™été à Noël"), has_cut_letters("né¡")
+    (True, False, False)
+    """
+    cut = _cut_letters(text)
+    return cut > 1 or (cut == 1 and _undone(text) != text)
+
+
+def _cut_letters(text: str) -> int:
+    """How many letters of a text have lost bytes, as far as these cannot be Czech or Slovak.
+
+    >>> _cut_letters("garáž, níže"), _cut_letters("áž áž¾áž™"), _cut_letters("à¤ à¤")
+    (0, 1, 2)
+    """
+    return sum(
+        rest[1] not in _LETTERS
+        or any(
+            letter.startswith(rest) and letter[2] not in _CLOSING + _LETTERS
+            for letter in _SEQUENCE.findall(text)
+        )
+        for rest in CUT_SIGN.findall(text)
+    )
+
+
+def _undone(text: str) -> str:
     for _ in range(2):
         new = _RUN.sub(lambda run: _decoded(run[0]), text)
         if new == text:

@@ -15,8 +15,8 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 _CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm", ".sfm")
 
 
-# In Python: the text of a cell as one line. Only ASCII spaces are removed: in UTF-8 that was read as
-# Latin-1, U+0085 and U+00A0 are bytes of letters.
+# In Python: the text of a cell as one line. Only ASCII spaces are removed: U+0085 and U+00A0 are
+# bytes of letters in UTF-8 that was read as Latin-1.
 AS_LINE = (
     r'import re; as_line = lambda text: " ".join(filter(None, (part.strip(" ") '
     r'for part in re.split("[\t\r\n]", text))))'
