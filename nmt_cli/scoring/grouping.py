@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from nmt_cli.data.languages.unspaced import spaced_words
+
 LENGTH = "length"
 # The last length, in words, of each group; longer lines are the last group.
 LENGTH_BOUNDS = (5, 10, 15, 20, 30, 40, 60)
@@ -23,7 +25,7 @@ def length_labels(lines: Sequence[str]) -> list[str]:
     >>> length_labels(["a b", "", "a " * 61])
     ['1-5 words', '0 words', 'over 60 words']
     """
-    return [_length_label(len(line.split())) for line in lines]
+    return [_length_label(len(spaced_words(line))) for line in lines]
 
 
 def _length_label(words: int) -> str:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.machine import kernel_threads, peak_memory
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class TranslationStats:
         if self._first is None:
             self._first = self._clock()
         self._lines += 1
-        self._source_words += len(translation.source.split())
-        self._target_words += len(translation.text.split())
+        self._source_words += len(spaced_words(translation.source))
+        self._target_words += len(spaced_words(translation.text))
         self._subwords += len(translation.hypotheses[0].tokens)
 
     def rows(self, translator: "Translator | PivotTranslator") -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The scripts of languages that are written without spaces between words."""
+"""The words of any script, also of those that are written without spaces between words."""
 
 import re
 
@@ -14,12 +14,35 @@ UNSPACED = re.compile("|".join(part.pattern for part in (KANA, HAN, OTHERS)))
 LETTERS_OF_WORD = 3
 
 
-def rough_word_count(sentence: str) -> int:
-    """About how many words a sentence has, in any script.
+# What Ethiopic texts may have between words in place of a space.
+_ETHIOPIC_SPACE = "\u1361"
 
-    >>> rough_word_count("The dog sleeps."), rough_word_count("今天的天气非常好啊。")
+
+def spaced_words(sentence: str) -> list[str]:
+    """What stands between spaces, and between Ethiopic word separators.
+
+    >>> spaced_words("the dog."), spaced_words("ሰላም፡ለዓለም።")
+    (['the', 'dog.'], ['ሰላም', 'ለዓለም።'])
+    """
+    return sentence.replace(_ETHIOPIC_SPACE, " ").split()
+
+
+def length_in_words(sentence: str) -> int:
+    """How many words a sentence has, in any script; signs between spaces are words, too.
+
+    >>> length_in_words("The dog sleeps ."), length_in_words("今天的天气非常好啊。")
+    (4, 4)
+    """
+    text = UNSPACED.sub("", sentence)
+    return len(spaced_words(text)) + (len(sentence) - len(text)) // LETTERS_OF_WORD
+
+
+def rough_word_count(sentence: str) -> int:
+    """About how many words a sentence has, in any script, without signs between spaces.
+
+    >>> rough_word_count("The dog sleeps ."), rough_word_count("今天的天气非常好啊。")
     (3, 3)
     """
     text = UNSPACED.sub("", sentence)
-    words = sum(any(map(str.isalnum, word)) for word in text.split())
+    words = sum(any(map(str.isalnum, word)) for word in spaced_words(text))
     return words + (len(sentence) - len(text)) // LETTERS_OF_WORD

@@ -15,6 +15,7 @@ from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_span
 from nmt_cli.data.corpus.layout import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
+from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.data.preparation.unknown_characters import Places, find_unknown
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
@@ -89,7 +90,7 @@ class Tally:
     def add(self, lines: Sequence[str], ids: Sequence[Sequence[int]], unk_id: int) -> None:
         """Count more sentences."""
         self.sentences += len(lines)
-        self.words += sum(len(line.split()) for line in lines)
+        self.words += sum(len(spaced_words(line)) for line in lines)
         self.tokens += sum(map(len, ids))
         self.unknowns += sum(sentence.count(unk_id) for sentence in ids)
 

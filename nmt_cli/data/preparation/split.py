@@ -17,6 +17,7 @@ from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.clean import CleanText, read_span
 from nmt_cli.data.cleaning.held_out import SplitSizes, occurrences, pair_hashes
 from nmt_cli.data.corpus.layout import read_description
+from nmt_cli.data.languages.unspaced import length_in_words
 from nmt_cli.data.preparation.encode import drop_reasons
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.line_pairs import read_pairs
@@ -148,7 +149,7 @@ def _choose(
 
 def _has_usual_length(src: str, tgt: str, data: DataConfig) -> bool:
     """Whether training will hardly drop a pair of so many words, as far as these show."""
-    short, long = sorted((len(src.split()), len(tgt.split())))
+    short, long = sorted((length_in_words(src), length_in_words(tgt)))
     return long <= data.max_length // 2 and long <= max(4, data.max_ratio / 2 * short)
 
 

@@ -9,6 +9,7 @@ import torch
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.errors import is_out_of_memory
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.training.reporting.events import Sample
@@ -77,5 +78,5 @@ def example(corpus: Corpus) -> tuple[str, str]:
         sources = corpus.subwords.decode_source([src.tolist() for src, _ in chosen])
         targets = corpus.subwords.decode_target([tgt.tolist() for _, tgt in chosen])
         pairs = list(zip(sources, targets, strict=True))
-    fitting = (pair for pair in pairs if MIN_WORDS <= len(pair[0].split()) <= MAX_WORDS)
+    fitting = (pair for pair in pairs if MIN_WORDS <= len(spaced_words(pair[0])) <= MAX_WORDS)
     return next(fitting, pairs[0])
