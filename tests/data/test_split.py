@@ -185,7 +185,7 @@ def test_split_larger_than_the_pairs_that_training_keeps_is_refused() -> None:
 @pytest.mark.parametrize("separator", ["\u1361", " ", ""])
 def test_words_need_no_spaces_to_be_set_apart(separator: str) -> None:
     """Lines of Ethiopic were taken for one word, beside which each translation was too long."""
-    words = "ሰላም ለዓለም ሁሉ አንድ ቤት ውስጥ ውሻ ትልቅ ነው ዛሬ".split()
+    words = ["ሰላም", "ለዓለም", "ሁሉ", "አንድ", "ቤት", "ውስጥ", "ውሻ", "ትልቅ", "ነው", "ዛሬ"]
     if not separator:
         words = ["天气", "今天", "非常", "世界", "我们", "学校", "老师", "孩子", "朋友", "时间"]
     random = np.random.default_rng(1)

@@ -12,6 +12,7 @@ from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, NumberForms, shown_forms
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
+from nmt_cli.data.cleaning.numbers.numerals import has_unread_numerals, with_ethiopic_read
 from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
 from nmt_cli.data.cleaning.numbers.references import references_are_lost, with_divided_verses
 from nmt_cli.data.cleaning.numbers.respelled import respelled
@@ -46,8 +47,12 @@ def numbers_differ(src: str, tgt: str) -> bool:
     False
     >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
     (False, True)
+    >>> [numbers_differ("4947 men", tgt) for tgt in ("፵፱፻፵፯ ሰዎች", "፵፱፻፵፰ ሰዎች", "௪௲௯௱௪௰௮")]
+    [False, True, False]
     """
-    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
+    src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
+    if has_unread_numerals(src) or has_unread_numerals(tgt):
+        return False
     only_src, only_tgt = _on_one_side(src, tgt)
     if only_src and only_tgt:
         sides = _groups_of(only_src), _groups_of(only_tgt)
@@ -72,7 +77,9 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
     >>> numbers_changed("They came with 47 men.", german, ("en", "de"))
     False
     """
-    src, tgt = with_ascii_digits(src), with_ascii_digits(tgt)
+    src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
+    if has_unread_numerals(src) or has_unread_numerals(tgt):
+        return False
     if any(_is_no_prose(side) for side in (src, tgt)):
         return numbers_differ(src, tgt)
     src, tgt = with_divided_verses(src, tgt), with_divided_verses(tgt, src)
@@ -94,8 +101,13 @@ def numbers_repeated(src: str, tgt: str) -> bool:
     >>> numbers_repeated("two dogs", "2 Hunde"), numbers_repeated("1 and 2", "1 und 2")
     (False, False)
     """
-    before, after = (Counter(DIGITS.findall(with_ascii_digits(side))) for side in (src, tgt))
+    before, after = (Counter(DIGITS.findall(_with_numbers_read(side))) for side in (src, tgt))
     return any(count < after[digits] for digits, count in before.items())
+
+
+def _with_numbers_read(text: str) -> str:
+    """The text with 0 to 9 in place of the digits of other scripts, and of Ethiopic numbers."""
+    return text if text.isascii() else with_ethiopic_read(with_ascii_digits(text))
 
 
 def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> bool:
