@@ -11,17 +11,22 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from nmt_cli.machine import affine_cores, use_threads
 from nmt_cli.parent_watch import PARENT, end_with_parent
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 # The variable that torchrun sets for the processes that it starts.
 TORCHRUN = "TORCHELASTIC_RUN_ID"
 # The module that only a process which starts ranks loads.
 LAUNCHER = "torch.distributed.launcher.api"
+# The module that only a process which answers requests loads.
+SERVER = "nmt_cli.server.run"
 EXIT_BROKEN_PIPE = 141
 EXIT_WRITE_ERROR = 74
 # Measured: 500 already lets both threads fall on one core; 8,000 halves the speed on busy cores.
@@ -146,9 +151,35 @@ def open_standard_streams() -> None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    _keep_unwritten()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Arguments that are not UTF-8 are written as the original bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+class _PromptWriter(io.BufferedWriter):
+    """Writes at once and completely; what cannot be written stays in its buffer."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        count = super().write(data)
+        self.flush()
+        return count
+
+
+def _keep_unwritten() -> None:
+    """Give stdout a buffer if it has none, as with PYTHONUNBUFFERED; it is written at once still.
+
+    Without one, the rest of what a full disk or a pipe takes only in part would be lost without an
+    error, and nothing would show later that it was stdout which failed.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            _PromptWriter(raw),
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            write_through=True,
+        )
 
 
 def stdout_is_open() -> bool:
@@ -183,6 +214,10 @@ def leave(code: int) -> NoReturn:
     except (OSError, ValueError):
         # A closed stderr is not a failure.
         _let_go_nowhere(2)
+    if SERVER in sys.modules:
+        # To take down an interpreter with torch takes a second, or several on a busy machine, and a
+        # server has nothing to finish when it has answered its requests.
+        os._exit(code)
     is_failed_rank = code and os.environ.get("WORLD_SIZE", "1") != "1"
     if is_failed_rank or LAUNCHER in sys.modules or (code and _computes_still()):
         # The threads of a process group, or of the store through which a launcher's ranks find each

@@ -94,8 +94,14 @@ def writing(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
     if is_special(path):
-        with _open(path, path) as file:
-            yield file
+        try:
+            with _open(path, path) as file:
+                yield file
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            hint = "free some space where it goes to, or choose another output"
+            raise _write_error(path, error, hint) from error
         return
     temporary = _temporary_beside(path)
     file = _open(temporary, path)
@@ -369,11 +375,12 @@ def lock_holder(directory: Path) -> str:
     return ""
 
 
-def _write_error(path: Path, error: OSError) -> NmtError:
-    return WriteError(
-        f"writing `{_final_name(path)}` failed: {error.strerror or error}",
-        "free some space and run the same command again; no incomplete file was left",
-    )
+def _write_error(
+    path: Path,
+    error: OSError,
+    hint: str = "free some space and run the same command again; no incomplete file was left",
+) -> NmtError:
+    return WriteError(f"writing `{_final_name(path)}` failed: {error.strerror or error}", hint)
 
 
 def _final_name(path: Path) -> Path:

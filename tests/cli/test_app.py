@@ -476,6 +476,10 @@ class TestFailedRanks:
         launched = "import torch.distributed.launcher.api"
         assert self.leave(code, "1", before=launched).returncode == code
 
+    def test_server_leaves_at_once(self) -> None:
+        done = self.leave(0, "1", before="sys.modules[environment.SERVER] = sys")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "data", "error: why")
+
     @pytest.mark.parametrize(("code", "world_size"), [(0, "2"), (73, "1")])
     def test_successful_or_single_rank_runs_exit_handlers(self, code: int, world_size: str) -> None:
         """Here what is registered for the end still runs: it aborts."""

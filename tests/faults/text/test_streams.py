@@ -108,6 +108,28 @@ def test_full_disk_behind_stdout_is_one_error_line(arguments: list[str]) -> None
     assert hint.startswith("hint: free some space")
 
 
+@fault("I2")
+@pytest.mark.parametrize("arguments", [["--version"], ["config", "show"]], ids=" ".join)
+def test_full_disk_behind_unbuffered_stdout_is_named(arguments: list[str]) -> None:
+    """As in containers, where PYTHONUNBUFFERED is set."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-u", "-m", "nmt_cli", *arguments],
+            stdout=full, stderr=subprocess.PIPE, check=False, env={"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert done.returncode == 74
+    assert done.stderr.startswith(b"error: stdout, the standard output, cannot be written")
+
+
+@fault("I2")
+def test_full_disk_behind_another_output_is_named() -> None:
+    result = forked("translate", "test.en", "-o", "/dev/full")
+    assert (result.code, result.out) == (74, b"")
+    first, blank, hint = result.err.decode().splitlines()[-3:]
+    assert first == "error: writing `/dev/full` failed: No space left on device"
+    assert (blank, hint.startswith("hint: free some space where it goes to")) == ("", True)
+
+
 @fault("I3")
 def test_closed_standard_streams_have_exit_codes(expected, checks) -> None:
     result = forked("translate", "test.en", stdout=CLOSED)
