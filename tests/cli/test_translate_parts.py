@@ -160,6 +160,21 @@ def test_hint_of_a_missing_part_is_the_command_that_writes_it(capsys, given, nam
     assert nmt(*shlex.split(command)[2:]) == (0 if given else 66)
 
 
+def test_hint_of_a_missing_part_repeats_the_options(capsys) -> None:
+    parts(_1_of_3="a\n", _3_of_3="a\n")
+    options = ["--json", "--n-best", "2"]
+    assert nmt("test.en", "--join", "out.{part}", "-o", "joined", "--force", *options) == 66
+    hint = " ".join(capsys.readouterr().err.split())
+    command = hint.partition("to write part 2: `")[2].partition("`")[0]
+    assert command.startswith("nmt translate test.en --part 2/3 -o 'out.{part}' ")
+    words = shlex.split(command)
+    assert sorted(words[7:]) == sorted(options)
+
+
+def test_debug_is_no_option_to_repeat() -> None:
+    assert nmt("test.en", "-o", "whole", "--debug") == 0
+
+
 def test_sizes_of_parts_add_up() -> None:
     for lines in range(12):
         sizes = [Part(number, 5).size(lines) for number in range(1, 6)]

@@ -18,6 +18,8 @@ def typed_options(*left_out: str) -> str:
     words = [
         word
         for parameter in context.command.params
+        # The value of an option of all commands, such as --debug, is not kept.
+        if parameter.name in context.params
         if not {*parameter.opts} & {*left_out} and is_typed(context, parameter)
         for word in _words(context, parameter)
     ]

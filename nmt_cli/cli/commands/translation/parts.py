@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nmt_cli.cli.display.flags import COLUMNS
+from nmt_cli.cli.options.typed import typed_options
 from nmt_cli.cli.text_io import STDIN, STDOUT
 from nmt_cli.errors import DataError, NoInputError, UsageError
 from nmt_cli.plurals import counted
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # What stands for the part in the names of outputs.
 PLACE = "{part}"
+# Options of a command that joins which its parts do not have, or which the hint gives itself.
+_NOT_FOR_PARTS = ("--join", "--part", "--output", "--force", "--quiet")
 _LISTED = re.compile(r"\d+ \|\|\| .* \|\|\| -?\d")
 T = TypeVar("T")
 
@@ -240,13 +243,17 @@ def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
 
 
 def _command_for(part: str, pattern: Path, text: str) -> str:
-    """The command that translates a part, for a hint; text: as in `join_parts`."""
+    """The command that translates a part, for a hint; text: as in `join_parts`.
+
+    It repeats the options of the command that joins, some of which change the lines of the parts.
+    """
     name, about = shlex.quote(text), ""
     if text == STDIN:
         name, about = "TEXT", "TEXT is the file that was translated; "
     return (
-        f"`nmt translate {name} --part {part} -o {shlex.quote(str(pattern))}` ({about}add the "
-        "options of the other parts, such as --model)"
+        f"`nmt translate {name} --part {part} -o {shlex.quote(str(pattern))}"
+        f"{typed_options(*_NOT_FOR_PARTS)}` ({about}add the options of the other parts, such as "
+        "--model)"
     )
 
 
