@@ -78,6 +78,12 @@ def test_refusal_by_hugging_face_names_every_reason() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("positions", "other"), [("sinusoidal_t2t", "other "), ("rotary", "")])
+def test_hugging_face_has_other_sinusoids(positions: str, other: str) -> None:
+    [reason] = TARGET.reasons_against(random_model({"model.positions": positions}))
+    assert reason.problem.endswith(f"its translation models have {other}sinusoids")
+
+
 def test_hugging_face_counts_positions_from_0() -> None:
     [reason] = TARGET.reasons_against(random_model({"model.position_offset": 2}))
     assert reason.remedy == "model.position_offset=0"

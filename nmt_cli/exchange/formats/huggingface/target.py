@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from nmt_cli.config.model_kinds import SINUSOIDS
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.exchange.formats.huggingface.search_settings import (
     generation_options,
@@ -91,9 +92,11 @@ TARGET = HuggingFace()
 def _architecture_reasons(model: ModelConfig) -> list[Reason]:
     reasons = []
     if model.positions not in ("sinusoidal", "sinusoidal_halves"):
+        other = "other " if model.positions in SINUSOIDS else ""
         reasons.append(
             Reason(
-                f"model.positions={model.positions}, and its translation models have sinusoids",
+                f"model.positions={model.positions}, and its translation models have {other}"
+                "sinusoids",
                 "model.positions=sinusoidal",
             )
         )
