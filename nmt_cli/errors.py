@@ -14,6 +14,7 @@
     ├── TryAgainError        75   a temporary failure: a directory or port in use, no processes
     │   └── ModelChangedError  75  a model directory was changed after it was loaded
     └── ConfigError          78   a setting, preset or model directory is invalid
+        └── ArgumentError    78   an argument of a Python function has an invalid value
 
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
 """
@@ -107,6 +108,10 @@ class ConfigError(NmtError):
     """A setting, a preset or a model directory is invalid, or differs from that of the run."""
 
     exit_code = 78
+
+
+class ArgumentError(ConfigError, ValueError):
+    """An argument of a Python function, which is no setting, has an invalid value."""
 
 
 def refusals(checks: "Iterable[Callable[[], object]]") -> list[NmtError]:

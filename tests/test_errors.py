@@ -11,7 +11,7 @@ from nmt_cli.errors import NmtError, did_you_mean
 EXIT_CODES = {
     "NmtError": 1, "UsageError": 2, "QualityGateError": 3, "DivergedError": 4, "DataError": 65,
     "NoInputError": 66, "UnavailableError": 69, "CannotCreateError": 73, "WriteError": 74,
-    "TryAgainError": 75, "ModelChangedError": 75, "ConfigError": 78,
+    "TryAgainError": 75, "ModelChangedError": 75, "ConfigError": 78, "ArgumentError": 78,
 }  # fmt: skip
 
 

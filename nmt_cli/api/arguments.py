@@ -1,6 +1,5 @@
 """The arguments of the public functions: their types, the settings they set, and their errors."""
 
-import json
 import os
 import re
 import shlex
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nmt_cli.config.project import project_layer
+from nmt_cli.config.python_spelling import python_value, with_python_values
 from nmt_cli.config.schema import SETTINGS, ResolvedConfig, SettingsLayer, resolve
 from nmt_cli.config.values import require_type
 from nmt_cli.errors import NmtError
@@ -23,8 +23,7 @@ _NAMES = {
 }
 _CODE = re.compile(r"(`[^`]*`)")
 _SETS = re.compile(r"`--set [^` ]+(?: --set [^` ]+)*`")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
-_TRUTHS = {"true": "True", "false": "False"}
+_ASSIGNMENT = re.compile(r"`[a-z_]+=[^` ]+`")
 # An option with its value, which is no command.
 _OPTION_WITH_WORD = re.compile(r"`--([a-z]+(?:-[a-z]+)*) ([^`\s\"]+)`")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (\d+))?(?![\w=-])")
@@ -106,6 +105,8 @@ def in_python(text: str, arguments: Collection[str]) -> str:
     'name it, for example `tgt_lang="de"`'
     >>> in_python("give `--set train.seed=1 --set data.clean=off`", ["settings"])
     'give `settings={"train.seed": 1, "data.clean": "off"}`'
+    >>> in_python("it needs joint=true (`joint=true`)", ["joint"])
+    'it needs joint=True (`joint=True`)'
     """
 
     def renamed(match: re.Match[str]) -> str:
@@ -119,19 +120,21 @@ def in_python(text: str, arguments: Collection[str]) -> str:
     def spelt(span: str) -> str:
         if "settings" in arguments and _SETS.fullmatch(span):
             return _in_settings(span)
+        if _ASSIGNMENT.fullmatch(span):
+            return with_python_values(span, arguments)
         match = _OPTION_WITH_WORD.fullmatch(span)
         name = match[1].replace("-", "_") if match else ""
         return f'`{name}="{match[2]}"`' if match and name in arguments else span
 
+    def outside_code(span: str) -> str:
+        return with_python_values(_OPTION.sub(renamed, span), arguments)
+
     spans = [spelt(span) for span in _CODE.split(text)]
-    return "".join(span if span.startswith("`") else _OPTION.sub(renamed, span) for span in spans)
+    return "".join(span if span.startswith("`") else outside_code(span) for span in spans)
 
 
 def _in_settings(sets: str) -> str:
     """The argument `settings` that does the same as options `--set KEY=VALUE`."""
     values = dict(word.split("=", 1) for word in shlex.split(sets.strip("`")) if word != "--set")
-    shown = [
-        f'"{key}": {value if _NUMBER.fullmatch(value) else _TRUTHS.get(value, json.dumps(value))}'
-        for key, value in values.items()
-    ]
+    shown = [f'"{key}": {python_value(value)}' for key, value in values.items()]
     return f"`settings={{{', '.join(shown)}}}`"

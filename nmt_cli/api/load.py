@@ -35,11 +35,12 @@ def load(
 
     Raises:
         NmtError: NoInputError for a missing model, DataError for a damaged one, ConfigError for a
-            precision or device that does not fit, UnavailableError for a missing device.
+            precision or device that does not fit, UnavailableError for a missing device,
+            ArgumentError for a number of threads below 1.
         TypeError: an argument of a wrong type, such as a number for a path.
-        ValueError: a number of threads below 1.
     """
     from nmt_cli.api.arguments import optional_path, path_text
+    from nmt_cli.errors import ArgumentError
 
     if not isinstance(others, list | tuple):
         raise TypeError(f"others is a list of model directories, not {type(others).__name__}")
@@ -48,9 +49,13 @@ def load(
     if cache != "auto":
         optional_path("cache", cache)
     paths = [path_text("model", model), *(path_text("others", other) for other in others)]
-    if threads is not None and (type(threads) is not int or threads < 1):
-        kind = ValueError if type(threads) is int else TypeError
-        raise kind(f"threads is a number of at least 1, not {threads!r}")
+    if threads is not None and type(threads) is not int:
+        raise TypeError(f"threads is a number of at least 1, not {threads!r}")
+    if threads is not None and threads < 1:
+        raise ArgumentError(
+            f"threads is a number of at least 1, not {threads}",
+            "leave it out for as many as torch has",
+        )
 
     from nmt_cli.machine import use_threads
     from nmt_cli.translation.translator import Translator

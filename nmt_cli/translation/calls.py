@@ -2,13 +2,14 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypedDict
 
+from nmt_cli.config.python_spelling import with_python_values
 from nmt_cli.config.schema import SETTINGS, Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.values import require_type
-from nmt_cli.errors import ConfigError, did_you_mean
+from nmt_cli.errors import ArgumentError, ConfigError, did_you_mean
 from nmt_cli.translation.constraints import Constraints
 
 PRECISION_NAMES = ("float32", "bf16", "int8", "split", "fp16")
@@ -81,16 +82,21 @@ def chosen_settings(
         chosen = with_values(dataclasses.replace(config, search=base), given).search
     except ConfigError as error:
         # A Python caller passed an argument; there is no settings file to name.
-        message, hint = (
-            _COMMAND.sub("", text.replace("config: `search.", "translate(): `")).replace(
-                "search.", ""
-            )
-            for text in (error.message, error.hint)
-        )
+        message, hint = (_as_argument(text, known) for text in (error.message, error.hint))
         raise ConfigError(message, hint) from None
     if "seed" in options and not chosen.sample:
-        raise ConfigError("seed needs sample=true", "set sample=true")
+        raise ConfigError("seed needs sample=True", "set sample=True")
     return chosen
+
+
+def _as_argument(text: str, names: Collection[str]) -> str:
+    """A message about settings with the names and values of arguments of translate().
+
+    >>> _as_argument("set search.sample=true (`nmt translate --sample`)", ["sample"])
+    'set sample=True'
+    """
+    text = _COMMAND.sub("", text.replace("config: `search.", "translate(): `"))
+    return with_python_values(text.replace("search.", ""), names)
 
 
 def require_precision(precision: str) -> None:
@@ -102,16 +108,16 @@ def require_precision(precision: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """`text` without the line break at its end; raises ValueError where it has others.
+    """`text` without the line break at its end; raises ArgumentError where it has others.
 
     >>> one_line("The dog.\\n")
     'The dog.'
     """
     line = text.removesuffix("\n")
     if "\n" in line:
-        raise ValueError(
-            "the text has several lines, and a str is one line: give a list of its lines, "
-            "`text.splitlines()`"
+        raise ArgumentError(
+            "the text has several lines, and a str is one line",
+            "give a list of its lines, `text.splitlines()`",
         )
     return line
 

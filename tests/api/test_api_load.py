@@ -39,8 +39,9 @@ def test_wrong_arguments_are_refused_before_a_model_is_read(tmp_path: Path) -> N
         load(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="threads is a number"):
         load("m", threads="2")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 1, not 0"):
+    with pytest.raises(ValueError, match="at least 1, not 0") as refused:
         load("m", threads=0)
+    assert isinstance(refused.value, ConfigError)
     with pytest.raises(ConfigError, match="precision"):
         load("m", precision="int4")
     with pytest.raises(NoInputError):

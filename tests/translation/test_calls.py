@@ -70,9 +70,18 @@ def test_conflict_names_options_as_arguments() -> None:
 
 @pytest.mark.parametrize("seed", [1, 5])
 def test_seed_without_sampling_is_refused(seed: int) -> None:
-    with pytest.raises(ConfigError, match=r"^seed needs sample=true") as refused:
+    with pytest.raises(ConfigError, match=r"^seed needs sample=True") as refused:
         chosen_settings(Config(), None, {"seed": seed})
-    assert refused.value.hint == "set sample=true"
+    assert refused.value.hint == "set sample=True"
     assert chosen_settings(Config(), None, {"seed": seed, "sample": True}).seed == seed
     sampling = chosen_settings(Config(), None, {"sample": True})
     assert chosen_settings(Config(), sampling, {"seed": seed}).seed == seed
+
+
+def test_conflicts_are_spelt_as_python_writes_them() -> None:
+    with pytest.raises(ConfigError) as refused:
+        chosen_settings(Config(), None, {"temperature": 0.5})
+    assert refused.value.message == "temperature needs sample=True"
+    assert refused.value.hint == "set sample=True"
+    with pytest.raises(ConfigError, match='markup="off" translates'):
+        chosen_settings(Config(), None, {"keep_numbers": True, "markup": "off"})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import ConfigError, DataError, NoInputError, UnavailableError
+from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError, UnavailableError
 from nmt_cli.inference.engines import find_device
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
@@ -124,8 +124,16 @@ class TestArguments:
 
     def test_a_str_may_end_in_a_newline_but_is_one_line(self, translator: Translator) -> None:
         assert translator.translate("abc\n") == translator.translate("abc")
-        with pytest.raises(ValueError, match=r"text\.splitlines\(\)"):
+        with pytest.raises(ValueError, match=r"text\.splitlines\(\)") as refused:
             translator.translate("abc\ndef")
+        assert isinstance(refused.value, NmtError)
+
+    def test_half_a_character_is_translated_like_invalid_bytes(
+        self, translator: Translator
+    ) -> None:
+        half, replaced = translator.translate(["\ud800 abc", "\ufffd abc"])
+        assert (half.text, half.flags) == (replaced.text, replaced.flags)
+        assert "unknown_words" in half.flags
 
     def test_search_settings_are_keyword_arguments(self, translator: Translator) -> None:
         line = some_lines(1)[0]

@@ -131,9 +131,9 @@ class LineTranslator(ABC, Generic[Chosen]):
         glossary and kept names. prefixes: the beginning of the translation of each line, "" for
         none.
 
-        Raises TypeError if `lines` are no lines or an option is unknown, ValueError for a str with
-        a line break, and ConfigError for an invalid value. The elements of an iterator are checked
-        when they are read, everything else at the call.
+        Raises TypeError if `lines` are no lines or an option is unknown, ArgumentError for a str
+        with a line break, and ConfigError for an invalid value. The elements of an iterator are
+        checked when they are read, everything else at the call.
         """
         require_constraints(constraints)
         chosen = self._chosen(search, options, constraints)
