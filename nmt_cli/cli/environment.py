@@ -11,15 +11,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 from nmt_cli.machine import affine_cores, use_threads
 from nmt_cli.parent_watch import PARENT, end_with_parent
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 # The variable that torchrun sets for the processes that it starts.
 TORCHRUN = "TORCHELASTIC_RUN_ID"
@@ -160,7 +157,8 @@ def open_standard_streams() -> None:
 class _PromptWriter(io.BufferedWriter):
     """Writes at once and completely; what cannot be written stays in its buffer."""
 
-    def write(self, data: "ReadableBuffer", /) -> int:
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        # Of a text stream, which writes nothing else.
         count = super().write(data)
         self.flush()
         return count

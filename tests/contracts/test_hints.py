@@ -114,7 +114,7 @@ PATH_OPTION = re.compile(
 # What is put into calls of ours and has no character that a shell reads: other than a path.
 PLAIN = {"there[0]", "there[1]", "part", "option", "OUTPUT", "error.name", "tokenizer"}
 # What quotes a text for a shell.
-QUOTING = ("shlex.", "model_option(", "config_option(")
+QUOTING = ("shlex.", "model_option(", "config_option(", "typed_options(")
 
 
 def unquoted(source: str) -> list[str]:
