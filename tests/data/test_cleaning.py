@@ -113,6 +113,11 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("MRK 1:4 Ka to", "Tra 9", "MRK 1:4 Ka to"),
         ("USA 3:1 Ka to", "Tra", "USA 3:1 Ka to"),
         ("MRK Ka to", "Tra", "MRK Ka to"),
+        # Scripts with digits of their own, one of which has small letters.
+        ("𞥑𞥒. 𞤢𞤣𞤤", "Tra", "𞤢𞤣𞤤"),
+        ("១២. ខ្មែរ", "Tra", "ខ្មែរ"),
+        ("១២. ខ្មែរ", "12. Tra", "១២. ខ្មែរ"),
+        ("12. kapitola", "Tra", "12. kapitola"),
     ],
 )
 def test_line_numbers_are_removed_where_the_other_side_has_none(

@@ -4,6 +4,7 @@ Each check scans the text of many lines at once, and checks single pairs only if
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
@@ -15,6 +16,7 @@ from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.repairs import strip_tags
+from nmt_cli.data.cleaning.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.words import third_languages
 from nmt_cli.data.text.formats import has_doubled_marks
@@ -36,33 +38,14 @@ MAX_WORD_RUN = 5
 MAX_PERIOD = 4
 # A copy of fewer words may be a name.
 MIN_WORDS_OF_COPY = 4
-MIN_FOREIGN_LETTERS = 4
 # `?` may translate `What?`, but not a sentence.
 MOST_MARKS, MIN_LETTERS_BESIDE_MARKS = 16, 8
-# Other scripts are reported only if at least this share of a side is in one script.
-MIN_SHARE_OF_SCRIPT = 0.9
-_LATIN, _LETTER_RUNS = 1, np.zeros(256, bool)
+_LETTER_RUNS = np.zeros(256, bool)
 _LETTER_RUNS[[*range(65, 91), *range(97, 123), ord("!"), ord("?")]] = True
 # A random number for each digit and the character before it; their sums in float64 are exact.
 _FOLLOWING = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 36, 110).astype(np.float64)
 _NEWLINE = ord("\n")
-
-
-def _script_table() -> np.ndarray:
-    """Return the script of each first byte of a letter, (256,); 0: none."""
-    scripts = np.zeros(256, np.uint8)
-    spans = [(65, 90), (97, 122), (0xC3, 0xC9), (0xCE, 0xCF), (0xD0, 0xD3), (0xD7, 0xD7),
-             (0xD8, 0xDB), (0xE4, 0xE9), (0xEA, 0xED)]  # fmt: skip
-    numbers = [_LATIN, _LATIN, _LATIN, 2, 3, 4, 5, 6, 7]
-    for (first, last), script in zip(spans, numbers, strict=True):
-        scripts[first : last + 1] = script
-    # Devanagari to Thai and Georgian share their first byte and count as one script, as do kana and
-    # Han.
-    scripts[0xE0], scripts[0xE1] = 8, 9
-    return scripts
-
-
-_SCRIPTS = _script_table()
+_BEYOND_ASCII, _LENGTHS_IN_BYTES = 0x80, (2, 3, 4)
 
 
 def find_doubts(
@@ -105,7 +88,7 @@ def _checks(
         )
     yield kinds.ADDRESS, (index for index, pair in enumerate(pairs) if _has_only_marks(*pair))
     codes = [np.frombuffer(text.encode(), np.uint8) for text, _ in sides]
-    yield kinds.OTHER_SCRIPT, (index for code in codes for index in _other_script(code))
+    yield kinds.OTHER_SCRIPT, (index for text, _ in sides for index in lines_in_other_script(text))
     signs = {index for code in codes for index in _maybe_repeated(code)}
     yield kinds.REPEATED, (index for index in sorted(signs) if any(map(is_repeated, pairs[index])))
     yield kinds.ONE_ADDRESS, _pairs_with_one_address(pairs, sides)
@@ -162,33 +145,17 @@ def _lines_of(positions: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.bincount(np.searchsorted(ends, positions), minlength=len(ends)))
 
 
-def _other_script(text: np.ndarray) -> list[int]:
-    """Return the lines whose letters are mostly in another script than the rest of the text."""
-    scripts = _SCRIPTS[text]
-    counts = np.bincount(scripts, minlength=10)
-    counts[0] = 0
-    own = int(counts.argmax())
-    if counts[own] < MIN_SHARE_OF_SCRIPT * counts.sum() or counts[own] == counts.sum():
-        return []
-    ends = np.flatnonzero(text == _NEWLINE)
-    foreign = np.bincount(
-        np.searchsorted(ends, np.flatnonzero((scripts != own) & (scripts > 0))),
-        minlength=len(ends),
-    )
-    wrong = []
-    for line in np.flatnonzero(foreign >= MIN_FOREIGN_LETTERS).tolist():
-        start = ends[line - 1] + 1 if line else 0
-        if foreign[line] > 2 * (scripts[start : ends[line]] == own).sum():
-            wrong.append(line)
-    return wrong
-
-
 def _maybe_repeated(text: np.ndarray) -> list[int]:
     """Return the lines in which a letter, or words of equal lengths, repeat several times."""
     positions = [np.zeros(0, np.int64)]
     if len(text) > MAX_LETTER_RUN:
         same = (text[1:] == text[:-1]) & _LETTER_RUNS[text[1:]]
         positions.append(_runs(same, MAX_LETTER_RUN))
+    # The bytes of other letters repeat at the distance of their number.
+    is_beyond_ascii = text >= _BEYOND_ASCII
+    for length in _LENGTHS_IN_BYTES if is_beyond_ascii.any() else ():
+        same = (text[length:] == text[:-length]) & is_beyond_ascii[length:]
+        positions.append(_runs(same, MAX_LETTER_RUN * length) + length - 1)
     spaces = np.flatnonzero((text == ord(" ")) | (text == _NEWLINE))
     # A number for the length and the first byte of each word.
     gaps = np.diff(spaces) * 256 + text[spaces[:-1] + 1]
@@ -215,9 +182,11 @@ def is_repeated(line: str) -> bool:
 
     >>> is_repeated("aaaaaaaaaaaa"), is_repeated("ha ha ha ha ha ha"), is_repeated("very very good")
     (True, True, False)
+    >>> is_repeated("क" + 15 * "ा"), is_repeated("اسم: " + 15 * "ـ")
+    (True, False)
     """
     for character, run in groupby(line):
-        if (character.isalpha() or character in "!?") and sum(1 for _ in run) > MAX_LETTER_RUN:
+        if sum(1 for _ in run) > MAX_LETTER_RUN and _is_letter_or_mark(character):
             return True
     words = line.lower().rstrip(".!?").replace(",", "").split()
     for period in range(1, MAX_PERIOD + 1):
@@ -229,6 +198,12 @@ def is_repeated(line: str) -> bool:
             if value and sum(1 for _ in equal) >= (MAX_WORD_RUN - 1) * period:
                 return True
     return False
+
+
+def _is_letter_or_mark(character: str) -> bool:
+    """Whether a sign is not repeated so often on purpose, unlike the lines that a kashida draws."""
+    category = unicodedata.category(character)
+    return character in "!?" or (category[0] in "LM" and category != "Lm")
 
 
 def _pairs_with_one_address(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
 # The codes of books in the files of Bible translations (USFM).
@@ -86,13 +87,22 @@ def without_line_number(line: str, other: str) -> str:
     ('The dog', '(3) A')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
+    >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
+    ('𞤢𞤣𞤤', '12. The dog')
     """
     match = _MARKED.match(line)
-    if match is None or match[1] in _DIGITS.findall(other) or _OTHER_NUMBER.match(other):
+    if match is None or _is_among(match[1], other) or _OTHER_NUMBER.match(other):
         return line
     words = line[match.end() :]
-    is_ordinal = match[2] == "." and words[0].islower()
+    # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
+    is_ordinal = match[2] == "." and words[0].islower() and match[1].isascii()
     return line if is_ordinal else words
+
+
+def _is_among(number: str, text: str) -> bool:
+    """Whether a text has these digits, in any script."""
+    digits = with_ascii_digits(number)
+    return digits in _DIGITS.findall(with_ascii_digits(text))
 
 
 def _same_verse(line: str, other: str) -> re.Match[str] | None:
@@ -145,7 +155,7 @@ def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
 def _may_be_verse(number: re.Match[str], other: str) -> bool:
     """Whether a sentence follows a number that the other side does not have."""
     words = number.string[number.end() :].split()
-    return len(words) >= LEAST_WORDS and number[1] not in _DIGITS.findall(other)
+    return len(words) >= LEAST_WORDS and not _is_among(number[1], other)
 
 
 def _in_rising_runs(numbers: Sequence[tuple[int, int]]) -> set[int]:
