@@ -112,6 +112,24 @@ def test_a_rotation_that_the_kernels_cannot_read_is_refused(kernels) -> None:
             native_attention(*made, *segments, causal=True, rotation=wrong)
 
 
+def test_sentences_without_a_counterpart_give_zeros_and_get_no_gradient(kernels) -> None:
+    made, segments = streams([3, 4, 2, 0], [5, 0, 6, 4], (8, 8))
+    before = torch.are_deterministic_algorithms_enabled()
+    # New memory is filled with NaN in this mode.
+    torch.use_deterministic_algorithms(True)
+    try:
+        output, *gradients = results(made, segments, "native", causal=False)
+    finally:
+        torch.use_deterministic_algorithms(before)
+    assert not output[3:7].any()
+    assert output[:3].any()
+    query, key, value = gradients
+    assert not query[3:7].any()
+    for gradient in (key, value):
+        assert gradient[:11].any()
+        assert not gradient[11:].any()
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_filler_gives_zeros_and_gets_no_gradient(kernels, causal: bool) -> None:
     made, segments = streams([5, 20, 0], [5, 20, 0], (16, 16), filler=7)
