@@ -25,7 +25,7 @@ from ranks import in_ranks
 from torch.distributed.elastic.multiprocessing.api import SignalException
 
 from nmt_cli.cli import main
-from nmt_cli.cli.environment import LAUNCHER, leave
+from nmt_cli.cli.environment import LAUNCHER, SERVER, leave
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.config.schema import dump, with_values
 from nmt_cli.storage.files import sha256_of
@@ -473,8 +473,9 @@ def test_interrupt_does_not_wait_for_computing_threads(monkeypatch):
     codes: list[int] = []
     go_on = threading.Event()
     monkeypatch.setattr(os, "_exit", codes.append)
-    # Another test may have started ranks in this process.
-    monkeypatch.delitem(sys.modules, LAUNCHER, raising=False)
+    # Another test may have started ranks or a server in this process.
+    for module in (LAUNCHER, SERVER):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     with ThreadPoolExecutor(1, "replica") as pool:
         pool.submit(go_on.wait, 30)
         with pytest.raises(SystemExit):
