@@ -113,6 +113,9 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("MRK 1:4 Ka to", "Tra 9", "MRK 1:4 Ka to"),
         ("USA 3:1 Ka to", "Tra", "USA 3:1 Ka to"),
         ("MRK Ka to", "Tra", "MRK Ka to"),
+        # The lines may not belong together.
+        ("701. Ka to", "702. Tra", "701. Ka to"),
+        ("701. Ka to", "2 Tra", "Ka to"),
         # Scripts with digits of their own, one of which has small letters.
         ("𞥑𞥒. 𞤢𞤣𞤤", "Tra", "𞤢𞤣𞤤"),
         ("១២. ខ្មែរ", "Tra", "ខ្មែរ"),
@@ -168,6 +171,8 @@ RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
         ([*RISING[:2], *["Ka lo"] * 4, *RISING[2:4]], {}, []),
         # The other side has its number, and the run ends there.
         (RISING, {3: "Tra 4"}, [4, 5, 6, 7]),
+        # Another number of its own: the lines may not belong together.
+        (RISING, {3: "5 Tra"}, [4, 5, 6, 7]),
         ([f"{count} kami" for count in range(1, 9)], {}, []),
         (["10:29 Ka", "10:30 Lo", "Mi", "10:32 Ka", "11:33 Mi"], {}, [0, 1]),
         (["10:29 Ka", *["Mi"] * 4, "10:30 Lo"], {}, []),

@@ -83,20 +83,29 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
 def without_line_number(line: str, other: str) -> str:
     """Remove the marked number of a line, unless its other side has one, too.
 
+    Two numbers that differ are no noise: the lines may not belong together.
+
     >>> without_line_number("12. The dog", "Der Hund"), without_line_number("(3) A", "III. B")
     ('The dog', '(3) A')
+    >>> without_line_number("12. The dog", "13. Der Hund")
+    '12. The dog'
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
     >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
     ('𞤢𞤣𞤤', '12. The dog')
     """
     match = _MARKED.match(line)
-    if match is None or _is_among(match[1], other) or _OTHER_NUMBER.match(other):
+    if match is None or _is_among(match[1], other) or _has_own_number(other):
         return line
     words = line[match.end() :]
     # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
     is_ordinal = match[2] == "." and words[0].islower() and match[1].isascii()
     return line if is_ordinal else words
+
+
+def _has_own_number(line: str) -> bool:
+    """Whether a line has a marked number or list mark, or may refer to one in Roman digits."""
+    return bool(_MARKED.match(line) or _OTHER_NUMBER.match(line))
 
 
 def _is_among(number: str, text: str) -> bool:
@@ -153,9 +162,10 @@ def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
 
 
 def _may_be_verse(number: re.Match[str], other: str) -> bool:
-    """Whether a sentence follows a number that the other side does not have."""
+    """Whether a sentence follows a number, and the other side begins with none."""
     words = number.string[number.end() :].split()
-    return len(words) >= LEAST_WORDS and not _is_among(number[1], other)
+    begins_alike = _BARE.match(other) or _MARKED.match(other)
+    return len(words) >= LEAST_WORDS and not (begins_alike or _is_among(number[1], other))
 
 
 def _in_rising_runs(numbers: Sequence[tuple[int, int]]) -> set[int]:
