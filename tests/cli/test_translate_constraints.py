@@ -137,6 +137,14 @@ def test_other_glossaries_give_no_warning(terms: str, text: str) -> None:
     assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""
 
 
+def test_a_part_of_a_word_is_no_source_term_of_swapped_columns() -> None:
+    Path("terms.tsv").write_text("Tom\tDam\n", "utf-8")
+    Path("test.en").write_text("Dam uéđ bîtom.\n", "utf-8")
+    assert "no source term" in swapped_columns_warning(Path("terms.tsv"), "test.en")
+    Path("test.en").write_text("Dam uéđ tom.\n", "utf-8")
+    assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""
+
+
 def test_stdin_and_files_that_are_not_text_are_not_read() -> None:
     assert swapped_columns_warning(Path("terms.tsv"), "-") == ""
     Path("test.en").write_bytes(b"\xff\xfed\x00o\x00g\x00")

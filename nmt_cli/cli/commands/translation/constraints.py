@@ -122,6 +122,8 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
     Only the first lines are read, and none of stdin and pipes, which can be read only once.
     """
     from nmt_cli.data.languages.text_files import swap_command
+    from nmt_cli.data.languages.unspaced import UNSPACED
+    from nmt_cli.data.languages.word_characters import borders
     from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossary
     from nmt_cli.data.text.lines import read_lines
 
@@ -134,9 +136,10 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
         # The error is reported when the file is translated.
         return ""
     entries = read_glossary(glossary)
-    folded = text.casefold()
-    # Parts of words count too: in some languages there are no spaces between words.
-    if any(entry.source.casefold() in folded for entry in entries):
+    # Where there are no spaces between words, parts of what looks like a word count, too.
+    edges = ("", "") if UNSPACED.search(text) else borders(r"[^\W_]")
+    sources = "|".join(re.escape(entry.source.casefold()) for entry in entries)
+    if re.search(f"{edges[0]}(?:{sources}){edges[1]}", text.casefold()):
         return ""
     forms = dict.fromkeys(form for entry in entries for form in entry.forms)
     swapped = Glossary([Entry(form, (), line) for line, form in enumerate(forms, 1)])
