@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -195,15 +195,13 @@ def warn_of_placeholders(
     """Warn of lines of a reference that stand in place of translations, such as `TODO`."""
     from nmt_cli.data.cleaning.held_out_placeholders import lines_with_placeholders
 
-    if console.quiet:
-        return
-    for name, lines in references:
-        if found := lines_with_placeholders(hypotheses, lines):
-            console.warning(
-                f"the reference `{name}` has {counted(len(lines), 'line')}, of which {found}: all "
-                "words of their hypotheses count as wrong; translate them, or remove these lines "
-                "from all files"
-            )
+    _warn_of_references(
+        references,
+        console,
+        lambda lines: lines_with_placeholders(hypotheses, lines),
+        ": all words of their hypotheses count as wrong; translate them, or remove these lines "
+        "from all files",
+    )
 
 
 def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Console") -> None:
@@ -229,16 +227,28 @@ def warn_of_faults(
     """Warn of references with faults of which training text is repaired, such as entities."""
     from nmt_cli.data.cleaning.held_out_faults import references_with_faults
 
+    _warn_of_references(
+        references,
+        console,
+        lambda lines: references_with_faults(hypotheses, lines[: len(hypotheses)]),
+        ", unlike their hypotheses; `nmt prepare` repairs training text of this, but references "
+        "are scored as they are, so that the scores are too low: correct the reference",
+    )
+
+
+def _warn_of_references(
+    references: Sequence[NamedLines],
+    console: "Console",
+    find: Callable[[Sequence[str]], str],
+    advice: str,
+) -> None:
+    """Warn of each reference in whose lines `find` finds something, with what follows from it."""
     if console.quiet:
         return
     for name, lines in references:
-        if found := references_with_faults(hypotheses, lines[: len(hypotheses)]):
-            console.warning(
-                f"the reference `{name}` has {counted(len(lines), 'line')}, of which {found}, "
-                "unlike their hypotheses; `nmt prepare` repairs training text of this, but "
-                "references are scored as they are, so that the scores are too low: correct the "
-                "reference"
-            )
+        if found := find(lines):
+            count = counted(len(lines), "line")
+            console.warning(f"the reference `{name}` has {count}, of which {found}{advice}")
 
 
 def warn_of_unspaced_words(
