@@ -90,7 +90,7 @@ MODERN: Preset = {
 # For the demo: it learns a noiseless language from more than enough text, in a minute. Rotary
 # positions needed 15 % fewer steps to the same accuracy than sinusoids (one seed). 900 steps rather
 # than 825 bring 93.7 to 95.1 % of the test sentences exactly right rather than 93.0 to 93.8 %
-# (three seeds).
+# (three seeds); bf16 93.6 to 95.7 % (four seeds).
 TINY: Preset = {
     "model.layers": 2,
     "model.d_model": 128,
@@ -106,6 +106,7 @@ TINY: Preset = {
     "train.warmup_steps": 100,
     "train.learning_rate": 8e-3,
     "train.schedule": "linear",
+    "train.precision": "fast",
     "train.label_smoothing": 0.0,
     "train.checkpoint_every": 25,
     "train.validate_every": 300,

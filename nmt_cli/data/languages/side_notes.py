@@ -10,6 +10,7 @@ from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.languages.words import other_language, third_languages
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.plurals import agreeing, counted, enumerated
 
 # So many lines in a third language are warned of, and so many are named.
@@ -18,6 +19,8 @@ FEWEST_OF_THIRD, EXAMPLES = 4, 3
 # the other side has letters.
 WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
 SIDES = ("source", "target")
+# So many characters of a line are shown.
+SHOWN = 30
 
 
 class Head(NamedTuple):
@@ -45,8 +48,9 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
 
 
 def text_notes(group: Sequence[Head]) -> list[str]:
-    """The warnings about sides without letters, and columns that are mostly empty."""
-    return [*_no_text_notes(group), *_empty_column_notes(group)]
+    """The warnings about sides without letters, numbered lines, and columns that are empty."""
+    numbered = (_numbered_note(head) for head in group)
+    return [*_no_text_notes(group), *filter(None, numbered), *_empty_column_notes(group)]
 
 
 def language_notes(
@@ -138,6 +142,24 @@ def _without_letters(
     if shares[index] > 1 - WITHOUT_LETTERS or shares[1 - index] < WITHOUT_LETTERS:
         return None
     return len(has_text[index]) - sum(has_text[index]), len(has_text[index])
+
+
+def _numbered_note(head: Head) -> str:
+    """The warning that nearly all lines begin with the same number on both sides, or ""."""
+    indices = numbered_lines(*head.sides)
+    if not indices:
+        return ""
+    paths, columns = head.text.paths, head.text.columns
+    remedy = "write the text without them"
+    if len(paths) > 1 or not columns.numbers:
+        remedy = "; ".join(without_numbers_commands(paths))
+    line = head.sides[0][indices[0]]
+    return (
+        f"{len(indices):,} of the first {counted(len(head.sides[0]), 'line')} of the "
+        f"{head.text.role} text {head.text.shown} begin with the same running number on both sides "
+        f"(line {indices[0] + 1:,}: `{line[:SHOWN]}{'...' if len(line) > SHOWN else ''}`), which "
+        f"counts as text: if it only numbers the lines, remove it: {remedy}"
+    )
 
 
 def _empty_column_notes(group: Sequence[Head]) -> Iterator[str]:
