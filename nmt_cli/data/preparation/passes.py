@@ -261,8 +261,9 @@ class PreparationRun:
         unmatched = find_unmatched(text, marked, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         self._alignment_notes = alignment_notes(self.config, unmatched.matcher)
-        unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
-        if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:
+        has_few_right = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
+        is_doubtful = has_few_right and text.pairs >= MIN_PAIRS_DOUBTED
+        if (is_doubtful or unmatched.is_unrelated) and not text.shifts:
             text.notes.append(
                 "the words of the two sides do not seem to be related: is line n "
                 "of one file the translation of line n of the other?"
