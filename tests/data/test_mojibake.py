@@ -37,6 +37,7 @@ def test_all_of_a_line_is_repaired(sentence: str, misread) -> None:
     ("text", "expected"),
     [
         ("für krÃ¡snÃ½ ÄŒech", "für krásný Čech"),
+        ("für ÄŒech, ÄŒechy", "für Čech, Čechy"),
         ("ɛ: Tiáº¿ng Viá»‡t", "ɛ: Tiếng Việt"),
         ("Ã  la krÃ¡snÃ½ jazyk", "Ã  la krásný jazyk"),
     ],
@@ -55,12 +56,30 @@ def test_correct_text_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize("misread", [as_latin1, as_windows])
-@pytest.mark.parametrize("sentence", ["ठीक अदेप है।", "यह ठीक है, अभी", "አማርኛ ሠላም ነው", "ហើយ ខ្មែរ"])
+@pytest.mark.parametrize(
+    "sentence",
+    ["ठीक अदेप है।", "यह ठीक है, अभी", "አማርኛ ሠላም ነው", "ហើយ ខ្មែរ",
+     "C’est 🤠 bien"],
+)  # fmt: skip
 def test_letters_that_have_lost_bytes_are_not_repaired_in_part(sentence: str, misread) -> None:
     """Other programs make spaces of U+0085 and U+00A0, which are bytes of letters."""
     damaged = " ".join(misread(sentence).split())
     assert damaged != misread(sentence)
     assert has_cut_letters(damaged)
     assert undo_mojibake(damaged) == damaged
+    # The bytes may have been lost between two misreadings.
+    assert undo_mojibake(misread(damaged)) == misread(damaged)
     cleaned = clean_line(undo_latin1(damaged))
     assert find_doubts([cleaned], ["So it is."], ("xx", "en")).tolist() == [kinds.LOST_LETTERS]
+
+
+@pytest.mark.parametrize("misread", [as_latin1, as_windows])
+def test_letters_of_four_bytes_may_have_lost_some(misread) -> None:
+    damaged = " ".join(misread("𐓏𐓠 𐓘𐓠 é").split())
+    assert has_cut_letters(damaged)
+    assert undo_mojibake(damaged) == damaged
+
+
+@pytest.mark.parametrize("text", ["garáž nebo garáž, „garáž“", "níže a níže, „níž“", "áž áž™"])
+def test_letters_that_czech_has_side_by_side_have_lost_no_bytes(text: str) -> None:
+    assert not has_cut_letters(text)

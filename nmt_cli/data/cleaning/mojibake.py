@@ -56,9 +56,9 @@ def undo_mojibake(text: str) -> str:
     >>> undo_mojibake("à¤ à¥€à¤•")
     'à¤ à¥€à¤•'
     """
-    repaired = _undone(text)
-    is_partial = repaired != text and (_cut_letters(text) or _cut_letters(repaired))
-    return text if is_partial else repaired
+    stages = _stages(text)
+    is_partial = len(stages) > 1 and any(map(_cut_letters, stages))
+    return text if is_partial else stages[-1]
 
 
 def has_cut_letters(text: str) -> bool:
@@ -68,7 +68,7 @@ def has_cut_letters(text: str) -> bool:
     (True, False, False)
     """
     cut = _cut_letters(text)
-    return cut > 1 or (cut == 1 and _undone(text) != text)
+    return cut > 1 or (cut == 1 and len(_stages(text)) > 1)
 
 
 def _cut_letters(text: str) -> int:
@@ -78,7 +78,8 @@ def _cut_letters(text: str) -> int:
     (0, 1, 2)
     """
     return sum(
-        rest[1] not in _LETTERS
+        rest[0] == "ð"
+        or rest[1] not in _LETTERS
         or any(
             letter.startswith(rest) and letter[2] not in _CLOSING + _LETTERS
             for letter in _SEQUENCE.findall(text)
@@ -87,13 +88,15 @@ def _cut_letters(text: str) -> int:
     )
 
 
-def _undone(text: str) -> str:
+def _stages(text: str) -> list[str]:
+    """The text, and what up to two repairs make of it, as it may have been misread twice."""
+    stages = [text]
     for _ in range(2):
-        new = _RUN.sub(lambda run: _decoded(run[0]), text)
-        if new == text:
+        repaired = _RUN.sub(lambda run: _decoded(run[0]), stages[-1])
+        if repaired == stages[-1]:
             break
-        text = new
-    return text
+        stages.append(repaired)
+    return stages
 
 
 def _decoded(run: str) -> str:
