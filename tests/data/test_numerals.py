@@ -5,7 +5,7 @@ import pytest
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.numbers.comparison import numbers_changed, numbers_differ
-from nmt_cli.data.cleaning.numbers.numerals import with_ethiopic_read
+from nmt_cli.data.cleaning.numbers.numerals import has_unread_numerals, with_ethiopic_read
 
 
 def in_ethiopic(number: int) -> str:
@@ -55,3 +55,13 @@ def test_numbers_in_other_numerals_are_not_taken_for_others(tgt: str, is_differe
     assert numbers_changed(src, tgt, ("en", "xx")) is is_different
     doubts = find_doubts([src], [tgt], ("en", "xx")).tolist()
     assert doubts == [kinds.NUMBERS if is_different else kinds.CLEAN]
+
+
+def test_numerals_are_unread_from_ten_on() -> None:
+    """Below ten, a sign of its own is an ornament, and the digits beside it are compared."""
+    # Tamil ten and two; a thousand in Roman and Gothic signs, which are numbers as letters.
+    for unread in ("௰௨", "ↀ", "𐍁"):
+        assert has_unread_numerals(unread)
+        assert not numbers_changed("12 people", f"{unread} x", ("en", "xx"))
+    assert not has_unread_numerals("❶ ௪")
+    assert numbers_differ("❶ In 1989", "❶ 1998 x")

@@ -31,8 +31,35 @@ def test_lines_in_any_other_script_are_found(own: str, other: str) -> None:
     assert doubts(lines)[-1] == (kinds.OTHER_SCRIPT if own != other else kinds.CLEAN)
 
 
-def test_japanese_is_one_script() -> None:
-    assert set(doubts([*(["今天天气很好，我们去学校。"] * 60), TEXTS["Japanese"]])) == {kinds.CLEAN}
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("ΔΣΩ", False), ("ΔΣΩΨ", True), ("to ΔΣΩΨ", False), ("to ΔΣΩΨΦ", True),
+        # Letters that stand for others: mathematical and full-width ones.
+        ("𝑎𝑏𝑐𝑑", False), ("ＡＢＣＤ", False),
+        # Signs that lengthen others.
+        ("ــــــ", False), ("ーーーー", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", [0, 30])
+def test_lines_in_another_script_have_several_letters_and_hardly_others(
+    line: str, is_found: bool, place: int
+) -> None:
+    lines = [TEXTS["Latin"]] * 60
+    lines[place] = line
+    expected = [kinds.CLEAN] * 60
+    expected[place] = kinds.OTHER_SCRIPT if is_found else kinds.CLEAN
+    assert doubts(lines) == expected
+
+
+def test_text_in_two_scripts_has_no_lines_in_another_one() -> None:
+    lines = [TEXTS["Latin"]] * 40 + [TEXTS["Cherokee"]] * 10
+    assert set(doubts(lines)) == {kinds.CLEAN}
+
+
+@pytest.mark.parametrize("line", [TEXTS["Japanese"], "スーパー", "〆〆〆〆"])
+def test_japanese_is_one_script(line: str) -> None:
+    assert set(doubts([*(["今天天气很好，我们去学校。"] * 60), line])) == {kinds.CLEAN}
 
 
 @pytest.mark.parametrize("letter", ["к", "α", "क", "ा", "\u0301", "ሀ", "𞤢", "ß", "हा"[1]])

@@ -8,7 +8,7 @@ MIN_FOREIGN_LETTERS = 4
 # Lines are reported only if at least this share of all letters is in one script.
 MIN_SHARE_OF_SCRIPT = 0.9
 # Japanese is written in all of these.
-_CJK = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC")
+_CJK = ("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")
 _NONE, _UNKNOWN = 0, 255
 # The numbers of scripts, and that of each character that has occurred: (1114112,).
 _NUMBERS: dict[str, int] = {}

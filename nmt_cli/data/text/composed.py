@@ -17,7 +17,11 @@ class Composed(NamedTuple):
     places: Sequence[int]
 
     def is_whole(self, begin: int, end: int) -> bool:
-        """Whether these characters, at least one, are whole characters of the text given."""
+        r"""Whether these characters, at least one, are whole characters of the text given.
+
+        >>> [composed("\u0958").is_whole(*part) for part in ((0, 1), (1, 2), (0, 2))]
+        [False, False, True]
+        """
         places = self.places
         return places[end - 1] < places[end] and (not begin or places[begin - 1] < places[begin])
 
