@@ -37,8 +37,9 @@ def test_threads_are_set(saved: Path) -> None:
 def test_wrong_arguments_are_refused_before_a_model_is_read(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="model is a path"):
         load(5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="threads is a number"):
-        load("m", threads="2")  # type: ignore[arg-type]
+    for threads in ("2", 2.0, True):
+        with pytest.raises(TypeError, match=f"threads is a number of at least 1, not {threads!r}"):
+            load("m", threads=threads)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least 1, not 0") as refused:
         load("m", threads=0)
     assert isinstance(refused.value, ConfigError)

@@ -65,3 +65,17 @@ def test_options_with_numbers_become_assignments():
     assert (
         in_python("use --valid-split 20 or less", ["valid_split"]) == "use valid_split=20 or less"
     )
+
+
+def test_values_are_those_of_python():
+    names = ["best", "joint", "markup"]
+    assert in_python("best=None, joint=false, best=-1, markup=a.b and markup=off.", names) == (
+        'best=None, joint=False, best=-1, markup="a.b" and markup="off".'
+    )
+    for other in ("search.markup=off", "no_markup=off", "x-markup=off"):
+        assert in_python(f"not {other}", names) == f"not {other}"
+
+
+def test_options_that_are_no_arguments_stay():
+    for other in ("give `--set train.seed=1`", "name it with `--tgt-lang de`"):
+        assert in_python(other, ["out"]) == other

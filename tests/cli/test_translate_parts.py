@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from faults.tally import fault
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.translation.parts import Part
 from nmt_cli.model_dir import save_model
+from nmt_cli.plurals import counted
 
 LINES = ["abc", "", "b a", "cccc cc", "a", "ab", "cab", "bbb", "acb ac", "c"]
 
@@ -150,14 +152,24 @@ def test_a_part_can_be_written_to_stdout_and_devices(capfdbinary, output: list[s
     assert len(lines) == (0 if "/dev/null" in output else 3)
 
 
-@pytest.mark.parametrize(("given", "named"), [([], "TEXT"), (["test.en"], "test.en")])
+@pytest.mark.parametrize(
+    ("given", "named"), [([], "TEXT"), (["test.en"], "test.en"), (["my text.en"], "'my text.en'")]
+)
 def test_hint_of_a_missing_part_is_the_command_that_writes_it(capsys, given, named) -> None:
+    shutil.copy("test.en", "my text.en")
     parts(_1_of_3="a\n", _3_of_3="a\n")
     assert nmt(*given, "--join", "out.{part}", "-o", "joined") == 66
     hint = " ".join(capsys.readouterr().err.split())
     command = f"nmt translate {named} --part 2/3 -o 'out.{{part}}'"
     assert f"to write part 2: `{command}`" in hint
     assert nmt(*shlex.split(command)[2:]) == (0 if given else 66)
+
+
+def test_hint_of_several_missing_parts_writes_the_first(capsys) -> None:
+    parts(_3_of_3="a\n")
+    assert nmt("test.en", "--join", "out.{part}", "-o", "joined") == 66
+    hint = " ".join(capsys.readouterr().err.split())
+    assert "to write part 1: `nmt translate test.en --part 1/3 -o" in hint
 
 
 def test_hint_of_a_missing_part_repeats_the_options(capsys) -> None:
@@ -228,11 +240,12 @@ def test_parts_are_compared_with_the_text_where_it_is_named(capsys, texts, optio
     parts(**{f"_{number}_of_3": text for number, text in enumerate(texts, 1)})
     arguments = ["--join", "out.{part}", "-o", "joined", *options]
     lines = 2 if "--n-best" in options else sum(text.count("\n") for text in texts)
-    Path("text").write_text((lines + 1) * "a\n")
-    assert nmt("text", *arguments) == 65
-    message = f"`text` has {lines + 1} lines, and the parts are of {lines}"
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not Path("joined").exists()
+    for others in (lines + 1, lines - 1):
+        Path("text").write_text(others * "a\n")
+        assert nmt("text", *arguments) == 65
+        message = f"`text` has {counted(others, 'line')}, and the parts are of {lines}"
+        assert message in " ".join(capsys.readouterr().err.split())
+        assert not Path("joined").exists()
     Path("text").write_text(lines * "a\n")
     assert nmt("text", *arguments) == 0
     assert Path("joined").exists()
