@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from nmt_cli import __version__, errors
 from nmt_cli.cli import app, docs, environment, main
 from nmt_cli.cli.app import broken_example
+from nmt_cli.cli.error_reporting import as_user_error
 from nmt_cli.cli.settings import model_option
 from nmt_cli.config.schema import SETTINGS
 from nmt_cli.machine import usable_cores
@@ -74,6 +76,30 @@ class TestExitCodes:
     ) -> None:
         failing(error)  # type: ignore[operator]
         assert main([]) == code
+
+    @pytest.mark.parametrize(
+        ("stdout_fails", "name", "message"),
+        [
+            (False, None, "reading or writing failed: "),
+            (True, None, "stdout, the standard output, cannot be written: "),
+            # What stdout still holds fails, too, but it is the other output that is reported.
+            (True, "out.de", "reading or writing failed: .*'out.de'"),
+        ],
+    )
+    def test_output_that_fails_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, stdout_fails: bool, name: str | None, message: str
+    ) -> None:
+        full = OSError(errno.ENOSPC, "No space left on device", name)
+
+        class FullStdout(io.StringIO):
+            def flush(self) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", FullStdout() if stdout_fails else io.StringIO())
+            problem = as_user_error(full)
+        assert problem is not None
+        assert re.match(message, problem.message)
 
     def test_unexpected_exception_is_reported_as_bug_with_debug_hint(
         self, failing: object, capsys: pytest.CaptureFixture[str]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.data.cleaning import clean
+from nmt_cli.data.cleaning.kinds import SWAPPED
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages import wrong_sides
 from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
@@ -180,10 +181,38 @@ def test_function_words_tell_the_sides_of_pairs_in_which_they_agree() -> None:
     english, german = "the dog of the house and the cat", "der Hund und die Katze nicht mit"
     mixed = f"{english} {german}"
     pairs = [(english, german), (german, english), (mixed, german), (mixed, mixed), ("Tom", "Tom")]
+    # One or two trigrams, of a single word, may be a part of a name.
+    pairs += [("Tom a", "Tom"), ("Tom", "Tom im")]
     words = wrong_sides._words_of(("en", "de"))
     counts = wrong_sides._count_trigrams(words, GivenPairs(pairs))
     # With function words, telling, swapped.
     assert counts.pairs.tolist() == [4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "uses_words", "is_judged"),
+    [
+        ((60, 60), (0, 0), False, True), ((90, 40), (0, 0), False, False),
+        ((40, 90), (0, 0), False, False),
+        # Where function words tell the sides, swapped lines are distinct as well.
+        ((40, 40), (30, 30), True, True), ((40, 40), (30, 30), False, False),
+    ],
+)  # fmt: skip
+def test_most_lines_of_both_sides_must_be_distinct(
+    monkeypatch: pytest.MonkeyPatch,
+    right: tuple[int, int],
+    wrong: tuple[int, int],
+    uses_words: bool,
+    is_judged: bool,
+) -> None:
+    kinds = np.array([SWAPPED] * 30 + [0] * 70, np.uint8)
+    verdicts = wrong_sides._SpanVerdicts(kinds, np.array(right), np.array(wrong))
+    monkeypatch.setattr(wrong_sides, "_check_span", lambda *_: verdicts)
+    monkeypatch.setattr(wrong_sides, "_learn", lambda *_: (np.zeros(BUCKETS), uses_words))
+    text = clean.CleanText(Path(), spans=[None], pairs=100)
+    with ProcessPool(1) as pool:
+        found = wrong_sides.find_wrong_sides(text, ("en", "de"), pool, lambda *_: None)
+    assert found.tolist() == (kinds.tolist() if is_judged else [0] * 100)
 
 
 @pytest.mark.parametrize(("swapped", "uses_words"), [(9, False), (11, True)])
