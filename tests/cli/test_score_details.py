@@ -385,3 +385,40 @@ def test_invisible_characters_of_other_words_are_not_warned_of(nmt: Nmt, tmp_pat
     (tmp_path / "a.xx").write_text("होम्\u200cमे एक होम्मे\neins\u200e\n", "utf-8")
     (tmp_path / "b.xx").write_text("होम्मे एक\nzwei\n", "utf-8")
     assert "invisible" not in nmt("a.xx", "b.xx").err
+
+
+@pytest.mark.parametrize(("lines", "is_warned_of"), [(1, False), (2, True)])
+@pytest.mark.parametrize(
+    ("line", "other", "warning"),
+    [("a\u200cb é", "ab é", "invisible"), ("e\u0301", "\u00e9", "Unicode forms")],
+)
+def test_a_few_lines_with_other_characters_are_not_warned_of(
+    nmt: Nmt, line: str, other: str, warning: str, lines: int, is_warned_of: bool
+) -> None:
+    """Less than 1 % of the lines hardly changes a score."""
+    same = [f"eins {number}" for number in range(200 - lines)]
+    write("some.xx", [line] * lines + same)
+    write("others.xx", [other] * lines + same)
+    assert (warning in nmt("some.xx", "others.xx").err) == is_warned_of
+
+
+def test_invisible_characters_are_listed_once_and_all_removed(nmt: Nmt, tmp_path: Path) -> None:
+    letters = "\u200c\u200d\u061c\u202a\u2066\u2060\ufeff"
+    write("with.xx", [f"a{letter}b {index}" for index, letter in enumerate(letters)])
+    write("without.xx", [f"ab {index}" for index in range(len(letters))])
+    err = nmt("without.xx", "with.xx", "with.xx").err
+    assert err.count("different invisible") == 1
+    assert err.partition("invisible characters (")[2].partition(")")[0].count("U+") == 5
+    assert ", ...)" in err
+    command = err[err.index("python3 -c") :].partition("\n")[0]
+    subprocess.run(command, shell=True, check=True)
+    assert (tmp_path / "with.visible.xx").read_bytes() == (tmp_path / "without.xx").read_bytes()
+
+
+def test_characters_that_other_words_of_a_line_have_are_not_named(nmt: Nmt) -> None:
+    write("a.xx", ["a\u200cb x\u00ady \u200c", "eins"])
+    write("b.xx", ["ab x\u00ady", "eins"])
+    assert "(U+200C ZWNJ) in the same words" in nmt("a.xx", "b.xx").err
+    write("c.xx", ["\u200d \u00ad eins", "eins"])
+    write("d.xx", ["\u200c eins", "eins"])
+    assert "invisible" not in nmt("c.xx", "d.xx").err
