@@ -230,7 +230,7 @@ def warn_of_faults(
     _warn_of_references(
         references,
         console,
-        lambda lines: references_with_faults(hypotheses, lines[: len(hypotheses)]),
+        lambda lines: references_with_faults(hypotheses, lines),
         ", unlike their hypotheses; `nmt prepare` repairs training text of this, but references "
         "are scored as they are, so that the scores are too low: correct the reference",
     )
