@@ -416,6 +416,16 @@ def test_references_in_another_order_are_warned_about(nmt: Nmt) -> None:
         r"orders \(shifted by 1 line\): line (\d+) of the hypotheses resembles line (\d+) of the",
         result.err,
     )
+    # The shifted line is found where the reference has it.
+    found = re.search(r"line (\d+) of the hypotheses resembles line (\d+) of", result.err)
+    assert found is not None
+    assert lines[int(found[1]) - 1] == [*lines[1:], lines[0]][int(found[2]) - 1]
+    write("gap.txt", [*lines[:20], *lines[21:], "ende"])
+    assert re.search(
+        r"shifted against each other from line \d+ to \d+, by 1 line: "
+        r"line 22 of the hypotheses resembles line 21 of the reference",
+        nmt("hyp.txt", "gap.txt").err,
+    )
     write("similar.txt", [line[: len(line) // 2] for line in lines])
     assert "orders" not in nmt("hyp.txt", "similar.txt").err
 

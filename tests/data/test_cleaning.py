@@ -168,6 +168,7 @@ RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
         ([RISING[0], "Ka lo", "Ka la", *RISING[1:4], "Ka", *RISING[:4]], {},
          [0, 3, 4, 5, 7, 8, 9, 10]),
         (RISING[:3], {}, []),
+        ([*RISING[:2], *["Ka lo"] * 3, *RISING[2:4]], {}, [0, 1, 5, 6]),
         ([*RISING[:2], *["Ka lo"] * 4, *RISING[2:4]], {}, []),
         # The other side has its number, and the run ends there.
         (RISING, {3: "Tra 4"}, [4, 5, 6, 7]),
@@ -175,6 +176,7 @@ RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
         (RISING, {3: "5 Tra"}, [4, 5, 6, 7]),
         ([f"{count} kami" for count in range(1, 9)], {}, []),
         (["10:29 Ka", "10:30 Lo", "Mi", "10:32 Ka", "11:33 Mi"], {}, [0, 1]),
+        (["10:29 Ka", *["Mi"] * 3, "10:30 Lo"], {}, [0, 4]),
         (["10:29 Ka", *["Mi"] * 4, "10:30 Lo"], {}, []),
         ([*RISING[:2], '3 "Ka to mi', *RISING[3:5]], {}, range(5)),
     ],

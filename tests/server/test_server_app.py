@@ -249,6 +249,8 @@ def test_description_names_every_path(server: RunningServer) -> None:
         ({"lines": ["a"], "keep": ["a\tb"]}, 400, "has a tab"),
         ({"lines": ["a"], "keep": ["a"], "markup": "off"}, 400, "like placeholders"),
         ({"lines": ["a" * 100], "keep": ["b" * 4_899]}, 413, "5,001 characters"),
+        ({"lines": ["a" * 100], "glossary": {"b": "c" * 4_899}}, 413, "5,003 characters"),
+        ({"lines": ["a" * 100], "glossary": {"b" * 4_899: "c"}}, 413, "5,003 characters"),
         ({"document": {"kind": "pdf", "text": "a"}}, 400, "kind"),
         ({"document": {"kind": "docx", "text": "a"}}, 400, "base64"),
         ({"document": {"kind": "docx", "base64": "%"}}, 400, "base64"),
@@ -305,6 +307,14 @@ def test_wrong_request_is_refused_with_the_reason(
 ) -> None:
     answer = server.ask("POST", "/v1/translate", fields)
     assert (answer.status, reason in answer.json["error"]) == (status, True), answer.body
+
+
+def test_what_is_as_large_as_a_limit_is_accepted() -> None:
+    text = json.dumps({"lines": ["abc"], "keep": ["de"], "beam": 2}).encode()
+    with running_server(limits=Limits(characters=7, body_bytes=len(text), beam=2)) as server:
+        assert server.ask("POST", "/v1/translate", text).status == 200
+        answer = server.ask("POST", "/v1/translate", text + b" ")
+        assert (answer.status, "larger than" in answer.json["error"]) == (413, True)
 
 
 @pytest.mark.parametrize(
@@ -394,6 +404,9 @@ def test_token_is_needed_where_there_are_tokens() -> None:
             assert [status(path, token) for token in ("first", None, "firs", "")] == [
                 200, 401, 401, 401,
             ]  # fmt: skip
+        for header, expected in (("bearer  first", 200), ("Basic first", 401), ("first", 401)):
+            answer = server.ask("GET", "/metrics", None, {"authorization": header})
+            assert answer.status == expected
         assert [status(path, None) for path in ("/healthz", "/readyz", "/openapi.json")] == [
             200
         ] * 3

@@ -1,16 +1,19 @@
 """`nmt average` tells copies of one run from separate runs, and says what it ranked by what."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from corpora import reversal_corpus
 
 from nmt_cli import average
 from nmt_cli.cli import main
 from nmt_cli.config.schema import dump
 from nmt_cli.training.saving.checkpoints import Checkpoints
+from nmt_cli.training.saving.separate_runs import separate_runs
 
 SEPARATE = "separate runs"
 
@@ -52,6 +55,22 @@ def test_runs_of_other_seeds_are_separate_without_their_logs(inside):
         (inside / model / "log.jsonl").unlink()
     [note] = average(["model", "other"], "mean").notes
     assert SEPARATE in note
+
+
+@pytest.mark.parametrize(("cosine", "count"), [(0.85, 2), (0.95, 0)])
+def test_models_without_logs_are_of_one_run_if_their_matrices_are_close(inside, cosine, count):
+    for model in ("model", "other"):
+        (inside / model / "log.jsonl").unlink()
+    # Vectors, such as gains, are not compared.
+    weights = {
+        "model": {"w": torch.tensor([[2.0, 0.0]]), "gain": torch.tensor([0.0, 5.0])},
+        "other": {
+            "w": torch.tensor([[cosine, math.sqrt(1 - cosine**2)]]),
+            "gain": torch.tensor([9.0, 0.0]),
+        },
+    }
+    runs = separate_runs(map(Path, weights), lambda path: path, lambda path: weights[path.name])
+    assert len(runs) == count
 
 
 def test_missing_best_checkpoint_is_named(inside, capsys):
