@@ -68,7 +68,7 @@ def test_wrong_numbers_and_tags_of_a_document_are_always_counted() -> None:
 
 
 def test_lines_that_are_no_reason_for_doubt_are_not_counted() -> None:
-    flagged: list[tuple[str, ...]] = [("empty",), ("split",), ("empty", "split")]
+    flagged: list[tuple[str, ...]] = [("empty",), ("split",), ("empty", "split"), ("source_kept",)]
     assert shown(flagged=flagged, interactive=True, fail_on=("empty",)) == ""
 
 

@@ -145,6 +145,24 @@ def test_a_part_of_a_word_is_no_source_term_of_swapped_columns() -> None:
     assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""
 
 
+@pytest.mark.parametrize(
+    ("term", "text", "is_warned_of"),
+    [
+        ("C++ (old)", "Dam c++ (old)", False), ("C++ (old)", "Dam c++ old", True),
+        # Without spaces between words, a term may begin and end anywhere.
+        ("狗", "我的狗很好 Dam", False), ("狗", "我的猫很好 Dam", True),
+        ("Tom", "Dam\n\nTom", False),
+    ],
+)  # fmt: skip
+def test_source_terms_are_looked_for_as_they_are_written(
+    term: str, text: str, is_warned_of: bool
+) -> None:
+    Path("terms.tsv").write_text(f"{term}\tDam\n", "utf-8")
+    Path("test.en").write_text(f"{text}\n", "utf-8")
+    warning = swapped_columns_warning(Path("terms.tsv"), "test.en")
+    assert ("no source term" in warning) is is_warned_of
+
+
 def test_stdin_and_files_that_are_not_text_are_not_read() -> None:
     assert swapped_columns_warning(Path("terms.tsv"), "-") == ""
     Path("test.en").write_bytes(b"\xff\xfed\x00o\x00g\x00")

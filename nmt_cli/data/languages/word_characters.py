@@ -54,6 +54,8 @@ def borders(letter: str = r"\w") -> tuple[str, str]:
     >>> begin, end = borders()
     >>> [bool(re.search(rf"{begin}क{end}", text)) for text in ("क", "क, ख", "कि", "क\u200dख")]
     [True, True, False, False]
+    >>> [bool(re.search(rf"{begin}ख{end}", text)) for text in ("क ख", "क\u200dख", "कि\u200dख")]
+    [True, False, False]
     """
     behind = f"(?<!{letter})(?<!{MARK})(?<!{letter}[{JOINERS}])(?<!{MARK}[{JOINERS}])"
     return behind, f"(?![{JOINERS}]?(?:{letter}|{MARK}))"

@@ -1,5 +1,6 @@
 """`nmt average` tells copies of one run from separate runs, and says what it ranked by what."""
 
+import contextlib
 import json
 import math
 import shutil
@@ -10,6 +11,7 @@ import torch
 from corpora import reversal_corpus
 
 from nmt_cli import average
+from nmt_cli.api.average import average_notes
 from nmt_cli.cli import main
 from nmt_cli.config.schema import dump
 from nmt_cli.training.saving.checkpoints import Checkpoints
@@ -95,10 +97,36 @@ def test_info_names_the_run_of_an_average(inside, capsys):
     assert main(["average", "model", "--last", "2", "--out", "mean", "--quiet"]) == 0
     assert main(["info", "mean", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["averaged_run"] == "model"
-    average(inside / "model", "absolute")
+    with contextlib.chdir("model"):
+        step = Checkpoints(Path("checkpoints"), 5, 1).all()[-1].directory
+        average(step, "../absolute")
+    assert main(["info", "absolute", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["averaged_run"] == "model"
+    average(inside / "model", "absolute", force=True)
     assert main(["info", "absolute", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["averaged_run"] == "model"
     assert main(["info", "mean"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert " of model " in shown
     assert "validation none: `nmt average`" in shown
+
+
+def test_notes_are_of_what_was_asked_for(inside):
+    kept = [
+        checkpoint.directory for checkpoint in Checkpoints(Path("model/checkpoints"), 5, 1).all()
+    ]
+    assert len(kept) > 2
+
+    def notes(members, last, best):
+        return average_notes("n", [Path("model")], members, last, best, Path("mean"))
+
+    [note] = notes(kept[:1], 1, None)
+    assert f"`{kept[-1]}` is not averaged" in note
+    # The best ones are chosen, whichever these are.
+    assert notes(kept[:1], None, 1) == ()
+    assert notes(kept, len(kept), None) == ()
+    [note] = notes(kept[-2:], 9, None)
+    assert "there are only 2 checkpoints to average" in note
+    assert "copy" not in note
+    [note] = notes(kept[-1:], None, 9)
+    assert note.endswith("no more have been validated. The result is a copy of it.")
