@@ -317,6 +317,14 @@ def test_what_is_as_large_as_a_limit_is_accepted() -> None:
         assert (answer.status, "larger than" in answer.json["error"]) == (413, True)
 
 
+def test_a_long_path_counts_as_the_headers_do() -> None:
+    with running_server(limits=Limits(head_bytes=1_000)) as server:
+        statuses = [
+            server.ask("GET", f"/download_file/{'a' * length}").status for length in (300, 999)
+        ]
+    assert statuses == [404, 431]
+
+
 @pytest.mark.parametrize(
     ("suffix", "kind"), [("srt", "subtitles"), ("csv", "table"), ("arb", "json")]
 )

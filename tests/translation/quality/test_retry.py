@@ -138,15 +138,19 @@ def test_prefixes_belong_to_the_lines_that_are_translated_again() -> None:
     assert [each.text[:2] for each in results] == ["", "AB", "CD"]
 
 
-def test_second_translation_that_is_worse_is_not_taken() -> None:
-    first = [translation(("copied",), -1.0), translation(("copied",), -1.0)]
-    second = [translation(("copied", "at_limit"), -0.1), translation((), -3.0)]
+def test_only_a_second_translation_that_is_better_is_taken() -> None:
+    first = [translation(("copied",), -1.0) for _ in range(3)]
+    second = [
+        translation(("copied", "at_limit"), -0.1), translation((), -3.0),
+        # As good as the first one.
+        translation(("at_limit",), -1.0),
+    ]  # fmt: skip
     rounds = iter([first, second])
     results = with_retry(
-        2,
+        3,
         SearchConfig(retry=True),
         lambda *_: list(next(rounds)),
         lambda each: each,
         lambda _: None,
     )
-    assert results == [first[0], second[1]]
+    assert results == [first[0], second[1], first[2]]
