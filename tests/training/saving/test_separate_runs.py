@@ -93,6 +93,16 @@ def test_average_says_what_the_best_checkpoints_are_ranked_by(inside, capsys):
     assert "averaged 1 with the lowest validation perplexity of their own weights: model/" in said
 
 
+def test_the_option_is_named_where_fewer_checkpoints_are_averaged(inside, capsys):
+    for option in ("best", "last"):
+        kept = Checkpoints(inside / "model/checkpoints", 5, 1).all()
+        many = str(len(kept) + 1)
+        assert main(["average", "model", f"--{option}", many, "--out", f"mean-{option}"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"warning: --{option} {many}, but there are only" in said
+        assert ("with the lowest validation perplexity" in said) == (option == "best")
+
+
 def test_info_names_the_run_of_an_average(inside, capsys):
     assert main(["average", "model", "--last", "2", "--out", "mean", "--quiet"]) == 0
     assert main(["info", "mean", "--json"]) == 0
