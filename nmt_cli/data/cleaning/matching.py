@@ -33,8 +33,8 @@ from nmt_cli.storage.files import write_bytes
 
 MIN_PAIRS = 2_000
 # So many pairs show whether the sides are related at all: the difference between the mean scores of
-# the pairs and of pairs at random, in standard errors. In 581 texts of 500 to 2,000 pairs it was 22
-# or more, and 2 or less once they were shuffled. Lists of words without sentences show nothing: each
+# pairs and of pairs at random, in standard errors. In 581 texts of 500 to 2,000 pairs it was 22 or
+# more, and 2 or less once they were shuffled. Lists of words without sentences show nothing: each
 # side has so many words in a line, on average, that occur MIN_COUNT times.
 MIN_PAIRS_RELATED, LEAST_ERRORS, LEAST_RECURRING = 500, 5.0, 1.5
 # Pairs to learn from, in whole spans at even distances; more if all pairs are judged.
