@@ -119,13 +119,14 @@ def measure(entries: Sequence[Sequence[str]], tsv_columns: str = "") -> TextSize
 
 
 def _measure_entry(paths: Sequence[str], columns: "TableColumns") -> TextSize:
+    from nmt_cli.data.languages.unspaced import length_in_words
     from nmt_cli.data.text.line_pairs import read_pairs
 
     words = tgt_words = 0
     with closing(read_pairs(tuple(paths), columns, keep_bad_rows=True)) as pairs:
         for src, tgt in islice(pairs, MOST_COUNTED):
-            tgt_words += len(tgt.split())
-            words += len(src.split())
+            tgt_words += length_in_words(tgt)
+            words += length_in_words(src)
         counts = pairs.count, words + tgt_words, tgt_words
         if pairs.count < MOST_COUNTED or not pairs.src.bytes_read:
             return TextSize(*counts)

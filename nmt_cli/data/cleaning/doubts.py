@@ -18,6 +18,7 @@ from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.languages.unspaced import ETHIOPIC_SPACE, spaced_words
 from nmt_cli.data.languages.words import third_languages
 from nmt_cli.data.text.formats import has_doubled_marks
 
@@ -156,7 +157,10 @@ def _maybe_repeated(text: np.ndarray) -> list[int]:
     for length in _LENGTHS_IN_BYTES if is_beyond_ascii.any() else ():
         same = (text[length:] == text[:-length]) & is_beyond_ascii[length:]
         positions.append(_runs(same, MAX_LETTER_RUN * length) + length - 1)
-    spaces = np.flatnonzero((text == ord(" ")) | (text == _NEWLINE))
+    is_space = (text == ord(" ")) | (text == _NEWLINE)
+    if is_beyond_ascii.any():
+        is_space[2:] |= _is_at(text, ETHIOPIC_SPACE.encode())
+    spaces = np.flatnonzero(is_space)
     # A number for the length and the first byte of each word.
     gaps = np.diff(spaces) * 256 + text[spaces[:-1] + 1]
     for period in range(1, MAX_PERIOD + 1):
@@ -167,6 +171,14 @@ def _maybe_repeated(text: np.ndarray) -> list[int]:
         np.concatenate(positions), np.flatnonzero(text == _NEWLINE)
     ).tolist()
     return lines
+
+
+def _is_at(text: np.ndarray, sign: bytes) -> np.ndarray:
+    """Return for each byte from the last one of `sign` on whether a sign ends there."""
+    length = len(text) - len(sign) + 1
+    parts = [text[place : place + length] == byte for place, byte in enumerate(sign)]
+    ends: np.ndarray = np.logical_and.reduce(parts)
+    return ends
 
 
 def _runs(flags: np.ndarray, least: int) -> np.ndarray:
@@ -182,13 +194,15 @@ def is_repeated(line: str) -> bool:
 
     >>> is_repeated("aaaaaaaaaaaa"), is_repeated("ha ha ha ha ha ha"), is_repeated("very very good")
     (True, True, False)
+    >>> is_repeated("ሰላም፡" * 6 + "ሰላም።"), is_repeated("ሰላም፡ለዓለም።")
+    (True, False)
     >>> is_repeated("क" + 15 * "ा"), is_repeated("اسم: " + 15 * "ـ")
     (True, False)
     """
     for character, run in groupby(line):
         if sum(1 for _ in run) > MAX_LETTER_RUN and _is_letter_or_mark(character):
             return True
-    words = line.lower().rstrip(".!?").replace(",", "").split()
+    words = spaced_words(line.lower().rstrip(".!?።").replace(",", ""))
     for period in range(1, MAX_PERIOD + 1):
         same = [
             a == b and not a.isdigit() and a[0].isalpha()

@@ -1,4 +1,8 @@
-"""The words of any script, also of those that are written without spaces between words."""
+"""Where words end, and how many there are, also in scripts without spaces between words.
+
+Whatever counts the words of a text takes them from here: `spaced_words` where the words themselves
+matter, `length_in_words` where the length of the text does.
+"""
 
 import re
 
@@ -12,10 +16,9 @@ OTHERS = re.compile(
 UNSPACED = re.compile("|".join(part.pattern for part in (KANA, HAN, OTHERS)))
 # So many letters of these scripts are taken for a word; it has 1.5 in Chinese and 4 or 5 in Thai.
 LETTERS_OF_WORD = 3
-
-
 # What Ethiopic texts may have between words in place of a space.
-_ETHIOPIC_SPACE = "\u1361"
+ETHIOPIC_SPACE = "\u1361"
+_SEPARATED = re.compile(f"[^{ETHIOPIC_SPACE}]*{ETHIOPIC_SPACE}+|[^{ETHIOPIC_SPACE}]+")
 
 
 def spaced_words(sentence: str) -> list[str]:
@@ -24,7 +27,16 @@ def spaced_words(sentence: str) -> list[str]:
     >>> spaced_words("the dog."), spaced_words("ሰላም፡ለዓለም።")
     (['the', 'dog.'], ['ሰላም', 'ለዓለም።'])
     """
-    return sentence.replace(_ETHIOPIC_SPACE, " ").split()
+    return sentence.replace(ETHIOPIC_SPACE, " ").split()
+
+
+def separated_words(text: str) -> list[str]:
+    """The parts of a text behind Ethiopic word separators, which stay at the end of their words.
+
+    >>> separated_words("ሰላም፡ለዓለም።"), separated_words("the dog.")
+    (['ሰላም፡', 'ለዓለም።'], ['the dog.'])
+    """
+    return _SEPARATED.findall(text)
 
 
 def length_in_words(sentence: str) -> int:
@@ -33,6 +45,8 @@ def length_in_words(sentence: str) -> int:
     >>> length_in_words("The dog sleeps ."), length_in_words("今天的天气非常好啊。")
     (4, 4)
     """
+    if sentence.isascii():
+        return len(sentence.split())
     text = UNSPACED.sub("", sentence)
     return len(spaced_words(text)) + (len(sentence) - len(text)) // LETTERS_OF_WORD
 

@@ -48,7 +48,10 @@ def encode_jobs(text: CleanText, keep: np.ndarray, data: DataConfig) -> Iterator
 
 
 def count_words(job: EncodeJob) -> tuple[Counts, Counts]:
-    """Count the words between spaces of each side."""
+    """Count what stands between spaces on each side, from which subwords are learnt.
+
+    An Ethiopic word separator stays in it, as a character that the vocabulary must have.
+    """
     src, tgt = (Counter(" ".join(lines).split()) for lines in job.lines())
     return dict(src), dict(tgt)
 

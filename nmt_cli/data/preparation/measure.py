@@ -19,6 +19,7 @@ from nmt_cli.data.corpus.text_statistics import (
     is_lower_case,
 )
 from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts, verdicts
+from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.preparation.encode import EncodeJob, choose_sample, encode_jobs
 from nmt_cli.data.process_pool import ProcessPool
@@ -122,7 +123,7 @@ def _side(
 
 def _count_stops(job: EncodeJob) -> _Stops:
     sides = job.lines()
-    words = tuple(Counter(" ".join(lines).split()) for lines in sides)
+    words = tuple(Counter(spaced_words(" ".join(lines))) for lines in sides)
     stops = (StopCounts(), StopCounts())
     for counts, lines in zip(stops, sides, strict=True):
         counts.add(lines)

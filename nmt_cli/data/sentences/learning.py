@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.data.sentences.splitter import OPENERS, ORDINAL, SentenceSplitter
 
 # A word counts as an abbreviation from this many occurrences within sentences on, if they are at
@@ -32,7 +33,7 @@ class StopCounts:
     def add(self, lines: Iterable[str]) -> None:
         """Count the full stops of more lines."""
         for line in lines:
-            words = line.split()
+            words = spaced_words(line)
             for word, following in pairwise(words):
                 if not word.endswith(".") or word.endswith(".."):
                     continue

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from nmt_cli.config.automatic import vocabulary_size
 from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.languages.unspaced import length_in_words
 from nmt_cli.data.subwords.bpe_dropout import BpeDropout
 from nmt_cli.data.subwords.byte_pieces import BytePieces
 from nmt_cli.data.subwords.normalization import kept_characters
@@ -301,7 +302,7 @@ def learn_subwords(
         target = learn_segmenter(replace(data, vocab_size=size), target_words)
     except VocabularySizeError as error:
         # The largest size that a text supports has entries that occur only once.
-        suitable = vocabulary_size(sum(target_words.values()))
+        suitable = vocabulary_size(_count_words(target_words.items()))
         is_too_large = isinstance(size, int) and error.limit < size
         nearest = min(suitable, error.limit) if is_too_large else error.limit
         hint = f"use --set data.tgt_vocab_size={nearest}, or add text"
@@ -336,8 +337,13 @@ def learn_segmenter(data: DataConfig, words: Mapping[str, int]) -> Segmenter:
         raise
 
 
+def _count_words(words: Iterable[tuple[str, int]]) -> int:
+    """How many words there are; what stands between spaces may be several of them."""
+    return sum(max(1, length_in_words(word)) * count for word, count in words)
+
+
 def _learn_automatic_size(data: DataConfig, parts: Sequence[tuple[str, int]]) -> Segmenter:
-    size = vocabulary_size(sum(count for _, count in parts))
+    size = vocabulary_size(_count_words(parts))
     try:
         return _learn_with_size(data, parts, size)
     except VocabularySizeError as error:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import sentencepiece
 
+from nmt_cli.data.languages.unspaced import separated_words
 from nmt_cli.data.subwords.normalization import (
     UNKNOWN_SHOWN,
     Normalizer,
@@ -29,6 +30,8 @@ RESERVED = f"{SPACE}\u2585 \t"
 MAX_SENTENCE_BYTES = 8_192
 # Unigram needs 13 bytes of memory per character of text; more text hardly changes the vocabulary.
 MAX_UNIGRAM_CHARACTERS = 32_000_000
+# It tells sentencepiece where a word ends without a space; no piece is learnt across it.
+_WORD_END = "\U0010ffff"
 
 
 class Segmenter(Protocol):
@@ -198,11 +201,16 @@ def learn_sentence_pieces(
     chars = kind == "chars"
     model = io.BytesIO()
     sample = sample_words(words, MAX_UNIGRAM_CHARACTERS) if kind == "unigram" else words
+    # Without a text that needs them, the model is the same as ever; characters need none.
+    has_ends = not chars and any(map(_has_several, sample))
     kept = kept_characters(word for word, _ in words)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(f"{word}\t{count}" for word, count in sample),
+            sentence_iterator=(
+                f"{_with_word_ends(word) if has_ends else word}\t{count}" for word, count in sample
+            ),
             input_format="tsv",
+            pretokenization_delimiter=_WORD_END if has_ends else "",
             model_writer=model,
             model_type=names[kind],
             vocab_size=size,
@@ -226,6 +234,14 @@ def learn_sentence_pieces(
     except RuntimeError as error:
         raise _learning_error(size, str(error)) from error
     return SentencePieces(kind, model.getvalue())
+
+
+def _has_several(word: tuple[str, int]) -> bool:
+    return len(separated_words(word[0])) > 1
+
+
+def _with_word_ends(word: str) -> str:
+    return _WORD_END.join(separated_words(word))
 
 
 def sample_words(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str, int]]:

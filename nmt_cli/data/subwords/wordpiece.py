@@ -10,6 +10,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from nmt_cli.data.languages.unspaced import separated_words
 from nmt_cli.data.subwords.normalization import UNKNOWN_SHOWN, Normalizer, kept_characters
 from nmt_cli.data.subwords.segmenters import (
     SPACE,
@@ -121,7 +122,8 @@ def learn_word_pieces(words: Iterable[tuple[str, int]], size: int) -> WordPieces
     normalizer = Normalizer(kept_characters(word for word, _ in words), marks_words=True)
     for text, count in words:
         for word in _words(normalizer.normalize(text)):
-            counts[word] += count
+            for part in separated_words(word):
+                counts[part] += count
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_WORDS]
     characters = sorted(set().union(*(word for word, _ in frequent)))
     if len(characters) + len(SPECIAL) > size:
