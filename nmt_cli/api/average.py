@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt_cli.api.arguments import PathLike, path_text, python_errors
+from nmt_cli.api.arguments import PathLike, path_text
+from nmt_cli.config.python_spelling import python_errors
 from nmt_cli.errors import UsageError
 from nmt_cli.installation import require_torch
 from nmt_cli.plurals import agreeing, counted

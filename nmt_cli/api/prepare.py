@@ -11,10 +11,10 @@ from nmt_cli.api.arguments import (
     PathLike,
     optional_path,
     path_text,
-    python_errors,
     require_functions,
     resolve_arguments,
 )
+from nmt_cli.config.python_spelling import python_errors
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, ResolvedConfig
@@ -25,7 +25,8 @@ _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
 _PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
 _OPTIONS = (
     "train", "valid", "valid_split", "test_split", "vocab_size", "subwords_from", "workers",
-    "force", "out", "dropped", "repaired",
+    "force", "out", "dropped", "repaired", "train_tsv", "src_lang", "tgt_lang", "preset",
+    "settings",
 )  # fmt: skip
 
 

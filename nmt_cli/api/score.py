@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nmt_cli.api.arguments import python_errors
+from nmt_cli.config.python_spelling import python_errors
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:

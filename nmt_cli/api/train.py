@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from nmt_cli.api.arguments import (
     PathLike,
     optional_path,
-    python_errors,
     require_functions,
     resolve_arguments,
 )
@@ -24,6 +23,7 @@ from nmt_cli.api.training_setup import (
     resolve_training,
     train_settings,
 )
+from nmt_cli.config.python_spelling import python_errors
 from nmt_cli.errors import UsageError
 from nmt_cli.installation import require_torch
 

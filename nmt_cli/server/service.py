@@ -55,7 +55,7 @@ class Service:
         constraints: Constraints = NO_CONSTRAINTS,
     ) -> None:
         """Raises DataError for a term that the model cannot write, UsageError with sampling."""
-        check_constraints(constraints, search)
+        check_constraints(constraints, search, typed=True)
         translator.keep_bound(constraints)
         self.constraints = constraints
         self.config = translator.config

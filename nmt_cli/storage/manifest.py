@@ -214,7 +214,10 @@ def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> str:
     state, hint = "is damaged", "copy the directory again"
     if path.suffix == ".toml":
         state = "is damaged or was edited"
-        hint += "; give other settings as options, such as --alpha, or in nmt.toml"
+        hint += (
+            "; give other settings as options, such as --alpha, as arguments of translate(), or in "
+            "nmt.toml"
+        )
     following = entry.get("next")
     accepted = [entry, following] if isinstance(following, dict) else [entry]
     candidates = [content for content in accepted if content.get("bytes") == size]

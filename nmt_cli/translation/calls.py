@@ -47,6 +47,8 @@ class SearchOptions(TypedDict, total=False):
     shortlist: int
 
 
+# The arguments that messages may name as options.
+ARGUMENTS = tuple(SearchOptions.__annotations__)
 # Where a hint also names the option of the command.
 _COMMAND = re.compile(r" \(`nmt translate [^`]*`\)")
 # Options of other toolkits, and parts of constraints.

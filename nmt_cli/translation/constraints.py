@@ -104,17 +104,27 @@ def _problem_of_name(name: str) -> str:
 NO_CONSTRAINTS = Constraints()
 
 
-def check_constraints(constraints: Constraints, search: SearchConfig) -> None:
-    """Raise UsageError for a glossary with sampling, and for kept names without markup."""
+def check_constraints(
+    constraints: Constraints, search: SearchConfig, *, typed: bool = False
+) -> None:
+    """Raise UsageError for a glossary with sampling, and for kept names without markup.
+
+    typed: whether messages name options of the command line instead of arguments of Python.
+    """
     if constraints.glossary and search.sample:
         raise UsageError(
             "a glossary needs beam search: sampled translations cannot be made to contain a term",
-            "leave out --sample (search.sample=true), or --glossary",
+            "leave out --sample (search.sample=true), or --glossary"
+            if typed
+            else "set sample=False, or leave out the glossary of the constraints",
         )
     if constraints.kept and search.markup == "off":
+        without = "--markup off" if typed else 'markup="off"'
         raise UsageError(
-            "names are kept like placeholders, and --markup off translates these like words",
-            "leave out --markup off, or --keep",
+            f"names are kept like placeholders, and {without} translates these like words",
+            "leave out --markup off, or --keep"
+            if typed
+            else 'set markup="keep", or leave out the kept names of the constraints',
         )
 
 

@@ -1,10 +1,13 @@
 """Arguments of the public functions: paths, settings, and errors that name arguments."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from nmt_cli.api.arguments import in_python, path_text, python_errors, resolve_arguments
+from nmt_cli.api.arguments import path_text, resolve_arguments
+from nmt_cli.api.prepare import prepare
+from nmt_cli.config.python_spelling import in_python, python_errors
 from nmt_cli.errors import ConfigError, DataError
 
 
@@ -75,7 +78,42 @@ def test_values_are_those_of_python():
     for other in ("search.markup=off", "no_markup=off", "x-markup=off"):
         assert in_python(f"not {other}", names) == f"not {other}"
 
-
 def test_options_that_are_no_arguments_stay():
     for other in ("give `--set train.seed=1`", "name it with `--tgt-lang de`"):
         assert in_python(other, ["out"]) == other
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("use --vocab-size auto, which", 'use vocab_size="auto", which'),
+        ("use --vocab-size 9 or more", "use vocab_size=9 or more"),
+        ("or --subwords bytes", 'or settings={"data.subwords": "bytes"}'),
+        ("--subwords bytes.", 'settings={"data.subwords": "bytes"}.'),
+        ("--tsv-columns 3,1", 'settings={"data.tsv_columns": "3,1"}'),
+        ("if they are right: --no-clean", 'if they are right: settings={"data.clean": "off"}'),
+        ("--separate and more", 'settings={"data.joint": False} and more'),
+        ("--src-lang fi --tgt-lang en", 'src_lang="fi" and tgt_lang="en"'),
+        (
+            "use --set data.tgt_vocab_size=80, or add text",
+            'use settings={"data.tgt_vocab_size": 80}, or add text',
+        ),
+        ("another --out", "another `out`"),
+        ("--gpus 2", "--gpus 2"),
+    ],
+)
+def test_options_without_an_argument_are_settings(text: str, expected: str) -> None:
+    assert in_python(text, ["vocab_size", "src_lang", "tgt_lang", "out", "settings"]) == expected
+def test_a_vocabulary_that_is_too_large_has_a_hint_in_python(tmp_path: Path) -> None:
+    paths = tmp_path / "a.en", tmp_path / "a.de"
+    for path in paths:
+        path.write_text("".join(f"{path.suffix} word {number}\n" for number in range(40)))
+    with pytest.raises(DataError, match="a vocabulary of 9,000") as caught:
+        prepare([paths], src_lang="en", tgt_lang="de", out=tmp_path / "corpus", vocab_size=9_000)
+    assert 'vocab_size="auto"' in caught.value.hint
+    assert "--" not in caught.value.hint
+    settings = {"data.joint": False, "data.tgt_vocab_size": 9_000}
+    with pytest.raises(DataError, match="the target: a vocabulary of 9,000") as caught:
+        prepare(
+            [paths], src_lang="en", tgt_lang="de", out=tmp_path / "corpus", vocab_size=40,
+            settings=settings,
+        )  # fmt: skip
+    assert re.search(r'settings=\{"data.tgt_vocab_size": \d+\}', caught.value.hint)

@@ -1,10 +1,18 @@
 """Options of `translate()` that other toolkits call something else."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+from servers import byte_translator
 
 from nmt_cli.config.schema import Config
-from nmt_cli.errors import ConfigError
+from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
+from nmt_cli.errors import ConfigError, DataError, UsageError
 from nmt_cli.translation.calls import OTHER_NAMES, chosen_settings
+from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.translator import Translator
 
 
 @pytest.mark.parametrize(
@@ -85,3 +93,39 @@ def test_conflicts_are_spelt_as_python_writes_them() -> None:
     assert refused.value.hint == "set sample=True"
     with pytest.raises(ConfigError, match='markup="off" translates'):
         chosen_settings(Config(), None, {"keep_numbers": True, "markup": "off"})
+
+
+@pytest.mark.parametrize(
+    ("constraints", "options", "hint"),
+    [
+        (
+            Constraints(glossary={"dog": "Hund"}),
+            {"sample": True},
+            "set sample=False, or leave out the glossary of the constraints",
+        ),
+        (
+            Constraints(kept=["NordPad"]),
+            {"markup": "off"},
+            'set markup="keep", or leave out the kept names of the constraints',
+        ),
+    ],
+)
+def test_constraints_that_do_not_fit_are_named_as_in_python(
+    constraints: Constraints, options: dict[str, Any], hint: str
+) -> None:
+    with byte_translator() as translator, pytest.raises(UsageError) as refused:
+        translator.translate("dog", constraints=constraints, **options)
+    assert refused.value.hint == hint
+    assert "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("lines", [["dog"], iter(["dog"])])
+def test_errors_while_translating_are_named_as_in_python(lines: Iterable[str]) -> None:
+    def missing() -> Shortlist:
+        raise DataError("no shortlist", WITHOUT)
+
+    config = byte_config()
+    translator = Translator(byte_model(config), config, byte_subwords(), shortlist=missing)
+    with pytest.raises(DataError) as refused:
+        list(translator.translate(lines, shortlist=10))
+    assert refused.value.hint == WITHOUT.replace("--shortlist 0", "shortlist=0")

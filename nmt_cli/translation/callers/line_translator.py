@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, Unpack, overload
 
+from nmt_cli.config.python_spelling import python_errors
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.calls import (
+    ARGUMENTS,
     SearchOptions,
     each_line,
     each_prefix,
@@ -136,7 +138,8 @@ class LineTranslator(ABC, Generic[Chosen]):
         checked when they are read, everything else at the call.
         """
         require_constraints(constraints)
-        chosen = self._chosen(search, options, constraints)
+        with python_errors(ARGUMENTS):
+            chosen = self._chosen(search, options, constraints)
         if isinstance(lines, str):
             starts = [prefixes] if isinstance(prefixes, str) else prefixes
             if isinstance(starts, list | tuple):
@@ -163,7 +166,9 @@ class LineTranslator(ABC, Generic[Chosen]):
         count = 0
         for window in windows(iter(lines)):
             starts = stream.take(len(window)) if stream else None
-            yield from self._window(window, chosen, constraints, starts, count)
+            with python_errors(ARGUMENTS):
+                translations = self._window(window, chosen, constraints, starts, count)
+            yield from translations
             count += len(window)
         if stream:
             stream.end()

@@ -167,7 +167,7 @@ def _search(
 
     translator.bind(constraints)
     search = chosen_search(resolved, translator.config)
-    check_constraints(constraints, search)
+    check_constraints(constraints, search, typed=True)
     translator.shortlist_for(search)
     return search
 
