@@ -19,6 +19,7 @@ from nmt_cli.data.languages.unspaced import spaced_words
 from nmt_cli.data.preparation.unknown_characters import Places, find_unknown
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.sanitize import clean_words
 from nmt_cli.storage.files import writing
 
 Counts = dict[str, int]
@@ -52,7 +53,7 @@ def count_words(job: EncodeJob) -> tuple[Counts, Counts]:
 
     An Ethiopic word separator stays in it, as a character that the vocabulary must have.
     """
-    src, tgt = (Counter(" ".join(lines).split()) for lines in job.lines())
+    src, tgt = (Counter(clean_words(" ".join(lines)).split()) for lines in job.lines())
     return dict(src), dict(tgt)
 
 

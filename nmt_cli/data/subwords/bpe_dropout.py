@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from nmt_cli.data.subwords.segmenters import SPACE, Segmenter, SentencePieces
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_words
 
 # The number of segmentations of a word from which each occurrence draws one.
 VARIANTS = 16
@@ -55,7 +55,7 @@ class BpeDropout:
         encoded = []
         for line in lines:
             ids: list[int] = []
-            for word in WORD.findall(self._segmenter.normalize(clean_line(line))):
+            for word in WORD.findall(self._segmenter.normalize(clean_words(line))):
                 ids += self._ids(word, int(choose() * VARIANTS))
             encoded.append([*ids, self._eos_id])
         return encoded

@@ -35,7 +35,7 @@ from nmt_cli.data.subwords.segmenters import (
     learn_sentence_pieces,
 )
 from nmt_cli.data.subwords.wordpiece import WordPieces, learn_word_pieces
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_line, clean_words
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import read_bytes, write_bytes
 
@@ -259,7 +259,7 @@ class _Side:
         self._has_foreign_pieces = not set(self.vocabulary) <= set(pieces)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        encoded = self.segmenter.encode([clean_line(line) for line in lines])
+        encoded = self.segmenter.encode([clean_words(line) for line in lines])
         if self._id_of_piece is not None:
             id_of_piece = self._id_of_piece
             encoded = [[id_of_piece[piece] for piece in ids] for ids in encoded]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_words
 from nmt_cli.errors import QualityGateError
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.translation.translator import Translator
@@ -35,7 +35,7 @@ class AloneResult:
 
 def check_alone(loaded: LoadedModel, lines: Sequence[str]) -> AloneResult:
     """Translate `lines`; raises QualityGateError if the subwords or the numbers cannot be right."""
-    lines = [clean_line(line) for line in lines]
+    lines = [clean_words(line) for line in lines]
     sources = loaded.subwords.encode_source(lines)
     unknown = sum(ids.count(loaded.subwords.unk_id) for ids in sources)
     share = unknown / max(sum(map(len, sources)), 1)

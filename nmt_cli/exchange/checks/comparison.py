@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.values import shortened
-from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.sanitize import clean_words
 from nmt_cli.errors import NmtError, QualityGateError
 from nmt_cli.exchange.target import BatchTranslator, ForeignTranslator, WordsTranslator
 from nmt_cli.inference.teacher_forcing import force_pairs
@@ -77,7 +77,7 @@ def compare_models(
     precision: of the weights in the other toolkit; verb: exported or imported, for messages. Raises
     QualityGateError, which shows lines that differ.
     """
-    lines = [clean_line(line) for line in lines]
+    lines = [clean_words(line) for line in lines]
     sources = loaded.subwords.encode_source(lines)
     with foreign_errors(title, verb):
         _check_source_ids(foreign, lines, sources, title, verb)
