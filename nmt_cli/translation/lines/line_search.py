@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import accumulate
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
@@ -139,7 +140,20 @@ class LineSearch:
         several = text is not None and not text.has_single_sentences
         if search.sentences == "line" or (search.sentences == "auto" and several):
             return None
+        return self._any_splitter
+
+    @property
+    def _any_splitter(self) -> SentenceSplitter:
+        text = self._quality.text
         return text.src.splitter if text else SentenceSplitter(self._quality.languages[0])
+
+    def sentence_ends(self, text: str) -> list[int]:
+        """Where the sentences of a text end which others follow, also where lines are not split."""
+        sentences = self._any_splitter.split(text)
+        ends = accumulate(len(sentence.text) + len(sentence.gap) for sentence in sentences)
+        return [
+            end - len(sentence.gap) for end, sentence in zip(ends, sentences[:-1], strict=False)
+        ]
 
 
 def _without_second_stops(

@@ -4,7 +4,7 @@ Tags are taken out. A placeholder is replaced by a stand-in, a word that the mod
 one it is taken out like a tag that stands alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
@@ -86,13 +86,20 @@ class Carrier:
     originals: tuple[Original, ...] = ()
 
 
-def carry(pieces: Sequence[MarkedPiece], words: Sequence[str | None] = ()) -> Carrier:
+def carry(
+    pieces: Sequence[MarkedPiece],
+    words: Sequence[str | None] = (),
+    last: Collection[int] = (),
+) -> Carrier:
     """The carrier of a text; words: the stand-in of each placeholder, None to take it out.
+
+    last: the indices of placeholders whose last character ends a sentence; their stand-ins have it
+    behind them.
 
     >>> carry((Text("The "), Tag("<b>", "open", "b"), Text("dog"), Tag("</b>", "close", "b"))).text
     'The dog'
     """
-    builder = _Builder(pieces, words)
+    builder = _Builder(pieces, words, last)
     nodes = tuple(builder.nodes(0, len(pieces)))
     spaced = "".join(builder.parts)
     text = spaced.rstrip()
@@ -115,6 +122,7 @@ def _is_word(piece: Placeholder) -> bool:
 class _Builder:
     pieces: Sequence[MarkedPiece]
     words: Sequence[str | None]
+    last: Collection[int]
     parts: list[str] = field(default_factory=list)
     length: int = 0
     stand_ins: list[StandIn] = field(default_factory=list)
@@ -137,6 +145,7 @@ class _Builder:
                 at = self.length
                 self._add(word)
                 self.stand_ins.append(StandIn(at, self.length, word, piece.raw))
+                self._add(piece.raw[-1] if index in self.last else "")
                 self.originals.append(Original(at, self.length, piece.raw))
             elif index in self.pairs:
                 yield self._pair(index, self.pairs[index])

@@ -1,10 +1,44 @@
-"""Takes out stops that a translation has behind a placeholder which ends with one itself."""
+"""Stops of placeholders which end with one, such as the name `Nordwind Ltd.`.
+
+Where such a name ends a sentence within a line, the word that stands for it has the stop, too, so
+that the next sentence is seen. A stop that a translation has behind the name is taken out.
+"""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.sentences.second_stops import STOPS, has_second_stop
+
+_CLOSING = "\"'”’“»)]"
+
+
+def sentence_final(
+    source: MarkedText, sentence_ends: Callable[[str], Sequence[int]]
+) -> frozenset[int]:
+    """The indices of the placeholders in `source` whose last character ends a sentence.
+
+    sentence_ends: where the sentences of a text end which others follow. Those are left out whose
+    stop would stay in a translation.
+
+    >>> pieces = Text("In "), Placeholder("Nord Ltd."), Text(" He came.")
+    >>> sentence_final(pieces, lambda text: [text.index(" He")])
+    frozenset({1})
+    """
+    if not any(isinstance(each, Placeholder) and each.raw.endswith(STOPS) for each in source):
+        return frozenset()
+    text = _words(source)
+    ends = sentence_ends(text)
+    found = []
+    at = 0
+    for index, piece in enumerate(source):
+        at += 0 if isinstance(piece, Tag) else len(_words((piece,)))
+        if isinstance(piece, Placeholder) and has_second_stop(
+            piece.raw, piece.raw[-1], piece.raw, text[at:]
+        ):
+            after = len(text) - len(text[at:].lstrip(_CLOSING))
+            found += [index] if not {*range(at, after + 1)}.isdisjoint(ends) else []
+    return frozenset(found)
 
 
 def without_second_stops(source: MarkedText, target: MarkedText) -> MarkedText:

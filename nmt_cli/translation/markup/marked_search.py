@@ -50,6 +50,10 @@ class MarkedSearch:
         """Whether a text has nothing to translate."""
         return self._line_search.copies(text, self._config, self._bound)
 
+    def sentence_ends(self, text: str) -> list[int]:
+        """Where the sentences of a text end which others follow."""
+        return self._line_search.sentence_ends(text)
+
     def terms_in(self, text: str) -> list[Match]:
         """Each occurrence of a term of the glossary in a text."""
         return self._bound.terms_in(text)

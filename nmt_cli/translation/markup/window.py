@@ -21,6 +21,7 @@ from nmt_cli.search.arrays.interface import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
+from nmt_cli.translation.markup.kept_stops import sentence_final
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import (
     IdPair,
@@ -48,13 +49,17 @@ ALIGNMENT_LAYERS = 2
 
 
 class _Item(NamedTuple):
-    """A marked text, and the choices of stand-ins that are tried; none: nothing to translate."""
+    """A marked text, and the choices of stand-ins that are tried; none: nothing to translate.
+
+    last: the placeholders that end a sentence within the text.
+    """
 
     source: MarkedText
     choices: Sequence[Sequence[str | None]]
+    last: frozenset[int] = frozenset()
 
     def carrier(self, choice: int) -> Carrier:
-        return carry(self.source, self.choices[choice])
+        return carry(self.source, self.choices[choice], self.last)
 
 
 class _Searched:
@@ -192,7 +197,8 @@ class MarkupTranslator:
             return _Item(text, [[]])
         # A term of the glossary would be taken for a stand-in that is the same word.
         forms = [form for term in search.terms_in(words) for form in term.entry.forms]
-        return _Item(text, self._stand_ins.choices(placeholders, " ".join([words, *forms])))
+        choices = self._stand_ins.choices(placeholders, " ".join([words, *forms]))
+        return _Item(text, choices, sentence_final(text, search.sentence_ends))
 
     def _projected(
         self,
