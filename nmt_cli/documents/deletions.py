@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, raw_text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.documents.document import has_words
@@ -53,6 +54,6 @@ def _is_in_word(pieces: MarkedText, begin: int, last: int) -> bool:
     """Whether a letter next to a pair belongs to the same word."""
     before = pieces[begin - 1] if begin else None
     after = pieces[last + 1] if last + 1 < len(pieces) else None
-    return (isinstance(before, Text) and before.text[-1:].isalnum()) or (
-        isinstance(after, Text) and after.text[:1].isalnum()
+    return (isinstance(before, Text) and is_word_character(before.text[-1:])) or (
+        isinstance(after, Text) and is_word_character(after.text[:1])
     )

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.word_characters import MARK
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, plain_text
 from nmt_cli.documents.list_marks import parts_at_items
 
 # At most two words, and perhaps a number. `The employer shall:` begins a sentence.
-_LABEL = re.compile(r"\s*[^\W\d_]{1,20}(?:\s[^\W\d_]{1,20})?(?:\s\d{1,3})?\s?[:：]\s*")
+_WORD = rf"(?:[^\W\d_]|{MARK}){{1,20}}"
+_LABEL = re.compile(rf"\s*{_WORD}(?:\s{_WORD})?(?:\s\d{{1,3}})?\s?[:：]\s*")
 # Such as that of a question: models invent words for it.
-_LETTER = re.compile(r"\s*[^\W\d_]\s?[:：]\s*")
+_LETTER = re.compile(rf"\s*[^\W\d_]{MARK}*\s?[:：]\s*")
 
 
 def parts_of(pieces: Sequence[MarkedPiece]) -> list[MarkedText]:

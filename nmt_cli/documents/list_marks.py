@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from html import unescape
 from itertools import pairwise
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
@@ -273,7 +274,7 @@ def _beginning(pieces: MarkedText) -> str:
         if isinstance(piece, Placeholder) or len(text) > _LONGEST:
             break
         if isinstance(piece, Text):
-            if text[-1:].isalnum() and piece.text[:1].isalnum():
+            if all(map(is_word_character, (text[-1:], piece.text[:1]))):
                 break
             text += piece.text
     return text

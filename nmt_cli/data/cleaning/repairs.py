@@ -21,6 +21,7 @@ from nmt_cli.data.cleaning.mojibake import (
     undo_mojibake,
 )
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
 
 # Crawled corpora contain text that was escaped twice or three times, rarely more often.
@@ -34,7 +35,9 @@ _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
 _DIRECTION_SIGN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_SUBWORD_MARK = re.compile(r"(?<=\w)@@(?: |$)|(?<=\w) @-@ (?=\w)")
+_SUBWORD_MARK = re.compile(
+    rf"(?<=[{CHARACTERS}])@@(?: |$)|(?<=[{CHARACTERS}]) @-@ (?=[{CHARACTERS}])"
+)
 _TAG_NAMES = (
     "a|abbr|b|big|blockquote|body|bpt|br|caption|center|cite|code|dd|div|dl|dt|em|ept|font|h[1-6]|"
     "head|hr|html|i|img|input|label|li|link|meta|nobr|ol|option|p|ph|pre|script|seg|select|small|"

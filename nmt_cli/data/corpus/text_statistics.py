@@ -18,6 +18,7 @@ import safetensors
 import safetensors.numpy
 
 from nmt_cli.data.languages.trigrams import BUCKETS
+from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.errors import DataError
 from nmt_cli.storage import manifest
@@ -33,7 +34,7 @@ SINGLE_SENTENCES = 0.05
 # Sources of at most this many characters share a range of lengths; longer ones have the last.
 LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
 HINT = "copy the directory again"
-_SPACED_MARK = re.compile(r"\w [.!?,;](?: |$)")
+_SPACED_MARK = re.compile(rf"[{CHARACTERS}] [.!?,;](?: |$)")
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,9 @@ def _ranges() -> str:
 
 # A combining mark, as the source of a pattern.
 MARK = f"[{_ranges()}]"
-_PART = rf"[\w{MARK[1:]}"
+# What words consist of, as the content of a class in a pattern.
+CHARACTERS = rf"\w{_ranges()}"
+_PART = f"[{CHARACTERS}]"
 # A word; a joiner at its end is none of its characters.
 WORD = rf"{_PART}+(?:[{JOINERS}]+{_PART}+)*"
 _IS_WORD = re.compile(WORD)

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, raw_text
 
 # How emphasis is written.
@@ -74,7 +75,7 @@ def has_valid_emphasis(pieces: Sequence[MarkedPiece]) -> bool:
         length = sum(len(raw_text((other,))) for other in pieces[first : last + 1])
         kinds = [other.kind for other in pieces[first : last + 1] if _is_mark(other)]
         is_mixed = len({*kinds}) > 1
-        is_within_word = piece.raw[0] == "*" and before.isalnum() and after.isalnum()
+        is_within_word = piece.raw[0] == "*" and all(map(is_word_character, (before, after)))
         # Within a word, a run may end what is open and begin another one: `**a***b*`.
         if is_mixed and not (is_within_word and kinds == sorted(kinds)):
             return False

@@ -6,19 +6,23 @@ In doubt a mark is text: `5 * 3 * 2`, `snake_case`, `__init__` and `*.txt` have 
 import re
 from collections.abc import Iterator
 
+from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.markup.html_tags import Mark
 from nmt_cli.data.markup.marked_text import Placeholder, Tag
 
 # A span of emphasis or of code is at most so long, so that the time is linear.
 LONGEST = 1_000
-_CODE = re.compile(r"(?<![`\w])(?P<ticks>`{1,3})(?![\s`])[^`]{1,1000}(?<!\s)(?P=ticks)(?![`\w])")
+_CODE = re.compile(
+    rf"(?<![`{CHARACTERS}])(?P<ticks>`{{1,3}})(?![\s`])[^`]{{1,1000}}(?<!\s)(?P=ticks)"
+    rf"(?![`{CHARACTERS}])"
+)
 _LINK = re.compile(
     r"(?P<begin>!?\[)(?P<text>[^\[\]]{1,1000})"
     r"(?P<end>\]\((?:[^()\s]|\([^()\s]*\)){0,2000}?(?:\s+\"[^\"]*\")?\))"
 )
 # Brackets that are no link, which a link may have in its text.
 _BRACKETS = re.compile(r"(?<!!)\[[^\[\]]{1,1000}\](?![(\[])")
-_OPENED, _CLOSED = r"(?<![\w*_~\\])", r"(?![\w*_~])"
+_OPENED, _CLOSED = rf"(?<![{CHARACTERS}*_~\\])", rf"(?![{CHARACTERS}*_~])"
 _EMPHASIS = re.compile(
     rf"{_OPENED}(?P<mark>\*{{1,3}}|~~|_)(?![\s*_~])(?P<text>.{{1,{LONGEST}}}?)(?<![\s*_~\\])"
     rf"(?P=mark){_CLOSED}"

@@ -2,12 +2,14 @@
 
 import re
 
+from nmt_cli.data.languages.word_characters import CHARACTERS, MARK
+
 # `a`, `a,b`, `(a)` and `[iv]`.
-_BRACKETED = r"\(\w{1,3}\)|\[\w{1,3}\]"
+_BRACKETED = rf"\([{CHARACTERS}]{{1,3}}\)|\[[{CHARACTERS}]{{1,3}}\]"
 _MARK = re.compile(rf"{_BRACKETED}|[A-Za-z](?:, ?[A-Za-z]){{0,4}}")
 # What a letter without brackets is raised behind: a word of several letters, and no Roman number.
 # `M<sup>e</sup>`, `19<sup>e</sup>`, `XX<sup>e</sup>` and `x<sup>n</sup>` are words.
-_BASE = re.compile(r"[^\W\d_]{3}[.,;!?)\]\"'”’»]*\Z")
+_BASE = re.compile(rf"(?:[^\W\d_]|{MARK}){{3}}[.,;!?)\]\"'”’»]*\Z")
 _ROMAN = re.compile(r"(?<!\w)[IVXLCDM]+\Z")
 _LONGEST_ROMAN = 12
 # `[12]`; in a link or raised also `[a]`, `[iv]`, `[*]` and `[note 2]`, and signs without brackets.

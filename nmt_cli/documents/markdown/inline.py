@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from html import unescape
 
+from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import VOID, keeps_its_text
 from nmt_cli.data.markup.marked_text import (
@@ -56,7 +57,7 @@ _NOTHING = Text("")
 _NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 _BOX = re.compile(r"\[[ xX]\]\s+|\[![A-Za-z]+\][ \t]*(?:\n|$)")
 # Characters that would be marks: always, or at the start of a line.
-_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)")
+_SPECIAL = re.compile(rf"[\\`*\[\]<]|(?<![{CHARACTERS}])_|_(?![{CHARACTERS}])|~~|&(?=#?\w+;)")
 _START = re.compile(r"\A(#{1,6}(?=\s|\Z)|[+-](?=\s|\Z)|>|=+(?=\s*\Z)|-+(?=\s*\Z)|~~~|:(?=\s|::))")
 _LABEL = re.compile(r"\[[^\[\]]+\](?:\[\])?")
 _ITEM = re.compile(r"\A(\d{1,9})([.)])(?=\s|\Z)")

@@ -7,6 +7,7 @@ one it is taken out like a tag that stands alone.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.text.letters import is_wordlike
@@ -212,7 +213,7 @@ class _Builder:
             self.originals.append(Original(at, self.length, ""))
         following = self.pieces[last + 1] if last + 1 < len(self.pieces) else None
         character = following.text[:1] if isinstance(following, Text) else ""
-        mark_after = bool(character) and not character.isalnum()
+        mark_after = bool(character) and not is_word_character(character)
         return Atom(pieces, at, before, after, replaces_space=glued, mark_after=mark_after)
 
     def _separate(self, before: int, after: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.links import is_link_tag
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.reference_marks import is_note
@@ -94,7 +95,7 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
             result.append(Text(" "))
         result += element.pieces
         # Where the punctuation behind it is gone, its space is between the element and the word.
-        is_lost = element.mark_after and bool(space) and after.isalnum()
+        is_lost = element.mark_after and bool(space) and is_word_character(after)
         if (is_lost or _needs_space(element, 1, after)) and not (
             space and index < best <= following
         ):
@@ -116,7 +117,7 @@ def _needs_space(element: Element, side: int, neighbour: str) -> bool:
         return False
     if element.space in (side, 2):
         return neighbour not in (_OPENING if side < 0 else _CLOSING)
-    is_word = neighbour.isalnum() or neighbour == _ELEMENT
+    is_word = is_word_character(neighbour) or neighbour == _ELEMENT
     return element.is_word and element.space in (0, -side) and is_word
 
 

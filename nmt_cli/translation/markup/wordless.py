@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.links import is_link_tag
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, Text
 from nmt_cli.data.markup.reference_marks import (
@@ -46,8 +47,8 @@ def is_wordless(pieces: Sequence[MarkedPiece], begin: int, end: int) -> bool:
         return True
     before = _before(pieces, begin)
     if is_symbol(words):
-        return not (before[-1:].isalnum() and after[:1].isalnum())
-    if after[:1].isalnum():
+        return not (is_word_character(before[-1:]) and is_word_character(after[:1]))
+    if is_word_character(after[:1]):
         return False
     if is_note(words, apart=is_raised or is_link_tag(opening)):
         return True
