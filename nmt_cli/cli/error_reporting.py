@@ -13,6 +13,7 @@ from nmt_cli.cli.environment import stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
+from nmt_cli.cli.used_settings import is_used
 from nmt_cli.config.project import PATHS, PROJECT_FILE, TEXT_FILES
 from nmt_cli.config.schema import SETTINGS
 from nmt_cli.config.synonyms import (
@@ -152,11 +153,16 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError 
         ]
         long = [name for name in known if name.startswith("--")]
         long_name = unknown if unknown[1:2] == "-" or len(unknown) == 2 else f"-{unknown}"
-        meant = meant_option(long_name, long, _set_option(long_name, context.info_name or ""))
+        meant = meant_option(
+            long_name, long, _set_option(long_name, context.info_name or ""),
+            is_used=lambda key: is_used(key, context.info_name or ""),
+        )  # fmt: skip
         if unknown.swapcase() in known:
             # `-v` for `-V`.
             meant = unknown.swapcase()
         hint = f"did you mean `{meant}`?" if meant else hint
+        if context.info_name == "score" and meant.startswith("--set search."):
+            hint += " It changes how a model translates the test set, not a finished translation"
         hint = ADVICE.get((context.info_name or "", long_name), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:

@@ -15,6 +15,13 @@ AVERAGING = ("train.keep_last", "paths.model")
 DRAWING = ("model", "train")
 MODEL_ALONE = ("paths.model",)
 BOTH_PATHS = ("paths",)
+# By command, those of its `--set`; a command that is missing here takes all settings.
+_USED_BY = {
+    **dict.fromkeys(("translate", "text", "attention"), TRANSLATING),
+    **dict.fromkeys(("export", "info"), MODEL_ALONE),
+    "serve": SERVING, "score": SCORING, "prepare": PREPARING, "average": AVERAGING,
+    "plot": DRAWING, "shortlist": BOTH_PATHS,
+}  # fmt: skip
 
 _COMMANDS = {
     "data": "nmt prepare", "languages": "nmt prepare", "model": "nmt train", "train": "nmt train",
@@ -41,6 +48,15 @@ def require_used(sets: Sequence[str] | None, used: Sequence[str] | None) -> None
             f"--set {key}: this command does not use the setting{why}",
             f"{takes}this command uses {uses}",
         )
+
+
+def is_used(key: str, command: str) -> bool:
+    """Whether a command, by its last word, uses the setting with this dotted key.
+
+    >>> is_used("search.beam", "serve"), is_used("model.heads", "serve")
+    (True, False)
+    """
+    return not _unused([key], _USED_BY.get(command, (key,)))
 
 
 def training_note(sets: Sequence[str]) -> str:

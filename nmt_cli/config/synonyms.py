@@ -1,6 +1,6 @@
 """Names of commands, options and settings in other toolkits, for hints."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from nmt_cli.errors import nearest
 
@@ -183,6 +183,9 @@ ADVICE = {
         ("score", name): "scores are written to stdout; `nmt translate -o FILE` writes translations"
         for name in ("-o", "--output")
     },
+    ("score", "--seed"): (
+        "the resampling of --confidence and --baseline always has the seed of sacreBLEU, 12345"
+    ),
     ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
     **{
         ("init", name): "the languages are named by --src-lang and --tgt-lang"
@@ -255,10 +258,17 @@ _SETTINGS = {
 }
 
 
-def meant_option(name: str, known: Iterable[str], setting: str = "") -> str:
+def meant_option(
+    name: str,
+    known: Iterable[str],
+    setting: str = "",
+    *,
+    is_used: Callable[[str], bool] = lambda _: True,
+) -> str:
     """The option of a command that `name` probably means, possibly with a value, or "".
 
-    setting: the `--set` of the setting with this name, if there is one.
+    setting: the `--set` of the setting with this name, if there is one; is_used: whether the
+    command uses the setting with a dotted key.
 
     >>> meant_option("--lr", ["--preset", "--set"]), meant_option("--lr", ["--preset"])
     ('--set train.learning_rate=X', '')
@@ -266,8 +276,23 @@ def meant_option(name: str, known: Iterable[str], setting: str = "") -> str:
     ('--device cuda', '--force')
     """
     known, name = list(known), name.replace("_", "-")
-    options = (option for option in OPTIONS.get(name, ()) if option.split()[0] in known)
-    return next(options, "") or setting or nearest(name, known)
+    options = [option for option in OPTIONS.get(name, ()) if option.split()[0] in known]
+    used = [
+        option for option in options if not option.startswith("--set ") or is_used(set_key(option))
+    ]
+    if used:
+        return used[0]
+    # What is an option of other toolkits is no slip of the pen.
+    return setting or ("" if options else nearest(name, known))
+
+
+def set_key(option: str) -> str:
+    """The dotted key of a `--set` with its value.
+
+    >>> set_key("--set search.beam=N")
+    'search.beam'
+    """
+    return option.removeprefix("--set ").partition("=")[0]
 
 
 def meant_setting(key: str, known: Iterable[str]) -> str:

@@ -20,7 +20,9 @@ from nmt_cli.cli import app, docs, environment, main
 from nmt_cli.cli.app import broken_example
 from nmt_cli.cli.error_reporting import as_user_error
 from nmt_cli.cli.settings import model_option
+from nmt_cli.cli.used_settings import is_used
 from nmt_cli.config.schema import SETTINGS
+from nmt_cli.config.synonyms import OPTIONS, set_key
 from nmt_cli.machine import usable_cores
 from nmt_cli.storage.manifest import MANIFEST
 from nmt_cli.storage.model_check import CONFIG
@@ -290,7 +292,8 @@ class TestUsage:
     @pytest.mark.parametrize(
         "arguments",
         [["train", "--teacher", "m"], ["score", "--pretrained", "m"], ["score", "--from", "m"],
-         ["info", "--keep-numbers"], ["train", "--keep-numbers"],
+         ["info", "--keep-numbers"], ["train", "--keep-numbers"], ["score", "a", "--seed", "5"],
+         ["serve", "--heads", "4"], ["average", "--beam-size", "4"], ["prepare", "--lr", "1"],
          ["export"]],
     )  # fmt: skip
     def test_unknown_command_or_option_gets_no_far_fetched_suggestion(
@@ -310,6 +313,32 @@ class TestUsage:
         for key, option in named.items():
             assert main(["serve", option, "1"]) == 2
             assert f"hint: did you mean `--set {key}=" in capsys.readouterr().err, option
+
+    @pytest.mark.parametrize(
+        "words",
+        [["translate", "a"], ["serve"], ["score"], ["average", "a", "b"], ["attention", "a b"],
+         ["parse", "text"], ["plot", "schedule"], ["shortlist"], ["info"],
+         ["export", "--to", "onnx", "--out", "x"]],
+    )  # fmt: skip
+    def test_settings_that_a_command_refuses_are_those_that_no_hint_suggests(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        words: list[str],
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        command = words[1] if words[0] == "parse" else words[0]
+        suggested = {
+            set_key(option)
+            for options in OPTIONS.values()
+            for option in options
+            if option.startswith("--set ")
+        }
+        for key in (*sorted(suggested), "train.keep_last", "paths.corpus", "data.train"):
+            main([*words, "--set", f"{key}=[]"])
+            is_refused = "this command does not use the setting" in capsys.readouterr().err
+            assert is_refused is not is_used(key, command), key
 
     @pytest.mark.parametrize("way", ["-h", "help"])
     def test_every_command_shows_help_with_both_flags(

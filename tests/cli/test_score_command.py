@@ -614,6 +614,13 @@ def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
         (["good.txt", "ref.txt", "--tokenize", "13b"], 2, "did you mean `13a`?"),
         (["good.txt", "ref.txt", "--fail-if-worse"], 2, "--fail-if-worse needs --baseline FILE"),
         (["good.txt", "ref.txt", "--p", "0.01"], 2, "--p needs --baseline FILE"),
+        (
+            ["good.txt", "ref.txt", "--set", "search.seed=2"],
+            2,
+            "--set search.seed is for the model",
+        ),
+        (["good.txt", "ref.txt", "--seed", "2"], 2, "the seed of sacreBLEU, 12345"),
+        (["good.txt", "ref.txt", "--beam", "2"], 2, "the test set, not a finished translation"),
         (["good.txt", "ref.txt", "--each"], 2, "--each needs --pairs SRC TGT"),
         (["--pairs", "good.txt", "ref.txt", "--min", "bleu=3"], 2, "--min: --pairs computes no"),
         (["--n-best-list", "a", "b", "--min-bleu", "0"], 2, "--min-bleu: --n-best-list computes"),

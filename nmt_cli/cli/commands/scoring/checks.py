@@ -114,6 +114,14 @@ def _refuse_options_of_models(given: Collection[str], parameters: Mapping[str, o
             "--threads is for the model, and a finished translation is scored without one",
             "leave it out",
         )
+    sets = cast("Sequence[str]", parameters.get("sets") or ())
+    keys = [text.partition("=")[0].strip() for text in sets]
+    if searching := [key for key in keys if key.startswith("search.")]:
+        raise UsageError(
+            f"--set {searching[0]} is for the model, and a finished translation is scored without "
+            "one",
+            "leave it out",
+        )
 
 
 def command_for_test_set(
