@@ -102,6 +102,15 @@ def test_prepare_ends_with_summary_tables(folder, capsys):
     assert "next: nmt train" in rows
 
 
+def test_dropped_copies_of_held_out_text_are_no_warning(folder, capsys):
+    drops = ("--set", "data.drop_held_out=true", "--valid", "valid.en", "valid.de")
+    for _ in range(2):
+        assert main(["prepare", *TRAIN, *SMALL, *drops]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "2 training pairs were dropped as copies of held-out text (2 of 5 validation" in said
+        assert "warning" not in said
+
+
 def test_the_summary_counts_the_pairs_of_a_test_file(folder, capsys):
     test = ("--set", 'data.test=["valid.en", "valid.de"]')
     for _ in range(2):

@@ -275,6 +275,8 @@ def show(
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords per word"))
     for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
+    for remark in prepared.remarks:
+        console.note(remark)
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "

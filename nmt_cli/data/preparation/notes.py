@@ -8,7 +8,7 @@ from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
-from nmt_cli.data.cleaning.kinds import REPLACEMENT, drops
+from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
@@ -116,33 +116,62 @@ def quoted_notes(
 DROP_HELD_OUT = "to drop these training pairs: --set data.drop_held_out=true"
 
 
-def overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
-    """Return a note for each held-out set whose sentences also occur in the training text.
+def overlap_notes(data: DataConfig, held_out: list[HeldOut]) -> list[str]:
+    """Return a warning for each held-out set whose sentences also occur in the training text.
 
-    dropped: whether these training pairs were dropped.
+    There is none where these training pairs are dropped.
     """
-    what = "these training pairs were dropped" if dropped else DROP_HELD_OUT
+    if drops(data, HELD_OUT):
+        return []
     notes = []
     for sentences in held_out:
         found, targets = sentences.found, sentences.found_targets
         if found:
             notes.append(
                 f"{found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also occur "
-                f"in the training text; {what}"
+                f"in the training text; {DROP_HELD_OUT}"
             )
         if near := sentences.found_near:
             notes.append(
                 f"{near:,} of {counted(sentences.count, f'{sentences.name} sentence')} occur in "
                 "the training text with other capital letters or punctuation, and scores on "
-                f"them are higher than on new text; {what}"
+                f"them are higher than on new text; {DROP_HELD_OUT}"
             )
-        if targets and targets >= LEAST_SHARE * sentences.count:
+        if _are_many(sentences):
             notes.append(
                 f"{targets:,} of {counted(sentences.count, f'{sentences.name} target')} also occur "
                 "in the training text beside other sources, as text for back-translation may have "
-                f"them, and scores on them are higher than on new text; {what}"
+                f"them, and scores on them are higher than on new text; {DROP_HELD_OUT}"
             )
     return notes
+
+
+def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> list[str]:
+    """Return what was dropped as copies of held-out text; dropped: the pairs by reason."""
+    pairs = dropped.get(KINDS[HELD_OUT].name, 0)
+    if not pairs:
+        return []
+    found = [
+        f"{count:,} of {counted(sentences.count, f'{sentences.name} {noun}')}{how}"
+        for sentences in held_out
+        for count, noun, how in (
+            (sentences.found, "sentence", ""),
+            (sentences.found_near, "sentence", " with other capital letters or punctuation"),
+            (sentences.found_targets, "target", " beside other sources"),
+        )
+        if count
+    ]
+    return [
+        f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as copies "
+        f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
+        "`--dropped FILE` lists them"
+    ]
+
+
+def _are_many(sentences: HeldOut) -> bool:
+    """Whether so many targets occur beside other sources that chance does not explain it."""
+    targets = sentences.found_targets
+    return targets > 0 and targets >= LEAST_SHARE * sentences.count
 
 
 def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:

@@ -47,6 +47,7 @@ from nmt_cli.data.preparation.notes import (
     format_reasons,
     held_out_notes,
     overlap_notes,
+    overlap_remarks,
     quoted_notes,
     rare_entries,
     replaced_notes,
@@ -73,7 +74,8 @@ class PreparedCorpus:
     read, kept, valid, test: pairs; split, test_split: validation and test pairs taken from the
     pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
-    user; unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
+    user; remarks: what was done about the text where nothing is left to do;
+    unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
     corpus was kept and nothing was done; repaired: pairs in the list of repaired pairs, None if
     none was written.
     """
@@ -96,6 +98,7 @@ class PreparedCorpus:
     repaired: int | None = None
     unknown_characters: tuple[UnknownCharacter, ...] = ()
     test: int = 0
+    remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, without `path`, `reused` and `repaired`."""
@@ -111,7 +114,8 @@ class PreparedCorpus:
         """Build the result from `to_json`, as that of a run that reused the corpus in `path`."""
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
-        values["test_files"] = tuple(values.get("test_files", ()))
+        for name in ("test_files", "remarks"):
+            values[name] = tuple(values.get(name, ()))
         # Older versions counted only the test pairs that they had set apart.
         values.setdefault("test", values.get("test_split", 0))
         characters = values.get("unknown_characters", ())
@@ -186,7 +190,7 @@ class PreparationRun:
                 *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
                 *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
                 *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
-                *overlap_notes(held_out, dropped=kinds.drops(data, kinds.HELD_OUT)),
+                *overlap_notes(data, held_out),
                 *self._alignment_notes,
                 *shared_pairs_notes(valid, test),
                 *empty_sides({"validation": valid, "test": test}),
@@ -198,6 +202,7 @@ class PreparationRun:
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
             unknown_characters=unknown.listed(), test=len(split.test or test),
+            remarks=tuple(overlap_remarks(held_out, dropped)),
         )  # fmt: skip
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:

@@ -228,9 +228,15 @@ def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, count: 
         assert done.kept == 200
         settings["drop_held_out"] = True
         done = prepared(tmp_path / f"{clean}, dropped", train_pairs, **settings, clean=clean)
-        notes = [note.partition("; ") for note in done.notes if "also occur" in note]
-        assert [note for note, _, _ in notes] == (wanted if count else [])
-        assert all(hint == "these training pairs were dropped" for *_, hint in notes)
+        assert not [note for note in done.notes if "also occur" in note]
+        found = (
+            f"{2 * count} of {40 + 2 * count} validation sentences, {count} of {40 + count} test"
+        )
+        assert [remark.partition(" sentences),")[0] for remark in done.remarks] == (
+            [f"{2 * count} training pairs were dropped as copies of held-out text ({found}"]
+            if count
+            else []
+        )
         assert done.kept == 200 - 2 * count
 
 
@@ -253,14 +259,22 @@ def test_references_beside_other_sources_are_counted(tmp_path: Path) -> None:
             tmp_path / name, train_pairs, **settings, clean=clean, drop_held_out=drops,
             drop_duplicates=False,
         )  # fmt: skip
-        notes = [note for note in done.notes if "also occur" in note]
-        assert notes[0].startswith("4 of 105 validation sentences also occur")
-        assert [note.partition(", as")[0] for note in notes[1:]] == [
-            "30 of 80 test targets also occur in the training text beside other sources"
-        ]
         is_dropped = drops or clean == "strict"
-        assert notes[1].endswith("these training pairs were dropped") is is_dropped
-        assert notes[1].endswith("--set data.drop_held_out=true") is not is_dropped
+        notes = [note for note in done.notes if "also occur" in note]
+        found = "30 of 80 test targets"
+        if is_dropped:
+            [remark] = done.remarks
+            assert remark.startswith("60 training pairs were dropped as copies of held-out text (")
+            assert "4 of 105 validation sentences, " in remark
+            assert f"{found} beside other sources)" in remark
+            assert notes == []
+        else:
+            assert notes[0].startswith("4 of 105 validation sentences also occur")
+            assert [note.partition(", as")[0] for note in notes[1:]] == [
+                f"{found} also occur in the training text beside other sources"
+            ]
+            assert notes[1].endswith("--set data.drop_held_out=true")
+            assert done.remarks == ()
         dropped = done.dropped.get("also in validation or test text", 0)
         # Each target twice, also that of the validation text.
         assert dropped == (60 if is_dropped else 0)
@@ -284,7 +298,7 @@ def test_copies_that_differ_only_in_invisible_characters_are_found(
     test = write_pairs(tmp_path, "test", [*seen, ("sentence num\u00adber 20.", "Satz Nummer 20.")])
     settings: dict[str, object] = {"subwords": "bytes", "test": test, "clean": clean}
     done = prepared(tmp_path, train_pairs, **settings, drop_held_out=True)
-    assert "6 of 6 test sentences also occur in the training text" in " ".join(done.notes)
+    assert "held-out text (6 of 6 test sentences)" in " ".join(done.remarks)
     assert done.dropped["also in validation or test text"] == 6
 
 
@@ -301,11 +315,17 @@ def test_copies_with_other_capitals_or_punctuation_are_found(
     settings: dict[str, object] = {"subwords": "bytes", "test": test, "drop_held_out": drops}
     done = prepared(tmp_path, train_pairs, **settings)
     notes = [note for note in done.notes if "in the training text" in note]
-    assert notes[0].startswith("1 of 8 test sentences also occur in the training text; ")
-    assert notes[1].startswith(
-        "5 of 8 test sentences occur in the training text with other capital"
-    )
-    assert len(notes) == 2
+    with_others = "with other capital letters or punctuation"
+    if drops:
+        [remark] = done.remarks
+        assert f"(1 of 8 test sentences, 5 of 8 test sentences {with_others})" in remark
+        assert notes == []
+    else:
+        assert notes[0].startswith("1 of 8 test sentences also occur in the training text; ")
+        assert notes[1].startswith(
+            f"5 of 8 test sentences occur in the training text {with_others}"
+        )
+        assert len(notes) == 2
     assert done.dropped.get("also in validation or test text", 0) == 6 * drops
 
 
