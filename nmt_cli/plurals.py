@@ -1,6 +1,9 @@
 """Counts in messages: `1 line`, `2 lines`, `1,200 entries`, and the verb that agrees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+# So many names of a long list are written in a message.
+MOST_NAMED = 3
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
@@ -40,6 +43,17 @@ def enumerated(items: Iterable[str]) -> str:
     """
     *first, last = items
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def first_few(items: Sequence[str]) -> str:
+    """The first items, and how many more there are.
+
+    >>> first_few(["a", "b", "c"]), first_few(list("abcdef")), first_few([])
+    ('a, b and c', 'a, b, c and 3 more', '')
+    """
+    more = len(items) - MOST_NAMED
+    shown = [*items[:MOST_NAMED], *([f"{more:,} more"] if more > 0 else [])]
+    return enumerated(shown) if shown else ""
 
 
 def _plural(noun: str) -> str:

@@ -20,6 +20,7 @@ from nmt_cli.data.cleaning.held_out import find_duplicates
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.preparation.encode import Tally, choose_sample, drop_reason
+from nmt_cli.data.preparation.outdated import changes_since
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
@@ -435,7 +436,7 @@ def test_changed_settings_are_refused_with_the_difference(project):
     project.write("train", made_up_pairs(60, 2))
     error = refused(project, CannotCreateError, project.config(train))
     assert error.message.endswith(
-        f"differently: the text of `{train[0]}` has changed; the text of `{train[1]}` has changed"
+        f"differently: the text of `{train[0]}` and `{train[1]}` has changed"
     )
     assert "--force" in error.hint
     assert tree(project.out) == before
@@ -456,6 +457,22 @@ def test_only_what_differs_is_named_as_changed(project):
     assert error.message.endswith(f"data.valid was {shown}, is {json.dumps(other)}")
     error = refused(project, CannotCreateError, project.config(train))
     assert error.message.endswith(f"prepared differently: data.valid was {shown}, is []")
+
+
+def test_of_many_changed_files_the_first_three_are_named(project):
+    train = [project.write(f"train{n}", made_up_pairs(20, n)) for n in range(4)]
+    project.prepare(*train)
+    names = [f"`{path}`" for pair in train for path in pair]
+    more = project.config(*train[1:], project.write("more", made_up_pairs(20, 9)))
+    message = refused(project, CannotCreateError, more).message
+    gone, new = (f"`{path[0]}` and `{path[1]}`" for path in (train[0], more.data.train[-1]))
+    assert message.endswith(f"differently: data.train no longer has {gone}, and now has {new}")
+    for n in range(4):
+        project.write(f"train{n}", made_up_pairs(20, 5 + n))
+    message = refused(project, CannotCreateError, project.config(*train)).message
+    assert message.endswith(f"the text of {', '.join(names[:3])} and 5 more has changed")
+    changes = changes_since(project.out, project.config(*train))
+    assert [change.description for change in changes] == [message.partition("differently: ")[2]]
 
 
 def test_changed_training_settings_reuse_the_corpus(project):

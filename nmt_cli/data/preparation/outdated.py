@@ -1,24 +1,28 @@
 """Finds whether a corpus was prepared from other text, or in another way, than the settings say."""
 
-import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, flatten, load
 from nmt_cli.data.corpus.layout import CONFIG, DESCRIPTION, PROJECT_SETTINGS, read_description
+from nmt_cli.data.preparation.differences import (
+    TEXT_KEYS,
+    paths_in,
+    setting_change,
+    text_changes,
+)
 from nmt_cli.data.preparation.existing_subwords import VOCABULARY_SETTINGS
 from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import sha256_of
 
-TEXT_KEYS = ("data.train", "data.valid", "data.test")
 COMPARED_KEYS = ("languages.src", "languages.tgt", *TEXT_KEYS)
 
 
 class Change(NamedTuple):
     """What has changed since a corpus was prepared.
 
-    key: the dotted key of the setting; None if the text of a file has changed.
+    key: the dotted key of the setting; None if the text of files has changed.
     """
 
     key: str | None
@@ -51,7 +55,7 @@ def changes_since(corpus: Path, config: Config, given: Collection[str] = ()) -> 
         if new[key]
         and old[key] != new[key]
         and not (
-            key in TEXT_KEYS and _is_moved(list(_paths(old[key])), list(_paths(new[key])), sums)
+            key in TEXT_KEYS and _is_moved(list(paths_in(old[key])), list(paths_in(new[key])), sums)
         )
     ]
     changed += [
@@ -60,15 +64,13 @@ def changes_since(corpus: Path, config: Config, given: Collection[str] = ()) -> 
         if key in compared and old[key] != new[key] and key not in _not_compared(before, config)
     ]
     if changed:
-        return [
-            Change(key, f"{key} was {_as_json(old[key])}, is {_as_json(new[key])}")
-            for key in changed
-        ]
-    return [
-        Change(None, f"the text of `{path}` has changed")
-        for path in dict.fromkeys(path for key in TEXT_KEYS for path in _paths(new[key]))
+        return [Change(key, setting_change(key, old[key], new[key])) for key in changed]
+    texts = [
+        path
+        for path in dict.fromkeys(path for key in TEXT_KEYS for path in paths_in(new[key]))
         if _is_younger(Path(path), corpus) and sums.get(path) not in (None, _sum(path))
     ]
+    return [Change(None, description) for description in text_changes(texts)]
 
 
 def _deletable(recorded: object) -> list[str]:
@@ -82,15 +84,6 @@ def _not_compared(before: Config, now: Config) -> set[str]:
     keys = {*COMPARED_KEYS, "data.subwords_from"}
     has_vocabulary = before.data.subwords_from or now.data.subwords_from
     return keys | set(VOCABULARY_SETTINGS) if has_vocabulary else keys
-
-
-def _paths(value: object) -> Iterator[str]:
-    """The file names in the value of a setting, which may be nested."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _paths(part)
 
 
 def _is_moved(old: list[str], new: list[str], sums: dict[str, str]) -> bool:
@@ -113,7 +106,3 @@ def _sum(path: str) -> str | None:
         return sha256_of(Path(path)) if Path(path).is_file() else None
     except (OSError, NmtError):
         return None
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

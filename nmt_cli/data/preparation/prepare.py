@@ -23,6 +23,7 @@ from nmt_cli.data.corpus.layout import (
 from nmt_cli.data.corpus.users import refuse_in_use, replacement_warning, users_of
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.languages.names import require_codes
+from nmt_cli.data.preparation.differences import as_json, setting_change, text_changes
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.preparation.existing_subwords import ExistingSubwords
 from nmt_cli.data.preparation.file_roles import repeated_files
@@ -303,15 +304,13 @@ def _existing_corpus(
         and key.startswith(("data.", "languages."))
         and key not in unknown | moved
     }
-    changed = [
-        f"{key} was {_as_json(old)}, is {_as_json(now[key])}" for key, old in differing.items()
-    ]
+    changed = [setting_change(key, old, now[key]) for key, old in differing.items()]
     if other_subwords:
         changed.append(f"the vocabulary of `{config.data.subwords_from}` is another one")
     if inputs is None or not recorded:
         changed.append(f"the text {'comes' if inputs is None else 'came'} from a pipe")
     else:
-        changed += [f"the text of `{path}` has changed" for path in changed_files]
+        changed += text_changes(changed_files)
     if changed:
         raise CannotCreateError(
             f"`{out}` exists already and was prepared differently: {'; '.join(changed)}",
@@ -338,7 +337,7 @@ def _way_to_keep(differing: Mapping[str, object], changed: Sequence[str]) -> str
 
 def _as_toml(key: str, value: object) -> str:
     section, name = key.split(".")
-    return f"{name} = {_as_json(value)} under [{section}]"
+    return f"{name} = {as_json(value)} under [{section}]"
 
 
 def _has_subwords(corpus: Path, subwords: Subwords) -> bool:
@@ -368,7 +367,3 @@ def _compare_texts(
             same.add(key)
             changed += [new for _, new in differing]
     return same, list(dict.fromkeys(changed))
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
