@@ -137,7 +137,13 @@ def raise_together(problems: "Sequence[NmtError]") -> None:
         raise problems[0]
     if problems:
         different = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        hints = _with_one_force(list(different))
+        # "check the path" is said by the longer hint, too.
+        whole = [
+            hint
+            for hint in different
+            if not any(other.startswith(f"{hint};") for other in different)
+        ]
+        hints = _with_one_force(whole)
         message = "; ".join(dict.fromkeys(problem.message for problem in problems))
         missing = next((problem.missing for problem in problems if problem.missing), "")
         raise type(problems[0])(message, "; ".join(hints), missing=missing)

@@ -36,6 +36,16 @@ def test_error_message_and_hint_are_separate() -> None:
     assert NmtError("x").hint == ""
 
 
+def test_of_hints_raised_together_none_begins_another_one() -> None:
+    missing = errors.NoInputError("no `a`", "check the path; here is x")
+    with pytest.raises(errors.NoInputError) as caught:
+        errors.raise_together([errors.NoInputError("no `/b`", "check the path"), missing])
+    assert (caught.value.message, caught.value.hint) == (
+        "no `/b`; no `a`",
+        "check the path; here is x",
+    )
+
+
 @pytest.mark.parametrize(
     ("word", "hint"),
     [

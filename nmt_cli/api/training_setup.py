@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
-from nmt_cli.errors import ConfigError, NmtError, NoInputError
+from nmt_cli.errors import CannotCreateError, ConfigError, NmtError, NoInputError
 from nmt_cli.storage.files import require_creatable
 from nmt_cli.storage.model_check import CONFIG, CORPUS, is_model_directory
 from nmt_cli.storage.nearby_models import similar_model
@@ -56,8 +56,8 @@ def resolve_training(
 
     values: of `train_settings`; resolve: completes them. A run that is resumed keeps its preset,
     and the model that it began with, unless others are chosen. Raises NoInputError if there is no
-    corpus, CannotCreateError if the model directory cannot be written, ConfigError if training
-    cannot begin with the weights of `train.init_from`.
+    corpus, CannotCreateError if the model directory cannot be written or is the corpus,
+    ConfigError if training cannot begin with the weights of `train.init_from`.
     """
     resolved = resolve(values)
     out = Path(resolved.config.paths.model)
@@ -71,7 +71,13 @@ def resolve_training(
             "train.learning_rate=0 would leave the weights as they begin",
             "give a learning rate above 0, or `auto`",
         )
-    require_corpus(Path(resolved.config.paths.corpus))
+    corpus = Path(resolved.config.paths.corpus)
+    require_corpus(corpus)
+    if out.resolve() == corpus.resolve():
+        raise CannotCreateError(
+            f"`{out}` is the corpus to train on, and cannot be the model directory too",
+            "choose another --out",
+        )
     require_creatable(out / "log.jsonl")
     return resolved
 

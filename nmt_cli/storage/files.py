@@ -51,7 +51,7 @@ def require_file(path: Path, what: str = "file") -> Path:
     except OSError as error:
         raise NoInputError(
             f"{what} `{path}` cannot be read: {error.strerror}",
-            f"check the path; the current directory is `{_working_directory()}`",
+            f"check the path{_beginning_of(path)}",
         ) from error
     if stat.S_ISDIR(mode):
         raise NoInputError(f"{what} `{path}` is a directory, a file is needed here")
@@ -60,11 +60,15 @@ def require_file(path: Path, what: str = "file") -> Path:
     return path
 
 
-def _working_directory() -> str:
+def _beginning_of(path: Path) -> str:
+    """Where a relative path begins, for the end of a hint; "" for one that says so itself."""
+    if path.is_absolute():
+        return ""
     try:
-        return str(Path.cwd())
+        directory = str(Path.cwd())
     except OSError:
-        return "(deleted)"
+        directory = "(deleted)"
+    return f"; the current directory is `{directory}`"
 
 
 def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> bytes:

@@ -111,6 +111,13 @@ def test_dropped_copies_of_held_out_text_are_no_warning(folder, capsys):
         assert "warning" not in said
 
 
+def test_the_hint_of_a_missing_file_names_its_folder_only_once(folder, capsys):
+    for name, hint in (("x", f"check the path; the current directory is `{folder}`"),
+                       (str(folder / "x"), "check the path")):  # fmt: skip
+        assert main(["prepare", "--train", f"{name}.en", f"{name}.de"]) == 66
+        assert capsys.readouterr().err.endswith(f"\n\nhint: {hint}\n")
+
+
 def test_the_summary_counts_the_pairs_of_a_test_file(folder, capsys):
     test = ("--set", 'data.test=["valid.en", "valid.de"]')
     for _ in range(2):

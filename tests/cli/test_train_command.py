@@ -74,6 +74,13 @@ def test_train_names_the_corpus_that_a_misspelt_name_means(inside, capsys):
     assert "did you mean" not in capsys.readouterr().err
 
 
+def test_the_corpus_is_refused_as_the_model_directory_before_training_is_announced(inside, capsys):
+    assert main(["train", "--out", "./corpus"]) == 73
+    said = capsys.readouterr().err
+    assert "`corpus` is the corpus to train on, and cannot be the model directory too" in said
+    assert "loading torch" not in said
+
+
 def test_each_train_option_sets_its_setting(inside, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())
