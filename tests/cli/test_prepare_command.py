@@ -102,10 +102,10 @@ def test_prepare_ends_with_summary_tables(folder, capsys):
     assert "next: nmt train" in rows
 
 
-def test_dropped_copies_of_held_out_text_are_no_warning(folder, capsys):
-    drops = ("--set", "data.drop_held_out=true", "--valid", "valid.en", "valid.de")
+@pytest.mark.parametrize("drops", [["--set", "data.drop_held_out=true"], ["--clean"]])
+def test_dropped_copies_of_held_out_text_are_no_warning(folder, capsys, drops):
     for _ in range(2):
-        assert main(["prepare", *TRAIN, *SMALL, *drops]) == 0
+        assert main(["prepare", *TRAIN, *SMALL, *drops, "--valid", "valid.en", "valid.de"]) == 0
         said = " ".join(capsys.readouterr().err.split())
         assert "2 training pairs were dropped as copies of held-out text (2 of 5 validation" in said
         assert "warning" not in said
@@ -300,13 +300,6 @@ def test_an_error_of_too_few_pairs_counts_and_lists_the_dropped_ones(folder, cap
     assert "only 60 of 200 pairs were kept (30.0%); dropped were 140 same pair before" in err
     assert "`a.tsv` lists the dropped pairs" in err
     assert len((folder / "a.tsv").read_text("utf-8").splitlines()) == 141
-
-
-def test_training_pairs_in_validation_text_are_reported_as_dropped(folder, capsys):
-    arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
-    assert main(arguments) == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "also occur" in line]
-    assert line.endswith("in the training text; these training pairs were dropped")
 
 
 def test_prepare_without_project_file_reports_default_settings(folder, capsys):
@@ -565,7 +558,12 @@ def test_languages_in_the_names_of_files_are_named(folder, capsys):
         Path("other.tsv").rename(name)
         assert main(["prepare", "--train-tsv", name, *SMALL, "--force"]) == 0
         said = " ".join(capsys.readouterr().err.split())
-        assert f"so they are called src and tgt; to name them: {options}" in said
+        assert "no languages were given, so they are called src and tgt, text is not" in said
+        assert f"no rules for a language are used; to name them: {options}" in said
+    for ending in ("src", "tgt"):
+        shutil.copy(f"train.{'en' if ending == 'src' else 'de'}", f"a.{ending}")
+    assert main(["prepare", "--train", "a.src", "a.tgt", *SMALL, "--force"]) == 0
+    assert "to name them: --src-lang SRC --tgt-lang TGT" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])

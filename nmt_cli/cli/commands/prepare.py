@@ -223,12 +223,16 @@ def note_languages(config: "Config", console: Console) -> None:
         console.note(note)
     languages = config.languages
     if languages == type(languages)():
+        from nmt_cli.data.languages.names import is_language_code
         from nmt_cli.extras.project_files import ProjectTexts
 
-        guessed = ProjectTexts(config.data.train, None, None).languages() or ("SRC", "TGT")
+        # Endings such as `.src` and `.tgt` are no languages.
+        endings = ProjectTexts(config.data.train, None, None).languages() or ("", "")
+        src, tgt = endings if all(map(is_language_code, endings)) else ("SRC", "TGT")
         console.note(
-            f"no languages were given, so they are called {languages.src} and {languages.tgt}; to "
-            f"name them: {shlex.join(['--src-lang', guessed[0], '--tgt-lang', guessed[1]])}"
+            f"no languages were given, so they are called {languages.src} and {languages.tgt}, "
+            "text is not checked to be in its language, and no rules for a language are used; to "
+            f"name them: {shlex.join(['--src-lang', src, '--tgt-lang', tgt])}"
         )
 
 
