@@ -422,3 +422,36 @@ def test_characters_that_other_words_of_a_line_have_are_not_named(nmt: Nmt) -> N
     write("c.xx", ["\u200d \u00ad eins", "eins"])
     write("d.xx", ["\u200c eins", "eins"])
     assert "invisible" not in nmt("c.xx", "d.xx").err
+@pytest.mark.parametrize(
+    ("plain", "printed", "name"),
+    [("l'eau {}", "l\u2019eau {}", "apostrophes"), ("ng'ombe {}", "ng\u02bcombe {}", "apostrophes"),
+     ('"a" {}', "\u201ea\u201c {}", "quotation marks"), ("a - {}", "a \u2013 {}", "dashes")],
+)  # fmt: skip
+def test_marks_that_are_written_in_different_ways_are_warned_of(
+    nmt: Nmt, tmp_path: Path, plain: str, printed: str, name: str
+) -> None:
+    for file, pattern in (("plain", plain), ("printed", printed)):
+        lines = [pattern.format(f"word {number}") for number in range(20)]
+        (tmp_path / file).write_text("\n".join(lines) + "\n", "utf-8")
+    for names in (("plain", "printed"), ("printed", "plain")):
+        said = nmt(*names).err
+        assert f"and the reference `{names[1]}` write {name} in different ways (" in said
+        assert "in 20 lines)" in said
+        assert "different ways" not in nmt(names[0], names[0]).err
+
+
+def test_marks_of_few_lines_or_of_both_forms_are_not_warned_of(nmt: Nmt, tmp_path: Path) -> None:
+    texts = {
+        "plain": ["l'eau"] * 20,
+        "mixed": ["l'eau", *["l\u2019eau"] * 19],
+        "few": [*["l\u2019eau"] * 9, *["eau"] * 11],
+        # Quotation marks, not apostrophes; hyphens, not dashes.
+        "quotes": ["\u2018eau\u2019 et le bien-\u00eatre"] * 20,
+    }
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
+    for name in ("few", "quotes"):
+        assert "different ways" not in nmt("plain", name).err, name
+    assert "different ways" in nmt("plain", "mixed").err
+    (tmp_path / "mixed").write_text("l'eau\n" * 2 + "l\u2019eau\n" * 18, "utf-8")
+    assert "different ways" not in nmt("plain", "mixed").err

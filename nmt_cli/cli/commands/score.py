@@ -26,6 +26,7 @@ from nmt_cli.cli.commands.scoring.details import (
     worst_of,
 )
 from nmt_cli.cli.commands.scoring.invisible import warn_of_invisible_characters
+from nmt_cli.cli.commands.scoring.marks import warn_of_other_marks
 from nmt_cli.cli.commands.scoring.pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.commands.scoring.texts import Texts, Wanted, read_texts
 from nmt_cli.cli.display.scores import (
@@ -254,6 +255,7 @@ def _scores(
     warn_of_placeholders(texts.hypotheses, references, console)
     warn_of_unicode_forms(texts.hypotheses, references, console)
     warn_of_invisible_characters(texts.hypotheses, references, console)
+    warn_of_other_marks(texts.hypotheses, references, console)
     # Of a test set that was translated, the first reference was checked beside the source.
     unchecked = references[1:] if texts.is_translated else references
     warn_of_faults(texts.hypotheses, unchecked, console)
