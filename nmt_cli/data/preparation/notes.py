@@ -146,11 +146,11 @@ def overlap_notes(data: DataConfig, held_out: list[HeldOut]) -> list[str]:
     return notes
 
 
-def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> list[str]:
+def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tuple[str, ...]:
     """Return what was dropped as copies of held-out text; dropped: the pairs by reason."""
     pairs = dropped.get(KINDS[HELD_OUT].name, 0)
     if not pairs:
-        return []
+        return ()
     found = [
         f"{count:,} of {counted(sentences.count, f'{sentences.name} {noun}')}{how}"
         for sentences in held_out
@@ -161,11 +161,11 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> list
         )
         if count
     ]
-    return [
+    return (
         f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as copies "
         f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
-        "`--dropped FILE` lists them"
-    ]
+        "`--dropped FILE` lists them",
+    )
 
 
 def _are_many(sentences: HeldOut) -> bool:

@@ -181,8 +181,7 @@ class PreparationRun:
         self._encode_valid(valid, subwords)
         return PreparedCorpus(
             path=self.out, read=text.read, kept=train.pairs, dropped=dropped,
-            src=train.src, tgt=train.tgt,
-            src_size=subwords.src_size, tgt_size=subwords.tgt_size,
+            src=train.src, tgt=train.tgt, src_size=subwords.src_size, tgt_size=subwords.tgt_size,
             valid=len(valid),
             notes=(
                 *few_kept(train.pairs, int(ledger.set_apart.sum()), text.read, dropped),
@@ -202,7 +201,7 @@ class PreparationRun:
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
             unknown_characters=unknown.listed(), test=len(split.test or test),
-            remarks=tuple(overlap_remarks(held_out, dropped)),
+            remarks=overlap_remarks(held_out, dropped),
         )  # fmt: skip
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:

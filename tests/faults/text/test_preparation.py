@@ -342,8 +342,8 @@ def test_all_references_of_the_test_set_are_looked_for(tmp_path: Path) -> None:
         "subwords": "bytes", "test": (*test, str(tmp_path / "second")), "drop_held_out": True
     }  # fmt: skip
     done = prepared(tmp_path, train_pairs, **settings)
-    (note,) = [note for note in done.notes if "also occur" in note]
-    assert note.startswith("35 of 40 test targets also occur in the training text beside other")
+    (remark,) = done.remarks
+    assert "(35 of 40 test targets beside other sources)" in remark
     assert done.dropped["also in validation or test text"] == 45
 
 
