@@ -78,9 +78,12 @@ def test_values_are_those_of_python():
     for other in ("search.markup=off", "no_markup=off", "x-markup=off"):
         assert in_python(f"not {other}", names) == f"not {other}"
 
+
 def test_options_that_are_no_arguments_stay():
     for other in ("give `--set train.seed=1`", "name it with `--tgt-lang de`"):
         assert in_python(other, ["out"]) == other
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -102,6 +105,8 @@ def test_options_that_are_no_arguments_stay():
 )
 def test_options_without_an_argument_are_settings(text: str, expected: str) -> None:
     assert in_python(text, ["vocab_size", "src_lang", "tgt_lang", "out", "settings"]) == expected
+
+
 def test_a_vocabulary_that_is_too_large_has_a_hint_in_python(tmp_path: Path) -> None:
     paths = tmp_path / "a.en", tmp_path / "a.de"
     for path in paths:

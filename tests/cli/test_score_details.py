@@ -422,6 +422,8 @@ def test_characters_that_other_words_of_a_line_have_are_not_named(nmt: Nmt) -> N
     write("c.xx", ["\u200d \u00ad eins", "eins"])
     write("d.xx", ["\u200c eins", "eins"])
     assert "invisible" not in nmt("c.xx", "d.xx").err
+
+
 @pytest.mark.parametrize(
     ("plain", "printed", "name"),
     [("l'eau {}", "l\u2019eau {}", "apostrophes"), ("ng'ombe {}", "ng\u02bcombe {}", "apostrophes"),
