@@ -246,9 +246,10 @@ def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[Entry, tuple[F
         forms = [tuple(ids[:-1]) for ids in subwords.encode_target(entry.forms)]
         for form, text in zip(forms, entry.forms, strict=True):
             if not form or subwords.unk_id in form:
-                file = f"`{entry.file}`" if entry.file else "the glossary"
+                place = f"`{entry.file}`, line {entry.line}" if entry.file else "the glossary"
+                term = "" if entry.file else f" for the term `{entry.source}`"
                 raise DataError(
-                    f"{file}, line {entry.line}: the model cannot write `{text}`",
+                    f"{place}: the model cannot write `{text}`{term}",
                     unwritable_hint(text, subwords),
                 )
         names = [capitalised(form) for form in entry.forms if form != entry.source]

@@ -368,11 +368,18 @@ class TestReranking:
 
 
 def test_a_form_that_the_model_cannot_spell_is_named() -> None:
+    """With its line in a file, or with the term of a dict, which has no lines."""
     translator = make_word_translator("bpe")
-    with pytest.raises(DataError, match="line 7: the model cannot write `bird Ωd§Ω`") as caught:
-        translator.bind(Constraints(glossary=(Entry("dog", ("bird", "bird Ωd§Ω"), 7),)))
-    assert caught.value.hint.startswith("its subwords lack `Ω`, `§`: remove the line or")
-    assert "data.byte_fallback=true" in caught.value.hint
+    forms = ("bird", "bird Ωd§Ω")
+    for glossary, message in (
+        ((Entry("dog", forms, 7, "a.tsv"),), "`a.tsv`, line 7: the model cannot write `bird Ωd§Ω`"),
+        ({"dog": forms}, "the glossary: the model cannot write `bird Ωd§Ω` for the term `dog`"),
+    ):
+        with pytest.raises(DataError) as caught:
+            translator.bind(Constraints(glossary=glossary))
+        assert caught.value.message == message
+        assert caught.value.hint.startswith("its subwords lack `Ω`, `§`: remove the term or")
+        assert "data.byte_fallback=true" in caught.value.hint
 
 
 def test_terms_may_begin_with_a_capital_unless_they_are_copied() -> None:

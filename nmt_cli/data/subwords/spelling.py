@@ -32,7 +32,7 @@ def unwritable_hint(text: str, subwords: Subwords) -> str:
     listed = ", ".join(f"`{letter}`" for letter in missing)
     lack = f"its subwords lack {listed}" if listed else "its subwords cannot spell it"
     return (
-        f"{lack}: remove the line or spell it in another way; a model that is prepared and trained "
+        f"{lack}: remove the term or spell it in another way; a model that is prepared and trained "
         "with --set data.byte_fallback=true can write every letter"
     )
 
