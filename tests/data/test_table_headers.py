@@ -47,6 +47,7 @@ def two_columns(err: str) -> list[str]:
         ("en-GB", "gsw-CH"), ("Englisch", "Schweizerdeutsch"), ("English", "Swiss German"),
         ("text_en", "text_gsw"), ("Lemma (English)", "Lemma (gsw)"), ("EN", "GSW"),
         ("english", "züritüütsch"), ("English (UK)", "gsw text"), ("anglais", "suisse allemand"),
+        ("English-ft@Ama", "Züri-tx@Ama"), ("ft en@A B", "tx@A B"), ("English@Ama", "Züri@Ama"),
     ],
 )  # fmt: skip
 def test_languages_in_any_usual_form_are_a_header(header: tuple[str, str]) -> None:
@@ -63,6 +64,8 @@ def test_languages_in_any_usual_form_are_a_header(header: tuple[str, str]) -> No
         ("en", "fr")), (("it", "es"), ("en", "de")), (("The house", "S Huus"), SWISS),
         (("English Channel", "Ärmelkanal"), ("en", "de")), (("no", "nein"), ("en", "de")),
         (("English", "The language of the English"), SWISS), (("en", "in"), ("nl", "en")),
+        (("info@a.example", "hoi@a.example"), SWISS), (("a@b", "a@b"), SWISS),
+        (("English-ft@Ama", "Uf Änglisch."), SWISS), (("See you @ noon", "Bis @ zmittag"), SWISS),
     ],
 )  # fmt: skip
 def test_pairs_about_languages_are_no_header(
@@ -72,8 +75,12 @@ def test_pairs_about_languages_are_no_header(
 
 
 @pytest.mark.parametrize(
-    "header", [("en-GB", "gsw-CH"), ("English", "Swiss German"), ("\\ft", "\\tx")]
-)
+    "header",
+    [
+        ("en-GB", "gsw-CH"), ("English", "Swiss German"), ("\\ft", "\\tx"),
+        ("English-ft@Ama", "Züri-tx@Ama"),
+    ],
+)  # fmt: skip
 def test_such_a_header_does_not_become_a_pair(
     header: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,8 +14,12 @@ _HEADING_WORDS = {
     "translated", "translation", "word", "words", "beispiel", "beispielsatz", "bedeutung",
     "quelle", "satz", "sprache", "ziel", "übersetzung", "wort", "cible", "exemple", "langue",
     "mot", "texte", "traduction", "ejemplo", "frase", "idioma", "palabra", "texto", "traducción",
+    # Types of tiers: free translation, text, gloss, reference, ...
+    "free", "ft", "gl", "gls", "ref", "tier", "transcription", "tx", "txt", "utterance",
 }  # fmt: skip
 _LABEL_WORD = re.compile(r"[^\W_]+")
+# ELAN names a tier by its type and its speaker.
+SPEAKER_MARK = "@"
 
 
 def is_named(label: str, language: str) -> bool:
@@ -23,6 +27,8 @@ def is_named(label: str, language: str) -> bool:
 
     >>> [is_named(label, "en") for label in ("en-GB", "Englisch", "text_en", "Lemma (English)")]
     [True, True, True, True]
+    >>> is_named("English-ft@Ama", "en")
+    True
     >>> is_named("English Channel", "en"), is_named("in it", "it"), is_named("English", "de")
     (False, False, False)
     """
@@ -35,10 +41,13 @@ def _is_alone(label: str, language: str) -> bool:
 
 
 def _is_beside_words(label: str, language: str) -> bool:
-    words = _LABEL_WORD.findall(label)
+    kind, speaker_mark, _ = label.partition(SPEAKER_MARK)
+    words = _LABEL_WORD.findall(kind)
     others = [word for word in words if not _is_alone(word, language)]
+    if len(others) == len(words) or not (others or speaker_mark):
+        return False
     # Two capitals are those of a country.
-    return 0 < len(others) < len(words) and all(
+    return all(
         word.lower() in _HEADING_WORDS or word.isdecimal() or (len(word) == 2 and word.isupper())
         for word in others
     )

@@ -22,6 +22,8 @@ MOST_ROWS_OF_CELL = 10
 _HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
 # What begins the fields of Toolbox, whose exports have it in the header.
 _MARKER = re.compile(r"\\[a-z_]\w*")
+# The name of a tier of ELAN: its type in up to four words, and its speaker. Addresses have dots.
+_TIER = re.compile(r"\w+(?:[ -]\w+){0,3}@\w+(?:[ -]\w+)?")
 # The name of a language that is not known: one word or two, and what is in brackets.
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
 
@@ -189,6 +191,8 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
 
     >>> is_header("\\\\ft", "\\\\tx", ("en", "gsw")), is_header("\\\\ft", "Ja", ("en", "gsw"))
     (True, False)
+    >>> is_header("English-ft@Ama", "Kwaŋa-tx@Ama", ("en", "kwa"))
+    True
 
     Where one names a language of the pair, the other may name its own in any language:
 
@@ -205,7 +209,7 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
         return True
     if any(code_of_name(cell) in languages for cell in cells) and all(map(_NAME.fullmatch, cells)):
         return True
-    if all(map(_MARKER.fullmatch, cells)):
+    if any(all(map(names.fullmatch, cells)) for names in (_MARKER, _TIER)):
         return True
     others = {code.lower() for code in codes}
     return all(_is_heading(cell) or cell in others for cell in lowered)
