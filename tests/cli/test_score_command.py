@@ -296,6 +296,35 @@ def test_paper_option_adds_paper_bleu(nmt: Nmt) -> None:
     assert "compounds:whole" in nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "fr").out
 
 
+LANGUAGES = '[languages]\nsrc = "en"\ntgt = "xnd"\n'
+NDARA = ["kag mur tol wun nef rik saw bor gul thad ndok yi"] * 30
+
+
+def test_references_in_the_source_language_of_the_project_are_warned_of(nmt: Nmt) -> None:
+    """Where a name or the text shows it, but not where a translation is in this language, too."""
+    short = ["kag mur"]
+    for name, lines in (
+        ("ndara", NDARA), ("english", ENGLISH), ("other", [*ENGLISH[1:], "She is here"]),
+        ("out.xnd", short), ("ref.en", short), ("ref.xnd", short),
+    ):  # fmt: skip
+        write(name, lines)
+    seems = "seems to be in en, but the settings name en as the source language and xnd as the"
+    assert seems not in nmt("ndara", "english").err
+    write("nmt.toml", [LANGUAGES])
+    for hypotheses, reference, is_wrong in (
+        ("ndara", "english", True), ("english", "other", False), ("english", "ndara", False),
+        ("out.xnd", "ref.en", True), ("out.xnd", "ref.xnd", False),
+    ):  # fmt: skip
+        said = nmt(hypotheses, reference)
+        assert (f"warning: the reference `{reference}` {seems}" in said.err) is is_wrong, said.err
+    assert nmt("ndara", "english", "--min-bleu", "1").code == 65
+    write("nmt.toml", [LANGUAGES, "[data]", 'test = ["ref.xnd", "ref.en"]'])
+    write("out", short)
+    assert f"warning: the reference `ref.en` {seems}" in nmt("out").err
+    write("nmt.toml", [LANGUAGES, "[data]", 'test = ["ref.en", "ref.xnd"]'])
+    assert seems not in nmt("out").err
+
+
 @pytest.mark.parametrize(
     ("language", "warned"),
     [("xx", "nmt knows no language `xx`, and Moses'"), ("hr", "warning: Moses' tokeniser"),

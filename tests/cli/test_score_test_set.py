@@ -15,6 +15,7 @@ from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.config.schema import load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.model_dir import save_model
 from nmt_cli.terminal.console import Console
 
@@ -151,8 +152,37 @@ def test_test_set_of_another_language_than_the_model_is_warned_of(tmp_path: Path
         "fr": ["Le chien dort dans la maison de l'homme, et c'est ce que nous avons vu."] * 20,
     }
     stream = io.StringIO()
-    warn_of_test_set(texts["en"], texts["fr"], config, Console(stream))
+    warn_of_test_set(["a", "b"], texts["en"], texts["fr"], config, Console(stream))
     assert stream.getvalue() == ""
-    warn_of_test_set(texts["fr"], texts["en"], config, Console(stream))
+    third = [FUNCTION_WORDS["de"]] * 20
+    warn_of_test_set(["a", "b"], third, texts["fr"], config, Console(stream))
     said = " ".join(stream.getvalue().split())
-    assert f"seems to be in fr, but `{model}` translates from en to fr: is another --model" in said
+    assert f"seems to be in de, but `{model}` translates from en to fr: is another --model" in said
+
+
+NAMES = [("t.xnd", "t.en"), ("a b", "c"), ("t.tsv",)]
+
+
+@pytest.mark.parametrize("files", NAMES)
+def test_test_set_in_the_other_direction_than_the_model_is_warned_of(
+    files: tuple[str, ...], tmp_path: Path
+) -> None:
+    """By its names, or by the text in the only language that nmt knows."""
+    config = byte_config({"languages.src": "en", "languages.tgt": "xnd"})
+    save_model(tmp_path, byte_model(config).state_dict(), config, byte_subwords(), {})
+    config = with_values(config, {"paths.model": str(tmp_path)})
+    english, other = [FUNCTION_WORDS["en"]] * 20, ["kag mur tol wun nef rik saw bor gul"] * 40
+    if files[0].endswith("xnd"):
+        english, other = ["7"], ["8"]
+    stream = io.StringIO()
+    warn_of_test_set(files[::-1], english, other, config, Console(stream))
+    assert stream.getvalue() == ""
+    warn_of_test_set(files, other, english, config, Console(stream))
+    said = " ".join(stream.getvalue().split())
+    assert f"but `{tmp_path}` translates from en to xnd: name another --model, or" in said
+    if len(files) == 1:
+        assert f"`{files[0]}` seems to have xnd in column 1 and en in column 2" in said
+        assert "swap the columns: awk" in said
+    else:
+        assert f"`{files[0]}` seems to be in xnd and `{files[1]}` in en" in said
+        assert f'--set \'data.test=["{files[1]}", "{files[0]}"]\'' in said

@@ -15,8 +15,7 @@ from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
     base_code,
     differing_languages,
-    is_known,
-    is_on_other_side,
+    only_known_language_is_swapped,
 )
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.tables import first_row_of_text, names_target_first
@@ -125,15 +124,6 @@ def _together(remedies: Sequence[str]) -> str:
     return "; ".join(filter(None, [options, *commands]))
 
 
-def _is_swapped(src_lines: list[str], tgt_lines: list[str], src: str, tgt: str) -> bool:
-    """Whether the only language of the two that is known to nmt is on the other side."""
-    if is_known(src) == is_known(tgt):
-        return False
-    if is_known(src):
-        return is_on_other_side(src_lines, tgt_lines, src)
-    return is_on_other_side(tgt_lines, src_lines, tgt)
-
-
 def _sign_of_swapped(head: Head, src: str, tgt: str) -> str:
     """What shows that the sides are swapped, or "": the text, or the header of a table.
 
@@ -141,7 +131,7 @@ def _sign_of_swapped(head: Head, src: str, tgt: str) -> str:
     """
     text, (src_lines, tgt_lines), others = head
     are_others = others == (base_code(tgt), base_code(src))
-    if are_others or _is_swapped(src_lines, tgt_lines, src, tgt):
+    if are_others or only_known_language_is_swapped(src_lines, tgt_lines, src, tgt):
         return f"is in {tgt} and {src}"
     row = first_row_of_text(zip(src_lines, tgt_lines, strict=False))
     if len(text.paths) > 1 or row is None:

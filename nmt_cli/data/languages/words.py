@@ -219,6 +219,30 @@ def is_on_other_side(lines: Iterable[str], others: Iterable[str], code: str) -> 
     return share > MIN_SHARE_RATIO * own
 
 
+def only_known_language_is_swapped(
+    src_lines: Sequence[str], tgt_lines: Sequence[str], src: str, tgt: str
+) -> bool:
+    """Whether the only language of the two that is known to nmt is on the other side."""
+    if is_known(src) == is_known(tgt):
+        return False
+    if is_known(src):
+        return is_on_other_side(src_lines, tgt_lines, src)
+    return is_on_other_side(tgt_lines, src_lines, tgt)
+
+
+def sides_are_swapped(
+    src_lines: Sequence[str], tgt_lines: Sequence[str], src: str, tgt: str
+) -> bool:
+    """Whether the text of each side is clearly in the language of the other one.
+
+    Where only one of the languages is known to nmt, whether that one is on the other side.
+    """
+    others = other_language(src_lines, src), other_language(tgt_lines, tgt)
+    return others == (base_code(tgt), base_code(src)) or only_known_language_is_swapped(
+        src_lines, tgt_lines, src, tgt
+    )
+
+
 def known_language(lines: Iterable[str]) -> str | None:
     """The language of a text whose function words are known, or None; also for too few words."""
     return _best_language(" ".join(lines).lower(), "")[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from unicodedata import is_normalized
 
+from nmt_cli.cli.commands.scoring.languages import source_language_note
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.plurals import agreeing, counted
@@ -284,17 +285,23 @@ def check_references(
     *,
     gated: bool,
     translated: bool,
+    languages: tuple[str, str] | None = None,
+    test_set: Sequence[str] = (),
 ) -> None:
     """Warn once if a reference is the hypothesis itself, in another language or another order.
 
     There is no check if `console` is quiet. gated: the score decides about success, which would
     mean nothing then. Raises DataError in this case, also if `console` is quiet; but two files with
-    the same text may be right. translated: by the model, for this score: then they are.
+    the same text may be right. translated: by the model, for this score: then they are. languages:
+    the codes of source and target, if the settings name them; test_set: the names of its files if
+    the references are of it.
     """
     if console.quiet and not gated:
         return
     for reference in references:
         wrong = _same_file(hypotheses, reference) or _other_language(hypotheses, reference)
+        if languages and not wrong:
+            wrong = source_language_note(hypotheses, reference, test_set, languages)
         if wrong and gated:
             raise DataError(
                 wrong, "name the right files; without a threshold or --baseline, this is a warning"

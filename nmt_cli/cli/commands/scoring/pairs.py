@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from nmt_cli.cli.commands.scoring.languages import LINES_LOOKED_AT, are_in_each_others_language
 from nmt_cli.cli.commands.scoring.texts import check_files
 from nmt_cli.cli.options.declarations import FILE_PAIR, FilePair
 from nmt_cli.cli.text_io import note_waiting, warn_of_invalid
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 BETWEEN = " ||| "
-LINES_LOOKED_AT = 1_000
 LIST_HINT = (
     "each line is `N ||| translation`, where N is the index of the source line, from 0; further "
     "fields after ||| are kept"
@@ -193,20 +193,19 @@ def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
 
 def _swapped(files: tuple[str, str], languages: "LanguagesConfig") -> str:
     """A warning if the two files are in each other's language, by their names or first lines."""
-    from nmt_cli.data.languages.names import are_swapped
-    from nmt_cli.data.languages.words import other_language
     from nmt_cli.data.text.lines import read_lines
 
     src, tgt = languages.src, languages.tgt
-    found = []
-    if not are_swapped(files, src, tgt):
-        for name, stated in zip(files, (src, tgt), strict=True):
-            if not Path(name).is_file():
-                return ""
-            with read_lines(name) as lines:
-                found.append(other_language(islice(lines, LINES_LOOKED_AT), stated))
-        if found != [tgt, src]:
-            return ""
+    sides: list[list[str]] = []
+    for name in files:
+        # What can be read only once is not looked at.
+        if not Path(name).is_file():
+            sides = [[], []]
+            break
+        with read_lines(name) as lines:
+            sides.append(list(islice(lines, LINES_LOOKED_AT)))
+    if not are_in_each_others_language(files, (sides[0], sides[1]), (src, tgt)):
+        return ""
     swapped = shlex.join(["--pairs", files[1], files[0]])
     return (
         f"`{files[0]}` seems to be in {tgt} and `{files[1]}` in {src}, but the model translates "

@@ -6,6 +6,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.commands.scoring.languages import (
+    LINES_LOOKED_AT,
+    languages_of_model,
+    swapped_test_set_note,
+)
 from nmt_cli.errors import NmtError
 
 if TYPE_CHECKING:
@@ -20,19 +25,24 @@ LEAST_SHARE = 0.01
 
 
 def warn_of_test_set(
-    src: Sequence[str], reference: Sequence[str], config: "Config", console: "Console"
+    files: Sequence[str],
+    src: Sequence[str],
+    reference: Sequence[str],
+    config: "Config",
+    console: "Console",
 ) -> None:
     """Warn if the model of `config` has seen the pairs of the test set, or had another one.
 
-    Also if these have faults of which the training text of the model was repaired. If the source is
-    in another language than that of the model, it warns of that and of nothing else.
+    Also if these have faults of which the training text of the model was repaired. If the texts are
+    in other languages than those of the model, it warns of that and of nothing else. files: the
+    names of source and reference, or of the table with both.
 
     A model that cannot be read, or whose corpus was prepared by an older version, is not checked.
     """
     from nmt_cli.data.corpus.text_statistics import MAX_HASHES, TextStatistics
 
     model, problems = Path(config.paths.model), []
-    if other := _other_language(model, src):
+    if other := _other_language(model, files, (src, reference)):
         console.warning(other)
         return
     for note in _fault_notes(model, src, reference):
@@ -57,23 +67,23 @@ def warn_of_test_set(
         console.warning("; ".join(problems))
 
 
-def _other_language(model: Path, src: Sequence[str]) -> str:
-    """The warning that the model does not translate the language of the source, or ""."""
-    from nmt_cli.cli.commands.scoring.checks import LINES_LOOKED_AT
+def _other_language(
+    model: Path, files: Sequence[str], sides: tuple[Sequence[str], Sequence[str]]
+) -> str:
+    """The warning that the model does not translate between the languages of the texts, or ""."""
     from nmt_cli.data.languages.words import other_language
-    from nmt_cli.model_dir import load_config
 
-    try:
-        languages = load_config(model).languages
-    except (NmtError, OSError):
-        # Errors of the model are reported when it is loaded.
+    languages = languages_of_model(model)
+    if languages is None:
         return ""
-    found = other_language(islice(src, LINES_LOOKED_AT), languages.src)
+    if swapped := swapped_test_set_note(files, sides, model, languages):
+        return swapped
+    found = other_language(islice(sides[0], LINES_LOOKED_AT), languages[0])
     if found is None:
         return ""
     return (
-        f"the test set seems to be in {found}, but `{model}` translates from {languages.src} to "
-        f"{languages.tgt}: is another --model meant, or another order of the files in data.test?"
+        f"the test set seems to be in {found}, but `{model}` translates from {languages[0]} to "
+        f"{languages[1]}: is another --model meant, or another order of the files in data.test?"
     )
 
 

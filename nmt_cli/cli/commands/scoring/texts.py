@@ -11,6 +11,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     check_references,
     command_for_test_set,
 )
+from nmt_cli.cli.commands.scoring.languages import languages_of_project
 from nmt_cli.cli.commands.scoring.test_set import warn_of_test_set
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import NoInputError, UsageError
@@ -85,6 +86,7 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         {name: _read(name, console, strict=strict) for name in names}
         for names in (wanted.baselines, wanted.label_files, wanted.given.values())
     )
+    test_set = [src_file] if is_tsv else [src_file, *reference_files[:1]]
     named = [*references, *others.items(), *labels.items(), *numbers.items()]
     source = _source(src_file, wanted, resolved, console, is_tsv=is_tsv)
     if column is not None:
@@ -95,14 +97,18 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
         check_aligned([(src_file, source or []), *named])
         model = resolved.config.paths.model
         console.note(f"translating `{src_file}` with `{model}` to score it by `{references[0][0]}`")
-        warn_of_test_set(source or [], references[0][1], resolved.config, console)
+        warn_of_test_set(test_set, source or [], references[0][1], resolved.config, console)
         hypotheses = translate_test_set(source or [], resolved, console)
     name = wanted.files[0] if wanted.files else TRANSLATION
     compared = [("stdin" if name == STDIN else name, hypotheses), *references, *others.items()]
     require_plain_text(compared)
     check_aligned([*compared, *labels.items(), *numbers.items()])
-    gated, translated = wanted.gated, not wanted.files
-    check_references((name, hypotheses), references, console, gated=gated, translated=translated)
+    translated = not wanted.files
+    # The languages of a test set that was translated have been compared with those of the model.
+    check_references(
+        (name, hypotheses), references, console, gated=wanted.gated, translated=translated,
+        languages=None if translated else languages_of_project(resolved), test_set=test_set,
+    )  # fmt: skip
     if wanted.files[2:]:
         shown = ", ".join(f"`{file}`" for file in reference_files)
         console.note(
