@@ -139,12 +139,14 @@ def test_of_two_columns_of_the_known_language_the_last_is_taken() -> None:
         ([f"kagtol{n}" for n in range(60)], MUBU),
         ([text if n % 3 else f"kagtol{n}k" for n, text in enumerate(["s1k"] * 60)], MUBU),
         ([f"kagtol{n}" if n % 3 else MUBU[n] for n in range(60)], MUBU),
-        # If all are unlikely, that with most letters: licences and categories are short.
-        (["CC BY"] * 60, ["Kagtol murbor (spoken)"] * 60),
+        # Categories are none, however long their names are.
+        (["Kagtol murbor (spoken)", "Ndok tol (sung)"] * 30, MUBU),
+        # If all others are unlikely, that with most letters: licences are short.
+        ([f"CC BY (A{n % 9})" for n in range(60)], [f"Kagtol murbor ({n % 9})" for n in range(60)]),
         # Glosses in the known language are no text in the other one.
         (
             [f"{words} of the {text}" for words, text in zip(TRANSLATION, MUBU, strict=True)],
-            ["Kagtol murbor (spoken)"] * 60,
+            [f"Kagtol murbor ({n % 9})" for n in range(60)],
         ),
     ],
 )

@@ -238,7 +238,7 @@ def test_columns_are_taken_in_the_order_of_the_given_languages(
 def test_recognised_columns_are_taken_in_the_order_of_the_given_languages(
     mark: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = "".join(mark.join(["x1", src, tgt]) + "\n" for src, tgt in DOGS * 20)
+    rows = "".join(mark.join([f"x{number}", *pair]) + "\n" for number, pair in enumerate(DOGS * 20))
     Path("a.txt").write_text(rows)
     columns = (
         "with column {} as source and column {} as target" if mark == ";" else "columns {} and {}"
@@ -253,7 +253,7 @@ def test_recognised_columns_are_taken_in_the_order_of_the_given_languages(
         assert said.endswith(f"{columns.format(first, second)}, which look like {found}")
     # A header that names both goes before the text.
     Path("a.txt").write_text(mark.join(["de", "note", "en"]) + "\n" + rows)
-    assert converted("a.txt", "de", "en", capsys)[1] == f"x1\t{DOGS[-1][1]}"
+    assert converted("a.txt", "de", "en", capsys)[1] == f"x179\t{DOGS[-1][1]}"
 
 
 def test_two_columns_are_changed_over_for_the_given_languages(

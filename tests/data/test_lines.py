@@ -82,9 +82,9 @@ ENGLISH = "the dog of the man is in the garden and it was not with her for he is
         (("7", GERMAN, ENGLISH),
          "the columns 2 and 3, which look like de and en: cut -f2,3 '{}' > 'my table.two-columns'"),
         ((ENGLISH, "note", "www.example.org", GERMAN), "which look like en and de: cut -f1,4"),
-        (("7", "ka to mi", "bu la"),
+        (("7", "ka to mi {0}", "bu la {0}"),
          "column 2 as source and column 3 as target, or others in their place: cut -f2,3 "),
-        (("7", "ka to mi", "2024"),
+        (("7", "ka to mi {0}", "2024"),
          "two of the columns, with the numbers of source and target for A and B: cut -fA"),
     ],
 )  # fmt: skip
@@ -93,7 +93,8 @@ def test_columns_of_a_wider_table_are_recognised_by_their_languages(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name = "my table"
-    Path(name).write_text(("\t".join(columns) + "\n") * 40, "utf-8")
+    rows = ("\t".join(columns).format(number) for number in range(40))
+    Path(name).write_text("".join(f"{row}\n" for row in rows), "utf-8")
     for keep_bad_rows in (False, True):
         with pytest.raises(DataError) as caught:
             list(read_pairs((name,), keep_bad_rows=keep_bad_rows))

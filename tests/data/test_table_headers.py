@@ -180,7 +180,7 @@ WORDS = ("the", "house", "of", "a", "dog", "and", "to", "go", "with", "it", "in"
 def test_columns_of_a_dictionary_are_taken_in_the_order_of_its_header(
     command: str, header: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [(f"Wort{n % 7}uu", "noun", f"thing {n}") for n in range(60)]
+    rows = [(f"Wort{n % 9}uu", "noun", f"thing {n}") for n in range(60)]
     write("d.tsv", header, *rows)
     arguments = [command, "--train-tsv", "d.tsv", "--src-lang", "en", "--tgt-lang", "gsw"]
     assert main(arguments) == 65

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.languages.words import other_language, third_languages
+from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.plurals import agreeing, counted, enumerated
@@ -48,9 +49,14 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
 
 
 def text_notes(group: Sequence[Head]) -> list[str]:
-    """The warnings about sides without letters, numbered lines, and columns that are empty."""
+    """The warnings about sides without letters, numbered lines, and columns without sentences."""
     numbered = (_numbered_note(head) for head in group)
-    return [*_no_text_notes(group), *filter(None, numbered), *_empty_column_notes(group)]
+    return [
+        *_no_text_notes(group),
+        *filter(None, numbered),
+        *_empty_column_notes(group),
+        *_category_notes(group),
+    ]
 
 
 def language_notes(
@@ -183,6 +189,21 @@ def _empty_column_notes(group: Sequence[Head]) -> Iterator[str]:
             f"{' and '.join(notes)} are empty, and their rows have no pair: does `--tsv-columns` "
             "name the right columns?"
         )
+
+
+def _category_notes(group: Sequence[Head]) -> Iterator[str]:
+    """Yield the warning about each column by data.tsv_columns that has only a few values."""
+    for head in group:
+        if len(head.text.paths) > 1 or head.text.columns.numbers is None:
+            continue
+        for number, cells in zip(head.text.columns.numbers, head.sides, strict=True):
+            if values := category_values(cells):
+                yield (
+                    f"column {number} of `{head.text.paths[0]}` has only "
+                    f"{counted(len(values), 'different value')} in the first "
+                    f"{counted(len(cells), 'row')} ({shown_values(values)}), as tiers, speakers "
+                    "and dates have: does `--tsv-columns` name the right columns?"
+                )
 
 
 def _is_mostly_empty(cells: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from nmt_cli.data.languages.words import (
     known_language,
     share_of_language,
 )
+from nmt_cli.data.text.category_columns import without_categories
 
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
@@ -43,9 +44,10 @@ def chosen_columns(
 ) -> ChosenColumns | None:
     """The columns of source and target; None if fewer than two have text.
 
-    The columns are those in two languages, or else those with most letters. Where the header names
-    the given languages, or one of them is recognised in the text, their order is that of the given
-    ones. Where only one of them is found, the other side is the first column with other text.
+    The columns are those in two languages, or else those with most letters; those of a few values
+    that repeat, such as speakers, are no text. Where the header names the given languages, or one
+    of them is recognised in the text, their order is that of the given ones. Where only one of
+    them is found, the other side is the first column with other text.
 
     >>> rows = [["No", "Ndara", "English"], ["1", "Ka mi to lo", "The dog so"]]
     >>> chosen_columns(rows).columns, chosen_columns(rows, ("en", "xnd")).columns
@@ -54,6 +56,7 @@ def chosen_columns(
     >>> chosen_columns(rows, ("en", "xnd"))
     ChosenColumns(columns=(4, 1), recognised=None, notes=('', 'a guess'))
     """
+    rows = without_categories(rows)
     found = sentence_columns(rows)
     columns, recognised = found or (text_columns(rows), None)
     if columns is None:
@@ -105,7 +108,7 @@ def _beside_only_language(
     ]
     if not others:
         return None
-    # Names, categories, identifiers and text in other known languages are the last choice.
+    # Names, identifiers and text in other known languages are the last choice.
     likely = [index for index in others if not _is_unlikely(columns[index])]
     other = likely[0] if likely else max(others, key=lambda index: _letters(columns[index]))
     guess = "a guess" if len(likely) > 1 else ""
@@ -183,7 +186,9 @@ def sentence_columns(
     width = max(map(len, rows), default=0)
     columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
     letters = [_letters(column) for column in columns]
-    others = [index for index in range(width) if not _repeats_itself(columns[index])]
+    others = [
+        index for index in range(width) if letters[index] and not _repeats_itself(columns[index])
+    ]
     best = sorted(others if len(others) > 1 else range(width), key=lambda index: -letters[index])[
         :MOST_COLUMNS
     ]

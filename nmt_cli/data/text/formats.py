@@ -7,6 +7,7 @@ import csv
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.text.category_columns import row_per_text_hint
 from nmt_cli.data.text.column_choice import chosen_columns
 from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
@@ -139,7 +140,8 @@ def _conversion_hint(
     if not is_wide and (found is None or found.columns == (1, 2)):
         return f"convert it: {conversion_to_tsv(name, separator, skipped=skipped)}"
     if found is None:
-        return (
+        # The command for such tables reads tabs.
+        return row_per_text_hint(table, name, languages, quoted=True) or (
             "fewer than two of its columns have text: write a file with the source sentences, a "
             "tab and their translations"
         )

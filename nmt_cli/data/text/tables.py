@@ -9,6 +9,7 @@ from itertools import chain
 from nmt_cli.data.languages.labels import in_given_order, is_named
 from nmt_cli.data.languages.names import code_of_name
 from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.text.category_columns import row_per_text_hint
 from nmt_cli.data.text.column_choice import LONGEST_NAME, chosen_columns
 from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
@@ -62,6 +63,8 @@ cut -f2,3 p.en-de.tsv'
                 for column, note in zip(found.columns, notes, strict=True)
             )
             which = f"column {src} as source and column {tgt} as target, or others in their place"
+    elif hint := row_per_text_hint(table, name, languages, quoted=quoted):
+        return hint
     if names_option:
         return f"to take {which}: --tsv-columns {','.join(columns)}"
     return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
