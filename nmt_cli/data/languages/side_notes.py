@@ -10,6 +10,7 @@ from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.languages.words import other_language, third_languages
 from nmt_cli.data.text.category_columns import category_values, shown_values
+from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.plurals import agreeing, counted, enumerated
@@ -19,6 +20,8 @@ FEWEST_OF_THIRD, EXAMPLES = 4, 3
 # A side is no text if this share of at least so many lines has no letter, while the same share of
 # the other side has letters.
 WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
+# So many words that are hyphenated as at the ends of lines are warned of.
+FEWEST_HYPHENATED = 3
 SIDES = ("source", "target")
 # So many characters of a line are shown.
 SHOWN = 30
@@ -56,6 +59,7 @@ def text_notes(group: Sequence[Head]) -> list[str]:
         *filter(None, numbered),
         *_empty_column_notes(group),
         *_category_notes(group),
+        *_hyphenation_notes(group),
     ]
 
 
@@ -204,6 +208,23 @@ def _category_notes(group: Sequence[Head]) -> Iterator[str]:
                     f"{counted(len(cells), 'row')} ({shown_values(values)}), as tiers, speakers "
                     "and dates have: does `--tsv-columns` name the right columns?"
                 )
+
+
+def _hyphenation_notes(group: Sequence[Head]) -> Iterator[str]:
+    """Yield the warning about words that are hyphenated as at the ends of lines of a PDF."""
+    for head in group:
+        for index, lines in enumerate(head.sides):
+            found = hyphenated_words(lines)
+            if len(found) < FEWEST_HYPHENATED:
+                continue
+            path = head.text.paths[min(index, len(head.text.paths) - 1)]
+            line, example = found[0]
+            yield (
+                f"{len(found):,} words in the first {counted(len(lines), 'line')} of the "
+                f"{_side_of([head.text], index)} have a hyphen and a space within, as where a "
+                f"PDF divides them at the end of a line, and are also written in one piece (line "
+                f"{line + 1:,}: `{example}`): {joining_command(path)}"
+            )
 
 
 def _is_mostly_empty(cells: Sequence[str]) -> bool:
