@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nmt_cli.config.python_spelling import python_errors
@@ -40,7 +41,8 @@ def score(
             `comparisons` with p-values.
 
     Returns:
-        A Score for each metric, by its name, with `value` and `signature`.
+        A Score for each metric, by its name, with `value`, `signature`, and `notes`: warnings, such
+        as of references in another order, the same for all metrics.
 
     Raises:
         TypeError: something else than lists of lines, such as a str or the path of a file.
@@ -63,6 +65,7 @@ def score(
 
     from nmt_cli.data.languages.names import require_codes
     from nmt_cli.scoring import score as score_lines
+    from nmt_cli.scoring import text_notes
 
     names = list(dict.fromkeys(metrics))
     with python_errors(_OPTIONS):
@@ -72,7 +75,10 @@ def score(
             lines, reference_lines, names, lowercase=lowercase, tokenize=tokenize,
             tgt_lang=tgt_lang, confidence=confidence, baselines=others,
         )  # fmt: skip
-    return dict(zip(names, scores, strict=True))
+    named = [(f"reference {number}", each) for number, each in enumerate(reference_lines, 1)]
+    notes = tuple(text_notes(lines, named))
+    noted = [replace(score, notes=notes) for score in scores]
+    return dict(zip(names, noted, strict=True))
 
 
 def _require_plain_text(

@@ -34,7 +34,8 @@ class Score:
 
     `interval`: bounds of the 95 % confidence interval, if requested. `details`: what the metric
     says beyond its value (BLEU: precisions, brevity penalty, lengths). `groups`: the scores of
-    groups of lines, if requested. `digits`: the decimals that are worth showing.
+    groups of lines, if requested. `digits`: the decimals that are worth showing. `notes`: what the
+    texts show that makes the value too low, by `score()` of Python only.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Score:
     comparisons: tuple[Comparison, ...] = ()
     groups: tuple[GroupScore, ...] = ()
     digits: int = 2
+    notes: tuple[str, ...] = ()
 
 
 def score(

@@ -1,5 +1,7 @@
 """score(): the scores of nmt_cli.scoring by name, of lists of lines only."""
 
+from unicodedata import normalize
+
 import pytest
 
 from nmt_cli import Score, score
@@ -88,3 +90,26 @@ def test_different_numbers_of_lines_are_refused():
         score([], [])
     with pytest.raises(UsageError, match="no reference"):
         score(HYPOTHESES)
+
+
+def test_notes_say_what_makes_scores_too_low():
+    """The command warns of the same; in Python nothing is printed."""
+    words = ["été", "naïve", "forêt", "château", "garçon", "leçon", "élève"]
+    lines = [
+        f"{words[i % 7]} {words[i * 3 % 5]} l'{words[i % 4]} {100 + 37 * i} {words[i * i % 7]}"
+        for i in range(60)
+    ]
+    assert score(lines, lines)["bleu"].notes == ()
+    decomposed = [normalize("NFD", line) for line in lines]
+    results = score(lines, decomposed, metrics=["bleu", "chrf"])
+    (note,) = results["bleu"].notes
+    assert note.startswith("60 lines of `reference 1` and of the hypotheses have different Unicode")
+    assert 'unicodedata.normalize("NFC", line)' in note
+    assert results["chrf"].notes == results["bleu"].notes
+    (note,) = score(lines[1:], lines[:-1])["bleu"].notes
+    assert "seem to have their lines in different orders (shifted by 1 line)" in note
+    (note,) = score(lines, lines, [line.replace(" l", " \u200bl") for line in lines])["bleu"].notes
+    assert note.startswith("60 lines of `reference 2`")
+    assert "U+200B" in note
+    (note,) = score(lines, [line.replace("'", "\u2019") for line in lines])["bleu"].notes
+    assert "write apostrophes in different ways" in note

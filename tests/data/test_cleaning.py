@@ -157,6 +157,30 @@ def test_chapter_and_verse_and_the_verse_alone_are_both_removed(
     assert counts["line numbers on one side only"] == 2
 
 
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [("MRK 3:11 Ka to mi", "11"), ("3:11 Ka to mi", "3:11"), ("(12) Ka to mi", "12."),
+     ("11 Ka to mi", "11"), ("MRK 3:11 Ka to mi", "MRK 3:11")],
+)  # fmt: skip
+def test_a_side_that_is_only_the_number_of_the_other_is_empty(
+    folder: Path, line: str, number: str
+) -> None:
+    """The verse is not translated; the number alone would be learnt as its translation."""
+    result = prepared(folder, [*CLEAN, (line, number), (number, line)])
+    assert len(texts(folder)) == 300
+    assert {finding.kind: finding.pairs for finding in result.findings}["empty side"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "number"), [("12 uhr", "12"), ("11 Ka to mi", "12"), ("12", "12"), ("Ka to mi", "11")]
+)
+def test_a_number_that_may_translate_the_other_side_is_kept(
+    folder: Path, line: str, number: str
+) -> None:
+    prepared(folder, [*CLEAN, (line, number)])
+    assert texts(folder)[300:] == [(line, number)]
+
+
 RISING = [f"{verse} Ka to mi" for verse in range(1, 9)]
 
 

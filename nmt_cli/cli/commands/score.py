@@ -16,7 +16,7 @@ from nmt_cli.cli.commands.scoring.checks import (
     warn_of_fractions,
     warn_of_missing_rules,
     warn_of_placeholders,
-    warn_of_unicode_forms,
+    warn_of_spellings,
     warn_of_unspaced_words,
 )
 from nmt_cli.cli.commands.scoring.details import (
@@ -25,8 +25,6 @@ from nmt_cli.cli.commands.scoring.details import (
     worst_as_json,
     worst_of,
 )
-from nmt_cli.cli.commands.scoring.invisible import warn_of_invisible_characters
-from nmt_cli.cli.commands.scoring.marks import warn_of_other_marks
 from nmt_cli.cli.commands.scoring.pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.commands.scoring.texts import Texts, Wanted, read_texts
 from nmt_cli.cli.display.scores import (
@@ -253,9 +251,7 @@ def _scores(
     references = list(zip(texts.names[1:], texts.references, strict=False))
     warn_of_empty_references(texts.hypotheses, references, console)
     warn_of_placeholders(texts.hypotheses, references, console)
-    warn_of_unicode_forms(texts.hypotheses, references, console)
-    warn_of_invisible_characters(texts.hypotheses, references, console)
-    warn_of_other_marks(texts.hypotheses, references, console)
+    warn_of_spellings(texts.hypotheses, references, console)
     # Of a test set that was translated, the first reference was checked beside the source.
     unchecked = references[1:] if texts.is_translated else references
     warn_of_faults(texts.hypotheses, unchecked, console)

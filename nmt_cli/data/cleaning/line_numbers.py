@@ -34,6 +34,10 @@ _BEFORE_SENTENCE = rf"(?:{_WORD_FOLLOWS}|[ \t]+(?=(?P<number>\d+)))"
 _VERSE_OF_BOTH = re.compile(_CHAPTER_AND_VERSE + _BEFORE_SENTENCE)
 _VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_BEFORE_SENTENCE}")
 _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
+# A line that is only a number or the place of a verse, and one that begins with it.
+_PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
+_ONLY_NUMBER = re.compile(_PLACE)
+_NUMBER_BEFORE = re.compile(rf"{_PLACE}(?<=[ \t])(?=\S)")
 # What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
 _OTHER_NUMBER = re.compile(
     r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
@@ -50,6 +54,8 @@ MOST_LINES_APART = 4
 def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
     """The lines that begin with a number which is not in their other side, without it, by index.
 
+    So are those whose other side is only this number, of which nothing is left.
+
     >>> without_line_numbers(["1:4 So it is.", "12 dogs"], ["So ist es.", "zwölf Hunde"])
     {0: 'So it is.'}
     >>> verses = [f"{verse} And so it was." for verse in range(1, 5)]
@@ -61,7 +67,9 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     bare = {}
     for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(lines), lines):
         line, other = lines[index], others[index]
-        if (match := _same_verse(line, other)) is not None:
+        if _is_untranslated(line, other):
+            found[index] = line[match.end() :] if (match := _NUMBER_BEFORE.match(line)) else ""
+        elif (match := _same_verse(line, other)) is not None:
             found[index] = line[match.end() :]
         elif (match := _VERSE.match(line)) is not None and _DIGITS.search(other) is None:
             verses[index] = match
@@ -134,6 +142,21 @@ def _same_verse(line: str, other: str) -> re.Match[str] | None:
     if match and there and match.group("chapter", "verse") == there.group("chapter", "verse"):
         return match if (match["book"] is None) != (there["book"] is None) else None
     return None
+
+
+def _is_untranslated(line: str, other: str) -> bool:
+    """Whether one side is only the number that the other has before a sentence.
+
+    >>> _is_untranslated("MRK 3:11 Do you want it?", "11"), _is_untranslated("(7)", "7 So it was.")
+    (True, True)
+    >>> _is_untranslated("12 o'clock", "12"), _is_untranslated("11 So it was.", "12")
+    (False, False)
+    """
+    for side, sentence in ((line, other), (other, line)):
+        only, before = _ONLY_NUMBER.fullmatch(side), _NUMBER_BEFORE.match(sentence)
+        if only and before and only[1] == before[1]:
+            return len(sentence[before.end() :].split()) >= LEAST_WORDS
+    return False
 
 
 def _has_number(other: str, verse: re.Match[str]) -> bool:

@@ -38,6 +38,9 @@ CUT_SIGN = re.compile(
 )
 # These also follow such a letter in Czech and other languages (níže).
 _LETTERS = "ŠŒŽšœžŸƒªº"
+# Two characters, or one in mojibake: Guarani has both as letters (KO’Ã’Ỹ).
+_LETTER_AND_QUOTE = re.compile("([ÂÃ][‘’“”])")
+_QUOTE = re.compile("[‘’“”]")
 # What Windows-1252 and Latin-1 can write, and a word of it.
 _RUN = re.compile("[" + re.escape("".join(sorted(_BYTE_OF))) + "]+")
 _WORD = re.compile("[^ \t]+")
@@ -53,12 +56,31 @@ def undo_mojibake(text: str) -> str:
     ('für 10 €', '« À Noël », IRMÃ»')
     >>> undo_mojibake("ÄŒeÅ¡tina je krÃ¡snÃ½"), undo_mojibake("Tiáº¿ng Viá»‡t, Spaß ɛ")
     ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
-    >>> undo_mojibake("à¤ à¥€à¤•")
-    'à¤ à¥€à¤•'
+    >>> undo_mojibake("à¤ à¥€à¤•"), undo_mojibake("’Ã’ó"), undo_mojibake("COMINCIÃ’ PIÃ™")
+    ('à¤ à¥€à¤•', '’Ã’ó', 'COMINCIÒ PIÙ')
     """
+    if _has_quotes_as_letters(text):
+        # The parts between them are repaired.
+        parts = _LETTER_AND_QUOTE.split(text)
+        parts[::2] = map(undo_mojibake, parts[::2])
+        return "".join(parts)
     stages = _stages(text)
     is_partial = len(stages) > 1 and any(map(_cut_letters, stages))
     return text if is_partial else stages[-1]
+
+
+def _has_quotes_as_letters(text: str) -> bool:
+    """Whether quotation marks behind Â or Ã are no bytes: others are none, or the word shows it.
+
+    >>> _has_quotes_as_letters("Ã’ỹ"), _has_quotes_as_letters("Ã’ ỹ"), _has_quotes_as_letters("Ã’")
+    (True, False, False)
+    """
+    if not _LETTER_AND_QUOTE.search(text):
+        return False
+    words = (word for word in _WORD.findall(text) if _LETTER_AND_QUOTE.search(word))
+    return bool(_QUOTE.search(_SEQUENCE.sub("", text))) or any(
+        letter.isalpha() and letter not in _BYTE_OF for word in words for letter in word
+    )
 
 
 def has_cut_letters(text: str) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from unicodedata import is_normalized
 
 from nmt_cli.cli.commands.scoring.languages import source_language_note
 from nmt_cli.cli.text_io import STDIN
@@ -21,11 +20,13 @@ NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
 LINES_NAMED = 5
-# A smaller share of lines in another Unicode form hardly changes a score.
-MIN_OTHER_FORMS = 0.01
 COMPOSE = (
     "import sys, unicodedata as u; "
     "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
+)
+REMOVE = (
+    'import re, sys; sys.stdout.write(re.sub("[{}]", "", '
+    'open(0, encoding="utf-8", newline="").read()))'
 )
 # Options that do nothing unless another one is given, and how that one is written.
 NEEDED = {
@@ -150,26 +151,26 @@ def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
             )
 
 
-def warn_of_unicode_forms(
+def warn_of_spellings(
     hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
 ) -> None:
-    """Warn of references in another Unicode form than the hypotheses, whose words never match."""
-    for name, lines in references:
-        others = sum(
-            is_normalized("NFC", line) != is_normalized("NFC", hypothesis)
-            for line, hypothesis in zip(lines, hypotheses, strict=False)
-        )
-        if others >= max(1, MIN_OTHER_FORMS * len(hypotheses)):
-            from nmt_cli.data.text.shell_commands import copy_command
+    """Warn of a reference that writes the same words with other characters, which never match."""
+    from nmt_cli.data.text.shell_commands import copy_command
+    from nmt_cli.scoring.invisible import invisible_difference
+    from nmt_cli.scoring.typography import typography_note
+    from nmt_cli.scoring.unicode_forms import form_difference
 
-            compose = f"python3 -c {shlex.quote(COMPOSE)}"
-            console.warning(
-                f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
-                "Unicode forms, in which the same letters count as others; translations of nmt "
-                "have the form NFC, which this command gives to a file: "
-                f"{copy_command(compose, name, 'nfc', takes_name=False)}"
-            )
-            return
+    if forms := form_difference(hypotheses, references):
+        compose = f"python3 -c {shlex.quote(COMPOSE)}"
+        command = copy_command(compose, forms.reference, "nfc", takes_name=False)
+        console.warning(f"{forms.note}, which this command gives to a file: {command}")
+    if invisible := invisible_difference(hypotheses, references):
+        escapes = "".join(f"\\u{ord(each):04x}" for each in invisible.characters)
+        remove = f"python3 -c {shlex.quote(REMOVE.format(escapes))}"
+        command = copy_command(remove, invisible.reference, "visible", takes_name=False)
+        console.warning(f"{invisible.note}; this command does so with the reference: {command}")
+    if typography := typography_note(hypotheses, references):
+        console.warning(typography)
 
 
 def warn_of_empty_references(
@@ -296,6 +297,8 @@ def check_references(
     the codes of source and target, if the settings name them; test_set: the names of its files if
     the references are of it.
     """
+    from nmt_cli.scoring.notes import order_note
+
     if console.quiet and not gated:
         return
     for reference in references:
@@ -307,7 +310,7 @@ def check_references(
                 wrong, "name the right files; without a threshold or --baseline, this is a warning"
             )
         same = "" if translated else _same_text(hypotheses, reference)
-        warning = wrong or same or _other_order(hypotheses, reference)
+        warning = wrong or same or order_note(hypotheses[1], *reference)
         if warning:
             console.warning(warning)
             return
@@ -339,30 +342,6 @@ def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
     if hypotheses[1] == reference[1]:
         return f"the hypotheses and the reference `{other}` are identical: is this the right file?"
     return ""
-
-
-def _other_order(hypotheses: NamedLines, reference: NamedLines) -> str:
-    from nmt_cli.scoring.line_order import other_order
-    from nmt_cli.scoring.line_shifts import find_line_shift
-
-    run = find_line_shift(hypotheses[1], reference[1])
-    # Of texts that are shifted as a whole, an example of two lines says more.
-    if run is not None and run.first > 1 + abs(run.offset):
-        return (
-            f"the hypotheses and the reference `{reference[0]}` seem shifted against each other "
-            f"from line {run.first:,} to {run.last:,}, by {counted(abs(run.offset), 'line')}: "
-            f"line {run.first:,} of the hypotheses resembles line {run.first + run.offset:,} of "
-            "the reference; look for a line near there that one of them lacks or has twice"
-        )
-    found = other_order(hypotheses[1], reference[1])
-    if found is None:
-        return ""
-    how = f" (shifted by {counted(abs(found.shift), 'line')})" if found.shift else ""
-    return (
-        f"the hypotheses and the reference `{reference[0]}` seem to have their lines in different "
-        f"orders{how}: line {found.hypothesis:,} of the hypotheses resembles line "
-        f"{found.reference:,} of the reference"
-    )
 
 
 def _other_language(hypotheses: NamedLines, reference: NamedLines) -> str:

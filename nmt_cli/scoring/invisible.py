@@ -1,16 +1,12 @@
-"""Warns of hypotheses and references that differ in characters which nobody sees."""
+"""Finds hypotheses and references that differ in characters which nobody sees."""
 
 import re
-import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from nmt_cli.plurals import counted
-
-if TYPE_CHECKING:
-    from nmt_cli.terminal.console import Console
 
 # A smaller share of such lines hardly changes a score.
 MIN_SHARE = 0.01
@@ -18,16 +14,20 @@ NAMED = 5
 # Soft hyphens, joiners, zero-width spaces, marks of the direction of writing, byte order marks.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _NAMES = {"\u200c": "ZWNJ", "\u200d": "ZWJ", "\ufeff": "byte order mark"}
-_REMOVE = (
-    'import re, sys; sys.stdout.write(re.sub("[{}]", "", '
-    'open(0, encoding="utf-8", newline="").read()))'
-)
 
 
-def warn_of_invisible_characters(
-    hypotheses: Sequence[str], references: Sequence[tuple[str, Sequence[str]]], console: "Console"
-) -> None:
-    """Warn of a reference with lines that differ from the hypotheses only in such characters.
+class InvisibleDifference(NamedTuple):
+    """The name of a reference, the characters that differ in it, and what to say of them."""
+
+    reference: str
+    characters: tuple[str, ...]
+    note: str
+
+
+def invisible_difference(
+    hypotheses: Sequence[str], references: Sequence[tuple[str, Sequence[str]]]
+) -> InvisibleDifference | None:
+    """Find a reference with lines that differ from the hypotheses only in such characters.
 
     references: the lines of each, with its name. Words with such a character never match others.
     """
@@ -39,20 +39,16 @@ def warn_of_invisible_characters(
                 others += 1
                 found.update(different)
         if others >= max(1, MIN_SHARE * len(hypotheses)):
-            from nmt_cli.data.text.shell_commands import copy_command
-
-            escapes = "".join(f"\\u{ord(each):04x}" for each in sorted(found))
-            remove = f"python3 -c {shlex.quote(_REMOVE.format(escapes))}"
             shown = ", ".join(_shown(each) for each, _ in found.most_common(NAMED))
             more = ", ..." if len(found) > NAMED else ""
-            console.warning(
+            note = (
                 f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
                 f"invisible characters ({shown}{more}) in the same words, which count as others; "
                 "where the language needs them, find the program that has removed or added them; "
-                "elsewhere, remove them from the hypotheses and, by this command, from the "
-                f"reference: {copy_command(remove, name, 'visible', takes_name=False)}"
+                "elsewhere, remove them from both"
             )
-            return
+            return InvisibleDifference(name, tuple(sorted(found)), note)
+    return None
 
 
 def _differing(line: str, hypothesis: str) -> set[str]:

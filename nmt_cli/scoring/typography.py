@@ -1,14 +1,11 @@
-"""Warns of hypotheses and references that write apostrophes, quotes or dashes in another way."""
+"""Finds hypotheses and references that write apostrophes, quotes or dashes in another way."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nmt_cli.plurals import counted, enumerated
-
-if TYPE_CHECKING:
-    from nmt_cli.terminal.console import Console
 
 # Fewer lines, and a smaller share of them, hardly change a score.
 LEAST_LINES = 10
@@ -52,25 +49,23 @@ _KINDS = (
 )
 
 
-def warn_of_other_marks(
-    hypotheses: Sequence[str], references: Sequence[tuple[str, Sequence[str]]], console: "Console"
-) -> None:
-    """Warn of a reference with typographic marks beside hypotheses with plain ones, or the reverse.
+def typography_note(
+    hypotheses: Sequence[str], references: Sequence[tuple[str, Sequence[str]]]
+) -> str:
+    """The note on a reference with typographic marks beside hypotheses with plain ones, or "".
 
-    references: the lines of each, with its name. Nearly all marks of either side must be of one
-    form, since texts with both may quote others.
+    Or the reverse. references: the lines of each, with its name. Nearly all marks of either side
+    must be of one form, since texts with both may quote others.
     """
-    if console.quiet:
-        return
     for name, lines in references:
         found = [told for kind in _KINDS if (told := _difference(kind, hypotheses, lines))]
         if found:
-            console.warning(
+            return (
                 f"the hypotheses and the reference `{name}` write {enumerated(found)}: these count "
                 "as wrong, so that the scores are too low; give both the same ones, as in the text "
                 "that the model should write"
             )
-            return
+    return ""
 
 
 def _difference(kind: _Marks, hypotheses: Sequence[str], lines: Sequence[str]) -> str:
