@@ -45,6 +45,13 @@ def held_out() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     return text_of("valid.src.txt", "valid.tgt.txt"), text_of("test.src", "test.tgt")
 
 
+def test_the_other_direction_has_the_same_held_out_pairs() -> None:
+    prepared(PAIRS)
+    valid, test = held_out()
+    prepared([(tgt, src) for src, tgt in PAIRS])
+    assert held_out() == tuple({(tgt, src) for src, tgt in pairs} for pairs in (valid, test))
+
+
 def test_held_out_pairs_stay_when_pairs_are_added_moved_or_dropped() -> None:
     prepared(PAIRS)
     valid, test = held_out()

@@ -129,9 +129,14 @@ def _choose(
     """The `size` candidates of suitable length with the smallest hashes, by their index.
 
     The hashes differ for each use, so that the pairs for one hardly depend on how many the other
-    has.
+    has. They are the same for a pair with its sides swapped: corpora for both directions have the
+    same validation and test pairs.
     """
-    hashes = pair_hashes(text.digests[candidates], data.seed, zlib.crc32(use.encode()))
+    digests = text.digests[candidates]
+    sides = np.sort(np.stack([digests["src"], digests["tgt"]], axis=-1), axis=-1)
+    in_order = np.empty_like(digests)
+    in_order["src"], in_order["tgt"] = sides[:, 0], sides[:, 1]
+    hashes = pair_hashes(in_order, data.seed, zlib.crc32(use.encode()))
     ordered = candidates[np.argsort(hashes, kind="stable")]
     chosen: dict[int, tuple[str, str]] = {}
     for begin in range(0, len(ordered) if size else 0, max(1, size)):
