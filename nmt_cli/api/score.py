@@ -53,11 +53,7 @@ def score(
     reference_lines = [
         _lines(f"reference {number}", reference) for number, reference in enumerate(references, 1)
     ]
-    if baselines is not None and not isinstance(baselines, Mapping):
-        raise TypeError(f'baselines is a dict, {{"old": lines}}, not {type(baselines).__name__}')
-    others = {
-        name: _lines(f"baseline {name!r}", baseline) for name, baseline in (baselines or {}).items()
-    }
+    others = _lines_by_name(baselines)
     if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics):
         raise TypeError('metrics is a list of names, such as ["bleu", "chrf"]')
     if not reference_lines:
@@ -79,6 +75,15 @@ def score(
     notes = tuple(text_notes(lines, named))
     noted = [replace(score, notes=notes) for score in scores]
     return dict(zip(names, noted, strict=True))
+
+
+def _lines_by_name(baselines: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
+    """The lines of each baseline; raises TypeError for anything else than a dict of lines."""
+    if baselines is not None and not isinstance(baselines, Mapping):
+        raise TypeError(f'baselines is a dict, {{"old": lines}}, not {type(baselines).__name__}')
+    return {
+        name: _lines(f"baseline {name!r}", baseline) for name, baseline in (baselines or {}).items()
+    }
 
 
 def _require_plain_text(
