@@ -17,10 +17,10 @@ WIDTH = 116
 CUT = "[...]"
 # What the picture leaves out: most of the tables, all sentences but the first, and the advice.
 LEFT_OUT = re.compile(
-    r"pairs |validation pairs|found  |same pair|  +tokens|source  \d|target  \d|wrote "
+    r"pairs |(?:validation|test) pairs|found  |same pair|  +tokens|source  \d|target  \d|wrote "
     r"|\d+ steps = |about |training: |finished: |best |published |on \d+ validation|model: "
     r"|Your own|  nmt |  echo |next: "
-    r"|(?:modal|weak_masculine|genitive|address|pronoun|subordinate|imperative) "
+    r"|(?:modal|weak_masculine|genitive|address|pronoun|subordinate|comparative|imperative) "
 )
 SENTENCE = re.compile(r"  (?:source|output|reference) ")
 
