@@ -444,3 +444,24 @@ def test_project_above_is_not_pointed_at_where_it_would_not_help(
         Path(name).write_text("a\n")
     assert main(command) in (2, 66)
     assert "nmt.toml`" not in capsys.readouterr().err
+
+
+def test_a_tmx_file_without_languages_is_named_with_its_conversion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The new file has a name that tells the languages, so that the same command goes on."""
+    monkeypatch.chdir(tmp_path)
+    sides = "".join(
+        f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>'
+        for code, text in (("en-US", "The pump runs."), ("fr-FR", "La pompe tourne."))
+    )
+    Path("memory.tmx").write_text(
+        f'<?xml version="1.0"?>\n<tmx version="1.4"><body>{40 * f"<tu>{sides}</tu>"}</body></tmx>\n'
+    )
+    assert main(["init", "--train-tsv", "memory.tmx"]) == 65
+    err = capsys.readouterr().err
+    assert "`memory.tmx` looks like TMX" in err
+    assert "cannot be guessed" not in err
+    subprocess.run(err[err.index("python3 -c") :].strip(), shell=True, check=True)
+    assert main(["init", "--train-tsv", "memory.en-fr.tsv"]) == 0
+    assert "en to fr" in capsys.readouterr().err

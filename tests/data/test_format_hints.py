@@ -166,7 +166,9 @@ def test_codes_that_are_changed_as_documented_are_whole_codes() -> None:
     found = hint("a.tmx")
     assert " en swh < a.tmx" in found
     for code, text in (("sw", "in sw"), ("sv", "")):
-        command = found.replace(" en swh < a.tmx > a.tsv", f" EN {code} < a.tmx > {code}.tsv")
+        command = found.replace(
+            " en swh < a.tmx > a.en-swh.tsv", f" EN {code} < a.tmx > {code}.tsv"
+        )
         assert run(command)[0] == 3 * f"in en\t{text}\n"
 
 

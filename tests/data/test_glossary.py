@@ -1,5 +1,6 @@
 """The glossary: reading its file, errors with line numbers, and finding terms in text."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,22 @@ def test_several_glossaries_must_not_have_the_same_term(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_glossaries([first, second])
     assert caught.value.message == f"`{second}`, line 2: `cat` is in line 2 of `{first}` too"
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+def test_a_csv_file_is_refused_with_its_conversion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("terms.csv").write_text(f'pump{separator}pompe\n"a hose"{separator}tuyau|boyau\n')
+    with pytest.raises(DataError, match="line 1: 1 column, 2 are needed") as caught:
+        read_glossary("terms.csv")
+    command = caught.value.hint.partition("to convert it: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    assert [entry[:2] for entry in read_glossary("terms.tsv")] == [
+        ("pump", ("pompe",)), ("a hose", ("tuyau", "boyau")),
+    ]  # fmt: skip
+    Path("words.txt").write_text("pump\nhose\n")
+    with pytest.raises(DataError) as caught:
+        read_glossary("words.txt")
+    assert "convert" not in caught.value.hint

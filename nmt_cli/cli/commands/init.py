@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -272,6 +272,7 @@ def _languages(
             f"`{tables[0]}` looks like a TSV file", "give it with --train-tsv instead of --train"
         )
     if given.entries():
+        _require_tables([entry[0] for entry in given.entries() if len(entry) == 1])
         raise UsageError(
             f"the languages cannot be guessed from {_names(given.entries()[0])}",
             "add --src-lang en --tgt-lang de, with the codes of your languages",
@@ -283,6 +284,14 @@ def _languages(
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)
+
+
+def _require_tables(paths: Sequence[str]) -> None:
+    """Raise DataError for a file that is no table, such as TMX, with the command that makes one."""
+    from nmt_cli.data.text.line_pairs import read_pairs
+
+    for path in paths:
+        next(iter(read_pairs((path,))), None)
 
 
 def _names(entry: "Paths") -> str:

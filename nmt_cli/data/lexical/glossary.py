@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.text.composed import composed
+from nmt_cli.data.text.formats import conversion_to_tsv, separator_of
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError
@@ -112,11 +113,13 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
     """Read the entries of a file; raises DataError, which names all wrong lines."""
     entries: list[Entry] = []
     problems: list[str] = []
+    rows: list[str] = []
     lines_of: dict[str, int] = {}
     with read_lines(path, strict=True) as lines:
         for line_number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
+            rows.append(line)
             try:
                 entry = parse_entry(line, line_number)._replace(file=str(path))
                 if entry.source in lines_of:
@@ -128,8 +131,15 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
     if problems:
         more = len(problems) - SHOWN_PROBLEMS
         shown = "; ".join(problems[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
-        raise DataError(f"`{lines.name}`, {shown}", HINT)
+        raise DataError(f"`{lines.name}`, {shown}", f"{HINT}{_conversion(rows, str(path))}")
     return tuple(entries)
+
+
+def _conversion(rows: Sequence[str], name: str) -> str:
+    """The command that converts a glossary with another separator than tabs, or ""."""
+    if any("\t" in row for row in rows) or not (separator := separator_of(rows, name)):
+        return ""
+    return f"; to convert it: {conversion_to_tsv(name, separator)}"
 
 
 def read_glossaries(paths: Iterable[Path | str]) -> tuple[Entry, ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from nmt_cli.data.languages.labels import place_of
+from nmt_cli.data.languages.names import guess_tsv_languages
 from nmt_cli.data.text.shell_commands import AS_LINE, tsv_command
 
 _LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
@@ -33,12 +34,19 @@ def tmx_hint(start: str, name: str, languages: Sequence[str] = ()) -> str:
         convert, chosen = "convert it, with the codes of your languages for en and de", ("en", "de")
     else:
         convert = f"convert it, with `{chosen[0]}` as source and `{chosen[1]}` as target"
-    return f"{convert}: {tmx_to_tsv(name, chosen)}"
+    return f"{convert}: {tmx_to_tsv(name, chosen, is_named=not languages)}"
 
 
-def tmx_to_tsv(name: str, codes: Sequence[str]) -> str:
-    """Return the command that converts the segments in two languages of a TMX file to TSV."""
-    return tsv_command(["python3", "-c", _TMX_TO_TSV, *codes], name)
+def tmx_to_tsv(name: str, codes: Sequence[str], *, is_named: bool = False) -> str:
+    """Return the command that converts the segments in two languages of a TMX file to TSV.
+
+    is_named: whether the name of the new file tells the languages, if that of the TMX does not.
+
+    >>> tmx_to_tsv("tm.tmx", ["en", "fr"], is_named=True).rpartition(" ")[2]
+    'tm.en-fr.tsv'
+    """
+    suffix = f".{'-'.join(codes)}.tsv" if is_named and not guess_tsv_languages([name]) else ".tsv"
+    return tsv_command(["python3", "-c", _TMX_TO_TSV, *codes], name, suffix)
 
 
 def _chosen(codes: Sequence[str], languages: Sequence[str]) -> tuple[str, str] | None:
