@@ -75,6 +75,29 @@ def test_look_alikes_get_the_script_of_their_word(text: str, repaired: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("voy\u1f72\u0272i kpε\u014b kε", "voy\u025b\u0300\u0272i kp\u025b\u014b k\u025b"),
+        (
+            "\u0272 bє kᴐ Mιa Kυ kγ dα naη",
+            "\u0272 b\u025b k\u0254 M\u0269a K\u028b k\u0263 d\u0251 na\u014b",
+        ),
+        ("\u0272 Єt", "\u0272 \u0190t"),
+    ],
+)
+def test_keyboards_without_african_letters_are_repaired(text: str, repaired: str) -> None:
+    assert MIXED_SIGN.search(text)
+    assert replace_look_alikes(text) == repaired
+
+
+@pytest.mark.parametrize(
+    "text", ["kε hν εr", "\u0272 και ε", "\u0272 kβ", "\u0272 бєл", "\u0272 TNFβ"]
+)
+def test_other_greek_letters_beside_african_ones_stay(text: str) -> None:
+    assert replace_look_alikes(text) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "COVID-19 β-Carotin μm TNFα NFκB ΔT νmax Aβ", "pН и pH", "для VIPов, VIPа и SMSка",

@@ -157,6 +157,12 @@ def test_chapter_and_verse_and_the_verse_alone_are_both_removed(
     assert counts["line numbers on one side only"] == 2
 
 
+def test_a_verse_that_may_be_a_time_is_one_beside_verses_of_both_sides(folder: Path) -> None:
+    pairs = [("3:18 Ka to mi", "18 Tra ble"), ("3:19 Ka mi lo", "Tra bla"), ("8:30 Ka", "Tra")]
+    prepared(folder, [*CLEAN, *pairs])
+    assert texts(folder)[300:] == [("Ka to mi", "Tra ble"), ("Ka mi lo", "Tra bla"), pairs[2]]
+
+
 @pytest.mark.parametrize(
     ("line", "number"),
     [("MRK 3:11 Ka to mi", "11"), ("3:11 Ka to mi", "3:11"), ("(12) Ka to mi", "12."),

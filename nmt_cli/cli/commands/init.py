@@ -287,11 +287,12 @@ def _languages(
 
 
 def _require_tables(paths: Sequence[str]) -> None:
-    """Raise DataError for a file that is no table, such as TMX, with the command that makes one."""
-    from nmt_cli.data.text.line_pairs import read_pairs
+    """Raise the error of a file that is no table, such as TMX, with the command that makes one."""
+    from nmt_cli.data.text.line_pairs import why_no_table
 
     for path in paths:
-        next(iter(read_pairs((path,))), None)
+        if error := why_no_table(path):
+            raise error
 
 
 def _names(entry: "Paths") -> str:

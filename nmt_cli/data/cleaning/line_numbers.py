@@ -64,6 +64,8 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     """
     found = {}
     verses = {}
+    # Verses whose numbers both sides have, which are neighbours of others.
+    places = {}
     bare = {}
     for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(lines), lines):
         line, other = lines[index], others[index]
@@ -71,6 +73,8 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
             found[index] = line[match.end() :] if (match := _NUMBER_BEFORE.match(line)) else ""
         elif (match := _same_verse(line, other)) is not None:
             found[index] = line[match.end() :]
+            if match.groupdict().get("chapter"):
+                places[index] = match
         elif (match := _VERSE.match(line)) is not None and _DIGITS.search(other) is None:
             verses[index] = match
         elif (match := _BARE.match(line)) is not None and _may_be_verse(match, other):
@@ -78,7 +82,10 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
         elif (shorter := without_line_number(line, other)) != line:
             found[index] = shorter
     near = _neighbours(
-        {index: (int(match["chapter"]), int(match["verse"])) for index, match in verses.items()}
+        {
+            index: (int(match["chapter"]), int(match["verse"]))
+            for index, match in sorted({**verses, **places}.items())
+        }
     )
     certain = {index for index, match in verses.items() if index in near or not _is_time(match)}
     removed = certain | _in_rising_runs([(index, int(match[1])) for index, match in bare.items()])

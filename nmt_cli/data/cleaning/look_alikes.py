@@ -17,6 +17,12 @@ _LATIN_GREEK = ("oABEHIKMNOPTXYZ", "οΑΒΕΗΙΚΜΝΟΡΤΧΥΖ")
 _LATIN_TO_GREEK = ("v", "ν")
 _CYRILLIC_GREEK = ("оАВЕНКМОРТХІ", "οΑΒΕΗΚΜΟΡΤΧΙ")
 
+# Keyboards without the letters of African alphabets lead to these, which are symbols elsewhere.
+_AFRICAN_LETTERS = "ɛƐɣŋɩʋɑɔ"
+_AFRICAN_LOOK_ALIKES = {**dict(zip("εЄγηιυαᴐ", _AFRICAN_LETTERS, strict=True)), "є": "ɛ"}
+# Letters that show that a text is written in such an alphabet.
+_AFRICAN = re.compile("[ɛƐɔƆŋŊɲƝɓɗƙƴɖƒɣʋɩʊǝ]")
+
 
 def _table(*rows: tuple[str, str]) -> dict[str, str]:
     return {letter: other for row in rows for letter, other in zip(*row, strict=True)}
@@ -46,12 +52,12 @@ _CYRILLIC = "\u0400-\u052f"
 # Two neighbouring letters of different scripts. It begins with what is rare in Latin text, which is
 # searched in a tenth of the time of three alternatives.
 MIXED_SIGN = re.compile(
-    rf"[{_GREEK}{_CYRILLIC}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].)"
+    rf"[{_GREEK}{_CYRILLIC}ᴐ](?:(?=[{_LATIN}])|(?<=[{_LATIN}].)"
     rf"|(?<=[{_GREEK}])(?=[{_CYRILLIC}])|(?<=[{_CYRILLIC}])(?=[{_GREEK}]))"
 )
 # The signs before the letter of a placeholder (%s, %-10d, $n, \\t, &a), which are not of the word.
 _PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
-_WORD = re.compile(rf"[{_LATIN}{_GREEK}{_CYRILLIC}\u0300-\u036f]+")
+_WORD = re.compile(rf"[{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f]+")
 # A Latin name with an ending of the language around it: VIPов, Facebookа.
 _INFLECTED = re.compile(rf"[{_LATIN}\u0300-\u036f]+[а-џα-ώ]+")
 
@@ -66,8 +72,27 @@ def replace_look_alikes(text: str) -> str:
     ('The house', 'молоко')
     >>> replace_look_alikes("β-Carotin, μm, COVID-19, TNFα"), replace_look_alikes("для VIPа")
     ('β-Carotin, μm, COVID-19, TNFα', 'для VIPа')
+
+    In text with letters of African alphabets, Greek letters in Latin words are look-alikes, too.
+
+    >>> replace_look_alikes("kε kpεŋ, ɲ\u1f72"), replace_look_alikes("kε, α-tokoferol")
+    ('kɛ kpɛŋ, ɲɛ̀', 'kε, α-tokoferol')
     """
+    if _AFRICAN.search(text):
+        text = _WORD.sub(lambda match: _with_african_letters(match[0]), text)
     return _WORD.sub(lambda match: _repaired(match, text), text)
+
+
+def _with_african_letters(word: str) -> str:
+    """A Latin word with letters of African alphabets in place of their look-alikes."""
+    if not MIXED_SIGN.search(word):
+        return word
+    letters = unicodedata.normalize("NFD", word)
+    others = {letter for letter in letters if _script(letter) not in ("LATIN", "")}
+    if not others <= _AFRICAN_LOOK_ALIKES.keys():
+        return word
+    letters = "".join(_AFRICAN_LOOK_ALIKES.get(letter, letter) for letter in letters)
+    return unicodedata.normalize("NFC", letters)
 
 
 def _repaired(match: re.Match[str], text: str) -> str:
