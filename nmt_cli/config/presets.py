@@ -182,10 +182,10 @@ def preset_hint(name: str) -> str:
 
     >>> preset_hint("bsae")
     'did you mean `base`?'
-    >>> preset_hint("table3-x").startswith("the rows of Table 3: table3-heads-1, table3-heads-4, ")
+    >>> preset_hint("table3-x").startswith("the rows of Table 3: base, big, table3-heads-1, ")
     True
     """
     if name.startswith("table3"):
-        return f"the rows of Table 3: {', '.join(TABLE3)}"
+        return f"the rows of Table 3: base, big, {', '.join(TABLE3)}"
     near = nearest(name, list(PRESETS))
     return f"did you mean `{near}`?" if near else f"known: {PRESET_NAMES}; see `nmt config presets`"

@@ -489,7 +489,7 @@ def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
     warning = (
         "each pair is seen about 206 times, so that the model is likely to forget what it knew "
         "before; `--max-steps 80 --set train.validate_every=10` is 20 times, with about 8 "
-        "validations"
+        "validations, as a new run with another --out"
     )
     assert many_epochs(outline) == warning
     assert any(warning in line for line in shown(outline=outline))

@@ -57,6 +57,12 @@ def test_languages_in_any_usual_form_are_a_header(header: tuple[str, str]) -> No
     assert names_target_first(*header[::-1], SWISS)
 
 
+@pytest.mark.parametrize("name", ["Target", "Corrected", "Machine translation", "Post-edited"])
+def test_names_of_the_sides_are_a_header(name: str) -> None:
+    assert is_header("Source", name, SWISS)
+    assert not is_header("Dog", name, SWISS)
+
+
 @pytest.mark.parametrize(
     ("first", "codes"),
     [

@@ -214,9 +214,10 @@ def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     ("arguments", "message"),
     [(["leyers"], "did you mean `layers`"), (["table1"], "did you mean `layers`"),
      (["table4"], "known: layers, table2, table3"), (["layers", "--n", "4,x"], "positive sizes"),
-     (["layers", "--d", "100"], "multiple"), (["layers", "--kernel", "4"], "odd"),
-     (["layers", "--neighbours", "32"], "odd"),
-     (["layers", "--rounds", "0"], "must be at least 1"),
+     (["layers", "--d", "100"], "multiple"),
+     (["layers", "--kernel", "4"], "--kernel must be odd and at least 1, not 4"),
+     (["layers", "--neighbours", "32"], "hint: --neighbours 31 or 33"),
+     (["layers", "--rounds", "0"], "--rounds must be at least 1, not 0"),
      (["layers", "--out", "x.jpg"], "not the name of a picture"),
      (["layers", "--n", "4", "--out", "x.svg"], "at least two lengths")],
 )  # fmt: skip

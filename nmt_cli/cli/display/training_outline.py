@@ -59,7 +59,8 @@ def many_epochs(outline: "Outline") -> str:
     return (
         f"each pair is seen about {outline.epochs:,.0f} times, so that the model is likely to "
         f"forget what it knew before; `{options}{' ' * bool(warmup)}{warmup}` is "
-        f"{ENOUGH_EPOCHS} times, with about {VALIDATIONS} validations"
+        f"{ENOUGH_EPOCHS} times, with about {VALIDATIONS} validations, as a new run with another "
+        "--out"
     )
 
 

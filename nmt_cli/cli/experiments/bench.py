@@ -114,8 +114,15 @@ def layers(
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))
-    least = min(rounds, *(size * (size % 2) for size in (neighbours, kernel)))
-    _check(lengths, widths, least, out, force=force)
+    for name, value in (("--neighbours", neighbours), ("--kernel", kernel)):
+        if value < 1 or not value % 2:
+            raise UsageError(
+                f"{name} must be odd and at least 1, not {value}",
+                f"{name} {max(value, 2) - 1} or {max(value, 2) + 1}",
+            )
+    if rounds < 1:
+        raise UsageError(f"--rounds must be at least 1, not {rounds}")
+    _check(lengths, widths, out, force=force)
     from nmt_cli.extras.layer_bench.measure import chains, measure
     from nmt_cli.extras.layer_bench.report import picture
 
@@ -149,14 +156,8 @@ def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: b
         console.plain(line)
 
 
-def _check(
-    lengths: list[int], widths: list[int], least: int, out: Path | None, *, force: bool
-) -> None:
+def _check(lengths: list[int], widths: list[int], out: Path | None, *, force: bool) -> None:
     """Raise UsageError for sizes that cannot be measured or drawn."""
-    if least < 1:
-        raise UsageError(
-            "--neighbours, --kernel and --rounds must be at least 1, --neighbours and --kernel odd"
-        )
     if any(width > 64 and width % 64 for width in widths):
         raise UsageError(
             "a width above 64 must be a multiple of 64, the width of a head", "`--d 256,512`"

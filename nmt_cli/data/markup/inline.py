@@ -95,6 +95,15 @@ def _marks(line: str, finders: _Finders) -> list[Mark]:
     return sorted(marks, key=lambda mark: mark.begin)
 
 
+def mark_spans(line: str, kept: Kept = USUAL) -> list[Mark]:
+    """Where a line has marks, in their order; also tags without the other one of their pair.
+
+    >>> [(mark.begin, mark.end) for mark in mark_spans("The <b>dog of {name}.")]
+    [(4, 7), (14, 20)]
+    """
+    return _marks(line, _line_finders(kept)) if has_marks(line, kept) else []
+
+
 def has_marks(line: str, kept: Kept = USUAL) -> bool:
     """Whether a line may have marks; False for most lines that have none."""
     return bool(_MAY_HAVE_MARKS.search(line)) or kept.may_be_in(line)

@@ -20,7 +20,10 @@ from nmt_cli.plurals import counted
 
 # A cell of more rows has a quotation mark that is never closed, not line breaks.
 MOST_ROWS_OF_CELL = 10
-_HEADINGS = {"source", "target", "src", "tgt", "original", "translation"}
+_HEADINGS = {
+    "source", "target", "src", "tgt", "original", "translation", "reference", "correction",
+    "corrected", "mt", "machine translation", "post-edit", "post-edited", "postedited", "revised",
+}  # fmt: skip
 # What begins the fields of Toolbox, whose exports have it in the header.
 _MARKER = re.compile(r"\\[a-z_]\w*")
 # The name of a tier of ELAN: its type in up to four words, and its speaker. Addresses have dots.

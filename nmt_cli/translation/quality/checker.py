@@ -6,6 +6,7 @@ training text are left out for models that have none.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.trigrams import verdict
 from nmt_cli.data.languages.word_characters import JOINERS, MARK
+from nmt_cli.data.markup.inline import has_marks, mark_spans
+from nmt_cli.data.markup.kept import MARKS_ONLY
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 from nmt_cli.translation.quality.placeholders import is_placeholder_lost
@@ -113,6 +116,8 @@ class QualityChecker:
             yield "number_mismatch"
         if is_placeholder_lost(source, text):
             yield "placeholder_lost"
+        if _has_more_marks(source, text):
+            yield "markup_moved"
         if _is_copy(source, text):
             yield "copied"
         if WRONG_BYTES in text and WRONG_BYTES not in source:
@@ -133,6 +138,21 @@ class QualityChecker:
         assert self.text is not None
         first_line = text.partition("\n")[0].encode("utf-8", "replace")
         return verdict(first_line, self.text.language_odds) > 0
+
+
+def _has_more_marks(source: str, text: str) -> bool:
+    """Whether a translation has tags or placeholders that its source has not, or not as often.
+
+    >>> _has_more_marks("The dog", "Der <b>Hund</b>"), _has_more_marks("<i>a</i>", "<i>b</i>")
+    (True, False)
+    """
+    if not has_marks(text, MARKS_ONLY):
+        return False
+    before, after = (
+        Counter(line[mark.begin : mark.end] for mark in mark_spans(line, MARKS_ONLY))
+        for line in (source, text)
+    )
+    return not after <= before
 
 
 def _is_copy(source: str, text: str) -> bool:
