@@ -44,8 +44,12 @@ def without_own_marks(
     if not has_marks(text, names):
         return pieces, False
     allowed = Counter(raw for _, _, raw in _marks(_joined(source), names))
+    placed = {piece.raw for piece in pieces if isinstance(piece, Placeholder)}
     own = []
     for begin, end, raw in _marks(text, names):
+        # A name that is not put back may be a word of the language: Or, Start.
+        if raw in kept.names and raw not in placed:
+            continue
         allowed[raw] -= 1
         if allowed[raw] < 0:
             own.append((begin, end, raw))

@@ -60,6 +60,13 @@ def test_kept_names_that_the_model_writes_are_not_doubled() -> None:
     assert shown(pieces, "The HydroMax pump")[0] == shown_text(pieces)
 
 
+def test_names_that_are_not_in_the_source_stay() -> None:
+    """They may be words of the language."""
+    target = Text("HydroMax, "), NAME, Text(".")
+    source = parse_line("But {name}.", NAMES)
+    assert without_own_marks(target, source, NAMES) == (target, False)
+
+
 def test_text_that_only_looks_like_marks_in_a_document_stays() -> None:
     """A document about HTML has tags in its text, and its translation as many."""
     source = Text("Write <b> before "), OPENING, Text("bold"), CLOSING, Text(" text.")
