@@ -225,12 +225,12 @@ EXTRA_ARGUMENTS = {
         "translate; only one file is translated at a time, and -o FILE names the file to write"
     ),
     "init": (
-        "name the text with options: --train SRC TGT, which can be repeated, --valid SRC TGT, "
-        "--test SRC TGT; a path with spaces needs quotation marks"
+        "name the text with options: --train SRC TGT, and --train-tsv FILE for each table, which "
+        "can be repeated, --valid SRC TGT, --test SRC TGT; a path with spaces needs quotation marks"
     ),
     "prepare": (
-        "name the text with options: --train SRC TGT, which can be repeated, or in nmt.toml; "
-        "a path with spaces needs quotation marks"
+        "name the text with options: --train SRC TGT, and --train-tsv FILE for each table, which "
+        "can be repeated, or in nmt.toml; a path with spaces needs quotation marks"
     ),
     "train": (
         "name the prepared corpus with --corpus DIR, and the model's directory with --out; a path "
