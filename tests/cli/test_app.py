@@ -180,7 +180,11 @@ class TestUsage:
             (["-v"], "`nmt` has no option `-v`", "did you mean `-V`?"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--train SRC"),
-            (["init", "--train-tsv", "a", "b", "c"], "(c)", "--train-tsv FILE for each table"),
+            (
+                ["init", "--train-tsv", "a", "b", "c"],
+                "nmt init: got unexpected extra argument(s) (c)",
+                "--train-tsv FILE for each table",
+            ),
             (["serve", "a", "b"], "nmt serve: got unexpected extra argument(s) (b)", "--port"),
             *(
                 ([command, "my", "texts"], f"nmt {command}: got unexpected extra", words)
