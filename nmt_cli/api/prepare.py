@@ -14,7 +14,7 @@ from nmt_cli.api.arguments import (
     require_functions,
     resolve_arguments,
 )
-from nmt_cli.config.python_spelling import python_errors
+from nmt_cli.config.python_spelling import in_python, python_errors
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, ResolvedConfig
@@ -116,7 +116,11 @@ def _prepare(
         from nmt_cli.data.cleaning.held_out import no_validation_note
 
         notes.append(no_validation_note(prepared.kept, "`valid`", "`valid_split`="))
-    return replace(prepared, notes=tuple(notes))
+    return replace(
+        prepared,
+        notes=tuple(in_python(note, _OPTIONS) for note in notes),
+        remarks=tuple(in_python(remark, _OPTIONS) for remark in prepared.remarks),
+    )
 
 
 def file_settings(

@@ -35,7 +35,11 @@ def test_the_result_has_the_numbers_of_the_command(folder, capfd):
     assert main(command) == 0
     document = json.loads(capfd.readouterr().out)
     numbers = json.loads(json.dumps(prepared.to_json()))
+    notes, document["notes"] = document["notes"], numbers["notes"]
     assert document == {"schema": 1, "path": "cli", "reused": False, **numbers}
+    assert [note.partition(":")[0] for note in notes] == [
+        note.partition(":")[0] for note in numbers["notes"]
+    ]
     assert (prepared.path, prepared.reused) == (Path("api"), False)
     assert "encode" in {stage for stage, _, _ in stages}
     dropped = Path("dropped.tsv").read_text().splitlines()[1:]
@@ -94,6 +98,19 @@ def test_a_folder_of_the_user_is_never_replaced(folder, force):
     with pytest.raises(CannotCreateError):
         prepare(TRAIN, VALID, settings=CHARS, repaired="train.tgt", force=force)
     assert digests(folder) == before
+
+
+def test_notes_name_arguments_in_place_of_options(folder):
+    for side in ("src", "tgt"):
+        with Path(f"train.{side}").open("a") as file:
+            file.write(Path(f"valid.{side}").read_text())
+    settings = {**CHARS, "data.drop_held_out": False, "data.clean": "off"}
+    prepared = prepare(TRAIN, VALID, settings=settings)
+    [note] = [note for note in prepared.notes if "also occur in the training text" in note]
+    assert note.endswith('to drop these training pairs: settings={"data.drop_held_out": True}')
+    settings = {**CHARS, "data.drop_held_out": True}
+    prepared = prepare(TRAIN, VALID, settings=settings, force=True)
+    assert 'dropped="FILE"' in prepared.remarks[0]
 
 
 def test_missing_validation_is_a_note(folder):
