@@ -108,8 +108,8 @@ def _refuse_options_of_models(given: Collection[str], parameters: Mapping[str, o
         what = f"`{source}`" if len(files) == 2 else "a test set"
         raise UsageError(
             "--model cannot be combined with a hypothesis: the model translates the test set",
-            f"to translate {what} and score that: {command}; to score a finished translation, "
-            "leave out --model",
+            "to score a finished translation, leave out --model; to translate "
+            f"{what} and score that: {command}",
         )
     if "--threads" in given:
         raise UsageError(
