@@ -303,6 +303,20 @@ def read_span(directory: Path, side: str, start: int, end: int) -> list[str]:
     return _read_bytes(directory, side, start, end).decode("utf-8").split("\n")[:-1]
 
 
+def lines_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
+    """Return both sides of some pairs, whose indices ascend, by index."""
+    found = {}
+    for span in text.spans:
+        start, end = np.searchsorted(indices, [span.first, span.first + span.pairs])
+        if start == end:
+            continue
+        src = read_span(text.directory, "src", span.src_start, span.src_end)
+        tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
+        for index in indices[start:end].tolist():
+            found[index] = src[index - span.first], tgt[index - span.first]
+    return found
+
+
 def read_side(directory: Path, side: str, span: Span) -> bytes:
     """Return the cleaned text of one side of a span."""
     if side == "src":

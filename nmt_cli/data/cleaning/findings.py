@@ -18,7 +18,12 @@ from nmt_cli.storage.files import writing
 
 # A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
 MIN_SHARE = 2e-4
-_UNCERTAIN = (*kinds.WRONG_SIDES, kinds.THIRD_LANGUAGE, kinds.NOT_TRANSLATION)
+_UNCERTAIN = (
+    *kinds.WRONG_SIDES,
+    kinds.THIRD_LANGUAGE,
+    kinds.NOT_TRANSLATION,
+    kinds.CUT_SHORT,
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.cleaning.clean import CleanText, read_span
+from nmt_cli.data.cleaning.clean import CleanText, lines_at
 from nmt_cli.data.cleaning.cooccurrence import split_words
 from nmt_cli.data.cleaning.held_out import digests_of, occurrences
 from nmt_cli.data.cleaning.signs import joined_lines
@@ -56,7 +56,7 @@ def find_placeholder_lines(text: CleanText, used: np.ndarray) -> np.ndarray:
         if not groups:
             continue
         usual_indices = indices[:: max(1, len(indices) // USUAL_PAIRS)][:USUAL_PAIRS]
-        lines = _lines_at(text, np.unique(np.concatenate([usual_indices, *groups])))
+        lines = lines_at(text, np.unique(np.concatenate([usual_indices, *groups])))
         if side == "tgt":
             lines = {index: pair[::-1] for index, pair in lines.items()}
         usual = _Usual.of([lines[index] for index in usual_indices.tolist()])
@@ -109,20 +109,6 @@ def _groups(own: np.ndarray, others: np.ndarray, least: int) -> list[np.ndarray]
     groups = (group for group in np.split(different, ends) if len(group) >= least)
     # Digests are in no order that has to do with the text.
     return [group[:COMPARED_PARTNERS] for group in groups]
-
-
-def _lines_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
-    """Return both sides of some pairs, whose indices ascend, by index."""
-    found = {}
-    for span in text.spans:
-        start, end = np.searchsorted(indices, [span.first, span.first + span.pairs])
-        if start == end:
-            continue
-        src = read_span(text.directory, "src", span.src_start, span.src_end)
-        tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
-        for index in indices[start:end].tolist():
-            found[index] = src[index - span.first], tgt[index - span.first]
-    return found
 
 
 class _Usual(NamedTuple):
