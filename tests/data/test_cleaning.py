@@ -531,18 +531,37 @@ class TestFilesInOtherLanguages:
                      "--tgt-lang", "de"])  # fmt: skip
         assert code == 0
 
-    def test_swapped_columns_are_refused_with_a_command_that_swaps_them(
+    def test_swapped_columns_of_all_training_tables_are_refused_with_the_option(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ["--src-lang", "en", "--tgt-lang", "de"]
+        for name in ("a.tsv", "b.tsv"):
+            rows = "".join(f"{GERMAN} {name} {n}\t{ENGLISH} {name} {n}\n" for n in range(200))
+            (folder / name).write_text(rows)
+            options += ["--train-tsv", name]
+            assert main(["init", *options]) == 65
+            err = capsys.readouterr().err
+            assert f"the training text `{name}` is in de and en" in err
+            assert err.endswith("hint: --tsv-columns 2,1\n")
+        assert main(["init", *options, "--tsv-columns", "2,1"]) == 0
+
+    def test_swapped_columns_of_one_table_are_refused_with_a_command_that_swaps_them(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         rows = "".join(f"{GERMAN} {n}\t{ENGLISH} {n}\n" for n in range(200))
         (folder / "pairs.tsv").write_text(rows)
-        init = ["init", "--src-lang", "en", "--tgt-lang", "de", "--train-tsv"]
-        assert main([*init, "pairs.tsv"]) == 65
-        err = capsys.readouterr().err
-        assert "the training text `pairs.tsv` is in de and en" in err
+        (folder / "right.tsv").write_text(
+            "".join(f"{ENGLISH} {n}\t{GERMAN} {n}\n" for n in range(200))
+        )
+        init = ["init", "--src-lang", "en", "--tgt-lang", "de", "--train-tsv", "right.tsv"]
+        for option in ("--train-tsv", "--valid-tsv"):
+            assert main([*init, option, "pairs.tsv"]) == 65
+            err = capsys.readouterr().err
+            assert " text `pairs.tsv` is in de and en" in err
+            assert "--tsv-columns" not in err
         command = err.split("swap the columns: ")[1].strip()
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-        assert main([*init, "pairs.swapped.tsv"]) == 0
+        assert main([*init, "--train-tsv", "pairs.swapped.tsv"]) == 0
         # A byte order mark and line ends of Windows do not end up within the lines.
         swapped = (folder / "pairs.swapped.tsv").read_bytes()
         (folder / "pairs.tsv").write_bytes(b"\xef\xbb\xbf" + rows.replace("\n", "\r\n").encode())
@@ -554,11 +573,14 @@ class TestFilesInOtherLanguages:
     ) -> None:
         for name in ("train", "valid"):
             write_sides(folder, name, GERMAN, ENGLISH)
-        for name in ("a.tsv", "b.tsv"):
-            rows = "".join(f"{GERMAN} {name} {n}\t{ENGLISH} {name} {n}\n" for n in range(200))
+        for name in ("a.tsv", "b.tsv", "right.tsv"):
+            sides = (ENGLISH, GERMAN) if name == "right.tsv" else (GERMAN, ENGLISH)
+            rows = "".join(
+                "\t".join(f"{side} {name} {n}" for side in sides) + "\n" for n in range(200)
+            )
             (folder / name).write_text(rows)
         texts = ["--train", "train.en", "train.de", "--train-tsv", "a.tsv", "--train-tsv", "b.tsv",
-                 "--valid", "valid.en", "valid.de"]  # fmt: skip
+                 "--train-tsv", "right.tsv", "--valid", "valid.en", "valid.de"]  # fmt: skip
         assert main(["init", "--src-lang", "en", "--tgt-lang", "de", *texts]) == 65
         options, first, second = capsys.readouterr().err.split("hint: ")[1].split("; swap the co")
         assert options == "--train train.de train.en --valid valid.de valid.en"
@@ -635,7 +657,7 @@ class TestFilesInOtherLanguages:
         assert notes[0].startswith(f"120 of 120 pairs of `{bad[0]}` and `{bad[1]}` seem swapped")
         assert notes[0].endswith(f"--train {bad[1]} {bad[0]}")
         assert notes[1].startswith(f"120 of 120 pairs of `{table}` seem swapped")
-        assert " > " in notes[1]
+        assert notes[1].endswith(": --tsv-columns 2,1")
         assert len(notes) == 2
 
     def test_lines_in_a_third_language_are_warned_of(

@@ -9,12 +9,11 @@ from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
-from nmt_cli.data.languages.text_files import TextFiles
+from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.shell_commands import unquoting
-from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.data.text.tables import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
@@ -71,13 +70,18 @@ def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[s
 
     counts: the swapped pairs of each corpus, and all of its pairs.
     """
-    columns = TableColumns.of_training(data.tsv_columns, data.train)
-    return [
-        f"{swapped:,} of {counted(pairs, 'pair')} of {files.shown} seem swapped, unlike the rest "
-        f"of the training text: {files.remedy}"
-        for paths, (swapped, pairs) in zip(data.train, counts, strict=True)
+    texts = texts_of(data.train, (), (), data.tsv_columns)
+    found = [
+        (text, swapped, pairs)
+        for text, (swapped, pairs) in zip(texts, counts, strict=True)
         if swapped > MOST_SWAPPED * pairs
-        for files in (TextFiles("training", tuple(paths), columns),)
+    ]
+    return [
+        f"{swapped:,} of {counted(pairs, 'pair')} of {text.shown} seem swapped, unlike the rest "
+        f"of the training text: {remedy}"
+        for (text, swapped, pairs), remedy in zip(
+            found, remedies([text for text, *_ in found], texts), strict=True
+        )
     ]
 
 
