@@ -85,7 +85,7 @@ WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 
 def also_dropped(data: DataConfig) -> tuple[int, ...]:
     """The kinds that settings of their own drop, whatever the level is."""
-    wrong = WRONG_SIDES if data.drop_wrong_language else ()
+    wrong = (*WRONG_SIDES, THIRD_LANGUAGE) if data.drop_wrong_language else ()
     return (*wrong, *((HELD_OUT,) if data.drop_held_out else ()))
 
 
