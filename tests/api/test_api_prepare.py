@@ -8,6 +8,7 @@ from api_calls import TINY, digests, write_texts
 
 from nmt_cli import PreparedCorpus, prepare
 from nmt_cli.cli import main
+from nmt_cli.config.schema import load
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError, UsageError
 
 TRAIN, VALID = [("train.src", "train.tgt")], ("valid.src", "valid.tgt")
@@ -54,6 +55,12 @@ def test_a_corpus_of_the_same_text_and_settings_is_kept(folder):
     again = prepare(TRAIN, VALID, settings=CHARS)
     assert again.reused
     assert digests(Path("corpus")) == before
+
+
+def test_test_files_have_an_argument(folder):
+    prepared = prepare(TRAIN, settings=CHARS, test=VALID)
+    assert prepared.test == len(Path(VALID[0]).read_text("utf-8").splitlines())
+    assert load(Path("corpus", "config.toml")).data.test == VALID
 
 
 @pytest.mark.parametrize("option", ["dropped", "repaired"])
@@ -163,6 +170,7 @@ def test_a_project_file_is_read_where_it_is_named(folder, monkeypatch):
         ({"train": [("train.src",)]}, "train_tsv takes TSV files"),
         ({"train": [("train.src", 5)]}, "each entry of train is a path"),
         ({"valid": "valid.src"}, "valid is a pair of files"),
+        ({"test": "test.src"}, "test is a pair of files"),
         ({"train_tsv": "train.tsv"}, "train_tsv is a list of paths"),
         ({"out": 5}, "out is a path"),
         ({"dropped": b"x"}, "dropped is a path"),

@@ -16,6 +16,7 @@ from nmt_cli.cli.options.declarations import (
     Force,
     Quiet,
     Sets,
+    TestPair,
     TrainPairs,
     TrainTsv,
     ValidPair,
@@ -82,7 +83,7 @@ Workers = Annotated[
         "": ("train.preset", "sets", "config_file"),
         "Text": (
             "train", "train_tsv", "data.tsv_columns", "valid",
-            SettingOption("data.valid_split", default="none"),
+            SettingOption("data.valid_split", default="none"), "test",
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
@@ -101,6 +102,7 @@ def command(
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
+    test: TestPair = None,
     clean: Clean = None,
     dropped: Dropped = None,
     repaired: Repaired = None,
@@ -127,7 +129,7 @@ def command(
     from nmt_cli.installation import has_torch
 
     others = {
-        **file_settings(train or (), train_tsv or (), valid),
+        **file_settings(train or (), train_tsv or (), valid, test),
         "data.clean": None if clean is None else "strict" if clean else "off",
     }
     resolved = resolve_settings({**flags, **others}, sets, config_file)
