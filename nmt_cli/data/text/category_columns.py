@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.labels import is_named
 from nmt_cli.data.languages.words import share_of_language
-from nmt_cli.data.text.letters import has_letters
+from nmt_cli.data.text.letters import are_mostly_letters, has_letters
 from nmt_cli.data.text.shell_commands import copy_command
 
 # A column of fewer filled cells may repeat a few values by chance.
@@ -38,8 +38,8 @@ def category_values(cells: Iterable[str]) -> list[str]:
 
 def without_categories(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The rows with empty cells in the columns of categories, which are never taken for text."""
-    body = rows[1:] or rows
-    categories = {index for index, cells in enumerate(_columns(body)) if category_values(cells)}
+    columns = _columns(rows[1:])
+    categories = {index for index, cells in enumerate(columns) if category_values(cells)}
     return [["" if index in categories else cell for index, cell in enumerate(row)] for row in rows]
 
 
@@ -98,7 +98,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 def _layout(rows: Sequence[Sequence[str]]) -> _Layout | None:
     """The columns of a table with one text in a row; None for other tables."""
-    columns = _columns(rows[1:] or rows)
+    columns = _columns(rows[1:])
     values = [category_values(cells) for cells in columns]
     categories = [
         index for index, found in enumerate(values) if found and any(map(has_letters, found))
@@ -106,7 +106,7 @@ def _layout(rows: Sequence[Sequence[str]]) -> _Layout | None:
     texts = [
         index
         for index, cells in enumerate(columns)
-        if not values[index] and 2 * sum(map(has_letters, cells)) > len(cells)
+        if not values[index] and are_mostly_letters(cells)
     ]
     if len(texts) != 1 or not categories:
         return None
@@ -124,7 +124,7 @@ def _sides(
     """
     if len(layout.values) != 2 or len(languages) != 2:
         return None
-    complete = [row for row in rows if len(row) > max(layout[:2]) and any(_key(row, layout))]
+    complete = [row for row in rows if len(row) > max(layout[:2])]
     complete.sort(key=lambda row: _key(row, layout))
     groups = [list(group) for _, group in groupby(complete, lambda row: _key(row, layout))]
     wanted = sorted(layout.values)

@@ -14,6 +14,7 @@ from nmt_cli.data.languages.words import (
     share_of_language,
 )
 from nmt_cli.data.text.category_columns import without_categories
+from nmt_cli.data.text.letters import are_mostly_letters, count_letters
 
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
@@ -104,13 +105,15 @@ def _beside_only_language(
     others = [
         index
         for index, cells in enumerate(columns)
-        if index != given[0] and _has_letters(cells) and share_of_language(cells, language) == 0
+        if index != given[0]
+        and are_mostly_letters(cells)
+        and share_of_language(cells, language) == 0
     ]
     if not others:
         return None
     # Names, identifiers and text in other known languages are the last choice.
     likely = [index for index in others if not _is_unlikely(columns[index])]
-    other = likely[0] if likely else max(others, key=lambda index: _letters(columns[index]))
+    other = likely[0] if likely else max(others, key=lambda index: count_letters(columns[index]))
     guess = "a guess" if len(likely) > 1 else ""
     is_named = given[0] == place_of_language(header, (given[0], other), language)
     sure = "" if is_named else f"looks like {base_code(language)}"
@@ -121,7 +124,7 @@ def _beside_only_language(
 
 def _place(header: Sequence[str], columns: Sequence[Sequence[str]], language: str) -> int | None:
     """The index of the column with text that the header names so, or whose text is clearly so."""
-    with_text = [index for index, cells in enumerate(columns) if _has_letters(cells)]
+    with_text = [index for index, cells in enumerate(columns) if are_mostly_letters(cells)]
     named = place_of_language(header, (-1, -1), language) if header else None
     if named in with_text:
         return named
@@ -137,15 +140,6 @@ def _is_unlikely(cells: Sequence[str]) -> bool:
     return not is_text(cells) or _repeats_itself(cells) or known_language(cells) is not None
 
 
-def _letters(cells: Sequence[str]) -> int:
-    return sum(map(str.isalpha, "".join(cells)))
-
-
-def _has_letters(cells: Sequence[str]) -> bool:
-    """Whether a column has more letters than digits."""
-    return _letters(cells) > sum(map(str.isdecimal, "".join(cells)))
-
-
 def is_text(cells: Sequence[str]) -> bool:
     """Whether most cells have words, not numbers, dates or identifiers such as `s12`."""
     filled = [cell for cell in cells if cell]
@@ -154,8 +148,7 @@ def is_text(cells: Sequence[str]) -> bool:
 
 
 def _has_words(cell: str) -> bool:
-    letters, digits = sum(map(str.isalpha, cell)), sum(map(str.isdecimal, cell))
-    return letters > digits and (" " in cell or not digits)
+    return are_mostly_letters([cell]) and (" " in cell or not any(map(str.isdecimal, cell)))
 
 
 def _are_turned(
@@ -185,11 +178,11 @@ def sentence_columns(
     """The numbers of the two columns with most letters in two languages, and these languages."""
     width = max(map(len, rows), default=0)
     columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
-    letters = [_letters(column) for column in columns]
-    others = [
-        index for index in range(width) if letters[index] and not _repeats_itself(columns[index])
-    ]
-    best = sorted(others if len(others) > 1 else range(width), key=lambda index: -letters[index])[
+    letters = [count_letters(column) for column in columns]
+    # Times such as `2026-01-02T10:30Z` have letters that are words of some languages.
+    with_text = [index for index in range(width) if are_mostly_letters(columns[index])]
+    others = [index for index in with_text if not _repeats_itself(columns[index])]
+    best = sorted(others if len(others) > 1 else with_text, key=lambda index: -letters[index])[
         :MOST_COLUMNS
     ]
     for pair in sorted(
@@ -216,8 +209,8 @@ def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     likeliest: list[tuple[bool, int, int]] = []
     for index in range(width):
         column = [row[index] for row in body if index < len(row)]
-        if _has_letters(column):
-            likeliest.append((_repeats_itself(column), -_letters(column), index + 1))
+        if are_mostly_letters(column):
+            likeliest.append((_repeats_itself(column), -count_letters(column), index + 1))
     if len(likeliest) < 2:
         return None
     first, second = sorted(number for *_, number in sorted(likeliest)[:2])
