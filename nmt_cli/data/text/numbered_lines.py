@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, copy_command
 
 # `12. Text`, `(12) Text`, `12: Text` and `12 Text`, but not `1.5 metres`.
@@ -48,11 +47,11 @@ def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
 def _number(line: str) -> int | None:
     """The number that a line begins with, in any digits.
 
-    >>> [_number(line) for line in ("(3) A", "১২। ক", "4: B", "1.5 m", "1.5", "A 3")]
-    [3, None, 4, None, None, None]
+    >>> [_number(line) for line in (" (3) A", "১২. ক", "4:B", "১২। ক", "1.5 m", "1.5", "A 3")]
+    [3, 12, 4, None, None, None, None]
     """
     match = _NUMBERED.match(line)
-    return int(_DIGITS.findall(with_ascii_digits(match[0]))[0]) if match else None
+    return int(_DIGITS.findall(match[0])[0]) if match else None
 
 
 def without_numbers_commands(paths: Sequence[str]) -> list[str]:
