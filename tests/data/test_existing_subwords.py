@@ -127,7 +127,9 @@ def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):
     assert again.reused
     assert list(again.unknown_characters) == expected
     [src, _] = [note for note in prepared.notes if "unknown to the vocabulary" in note]
-    assert f"ʔ (U+0294, 8 kept lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 kept line" in src
+    assert (
+        f"ʔ (U+0294, 8 kept lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 kept line" in src
+    )
 
 
 def test_text_that_a_vocabulary_cuts_into_letters_is_warned_of(model, tmp_path):

@@ -185,4 +185,5 @@ def _in_third_language(
     known = [code for code in languages if function_words(code)]
     lines = lines_where(side, wrong).tobytes().split(b"\n")[:-1]
     is_third = [is_third_language(line.decode(), known) for line in lines]
-    return np.flatnonzero(wrong)[np.array(is_third, bool)]
+    indices: np.ndarray = np.flatnonzero(wrong)[np.array(is_third, bool)]
+    return indices

@@ -13,7 +13,7 @@ from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.shell_commands import unquoting
+from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.tables import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
@@ -111,9 +111,9 @@ def quoted_notes(
     """
     return [
         f"`{paths[0]}`: {counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a "
-        f"spreadsheet; to remove only the quotation marks: {unquoting(paths[0])}"
+        f"spreadsheet; to remove only the quotation marks: {unquote_command(paths[0])}"
         for paths, (quoted, _) in zip(data.train, counts, strict=True)
-        if quoted and not any(unquoting(paths[0]) in note for note in others)
+        if quoted and not any(unquote_command(paths[0]) in note for note in others)
     ]
 
 
@@ -129,13 +129,13 @@ def overlap_notes(data: DataConfig, held_out: list[HeldOut]) -> list[str]:
         return []
     notes = []
     for sentences in held_out:
-        found, targets = sentences.found, sentences.found_targets
+        found, targets = sentences.found_sources, sentences.found_targets
         if found:
             notes.append(
                 f"{found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also occur "
                 f"in the training text; {DROP_HELD_OUT}"
             )
-        if near := sentences.found_near:
+        if near := sentences.found_loose_sources:
             notes.append(
                 f"{near:,} of {counted(sentences.count, f'{sentences.name} sentence')} occur in "
                 "the training text with other capital letters or punctuation, and scores on "
@@ -159,8 +159,12 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
         f"{count:,} of {counted(sentences.count, f'{sentences.name} {noun}')}{how}"
         for sentences in held_out
         for count, noun, how in (
-            (sentences.found, "sentence", ""),
-            (sentences.found_near, "sentence", " with other capital letters or punctuation"),
+            (sentences.found_sources, "sentence", ""),
+            (
+                sentences.found_loose_sources,
+                "sentence",
+                " with other capital letters or punctuation",
+            ),
             (sentences.found_targets, "target", " beside other sources"),
         )
         if count

@@ -44,7 +44,7 @@ def is_combining(character: str) -> bool:
 def is_wordlike(character: str) -> bool:
     """Return whether it is a letter, a digit, or a combining mark, in any script.
 
-    >>> [is_wordlike(each) for each in ("a", "\u093f", "-", "")]
+    >>> [is_wordlike(character) for character in ("a", "\u093f", "-", "")]
     [True, True, False, False]
     """
     return character.isalnum() or is_combining(character)

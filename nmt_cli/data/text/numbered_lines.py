@@ -31,17 +31,18 @@ def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
     ]
     if len(pairs) < FEWEST_LINES:
         return []
-    found = {
+    same_numbers = {
         index: number
         for index, (line, other) in pairs
         if (number := _number(line)) is not None and number == _number(other)
     }
-    if len(found) < LEAST_SHARE * len(pairs):
+    if len(same_numbers) < LEAST_SHARE * len(pairs):
         return []
-    numbers = list(found.values())
+    numbers = list(same_numbers.values())
     rising = sum(number < following for number, following in pairwise(numbers))
     is_running = rising >= LEAST_RISING * (len(numbers) - 1)
-    return list(found) if is_running or len(set(numbers)) >= LEAST_DISTINCT * len(numbers) else []
+    are_distinct = len(set(numbers)) >= LEAST_DISTINCT * len(numbers)
+    return list(same_numbers) if is_running or are_distinct else []
 
 
 def _number(line: str) -> int | None:
