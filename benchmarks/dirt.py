@@ -1,4 +1,4 @@
-"""How much noise `nmt prepare` finds: 29 kinds are planted into real text, 200 pairs of each.
+"""How much noise `nmt prepare` finds: 30 kinds are planted into real text, 200 pairs of each.
 
     python benchmarks/dirt.py train.en train.de [--pairs 30000] [--each 200] [--out dirt.json]
 
@@ -79,6 +79,11 @@ def _subword_marks(_chance: random.Random, text: str) -> str:
     half = max(1, len(words[place]) // 2)
     words[place] = words[place][:half] + "@@ " + words[place][half:]
     return " ".join(words)
+
+
+def _cut(_chance: random.Random, text: str) -> str:
+    words = text.split()
+    return " ".join(words[: max(1, len(words) // 3)])
 
 
 _ESCAPED = {"ä": ["=C3=A4", "%C3%A4", "\\u00e4", '{\\"a}'], "é": ["=C3=A9", "{\\'e}"]}
@@ -185,6 +190,9 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "placeholder": (
         _one_side(lambda chance, _text: chance.choice(_PLACEHOLDERS)),
         ("placeholder in place of text (TODO)", "lengths too different"),
+    ),
+    "side cut short": (
+        _one_side(_cut), ("a side cut short", "not a translation", "lengths too different"),
     ),
     "same pair twice": (lambda _chance, pair: pair, ("same pair before",)),
     "pairs shuffled": (lambda _chance, pair: pair, ("not a translation",)),

@@ -14,7 +14,7 @@ from nmt_cli.api.arguments import (
     require_functions,
     resolve_arguments,
 )
-from nmt_cli.config.python_spelling import python_errors
+from nmt_cli.config.python_spelling import in_python, python_errors
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, ResolvedConfig
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
 _PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
 _OPTIONS = (
-    "train", "valid", "valid_split", "test_split", "vocab_size", "subwords_from", "workers",
+    "train", "valid", "test", "valid_split", "test_split", "vocab_size", "subwords_from", "workers",
     "force", "out", "dropped", "repaired", "train_tsv", "src_lang", "tgt_lang", "preset",
     "settings",
 )  # fmt: skip
@@ -33,6 +33,7 @@ _OPTIONS = (
 def prepare(
     train: Sequence[tuple[PathLike, PathLike]] = (),
     valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
+    test: tuple[PathLike, PathLike] | None = None,
     valid_split: int | None = None, test_split: int | None = None,
     src_lang: str | None = None, tgt_lang: str | None = None, subwords_from: PathLike | None = None,
     out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
@@ -48,6 +49,7 @@ def prepare(
     Args:
         train: pairs of training files, source and target; plain, gz, xz, zstd or bz2.
         valid: the two validation files.
+        test: the two test files, whose sentences are counted in the training text.
         train_tsv: training files that have source and target in one line, separated by a tab.
         valid_split: take this many random training pairs for validation, instead of `valid`.
         test_split: take this many random training pairs for testing; the result names their files.
@@ -76,8 +78,11 @@ def prepare(
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
-        held_out = None if valid is None else _file_pair("valid", valid, _PAIR)
-        files = file_settings(_file_pairs(train), _files("train_tsv", train_tsv), held_out)
+        held_out = (
+            None if pair is None else _file_pair(name, pair, _PAIR.replace("valid", name))
+            for name, pair in (("valid", valid), ("test", test))
+        )
+        files = file_settings(_file_pairs(train), _files("train_tsv", train_tsv), *held_out)
         values = {
             **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
             "data.valid_split": valid_split, "data.test_split": test_split,
@@ -116,15 +121,26 @@ def _prepare(
         from nmt_cli.data.cleaning.held_out import no_validation_note
 
         notes.append(no_validation_note(prepared.kept, "`valid`", "`valid_split`="))
-    return replace(prepared, notes=tuple(notes))
+    return replace(
+        prepared,
+        notes=tuple(in_python(note, _OPTIONS) for note in notes),
+        remarks=tuple(in_python(remark, _OPTIONS) for remark in prepared.remarks),
+    )
 
 
 def file_settings(
-    train: Sequence[Sequence[str]], train_tsv: Sequence[str], valid: Sequence[str] | None
+    train: Sequence[Sequence[str]],
+    train_tsv: Sequence[str],
+    valid: Sequence[str] | None,
+    test: Sequence[str] | None,
 ) -> dict[str, object]:
     """The dotted keys of the files that the command and the function are given."""
     files = [*(list(pair) for pair in train), *([name] for name in train_tsv)]
-    return {"data.train": files or None, "data.valid": list(valid) if valid else None}
+    held_out = {"data.valid": valid, "data.test": test}
+    return {
+        "data.train": files or None,
+        **{key: list(pair) if pair else None for key, pair in held_out.items()},
+    }
 
 
 def prepare_corpus(

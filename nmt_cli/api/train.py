@@ -23,7 +23,7 @@ from nmt_cli.api.training_setup import (
     resolve_training,
     train_settings,
 )
-from nmt_cli.config.python_spelling import python_errors
+from nmt_cli.config.python_spelling import in_python, python_errors
 from nmt_cli.errors import UsageError
 from nmt_cli.installation import require_torch
 
@@ -218,7 +218,7 @@ def _result(out: Path, state: TrainState, notes: list[str]) -> TrainingResult:
         weights=published.get("weights"),
         averaged_steps=tuple(published.get("steps", ())),
         seconds=state.elapsed,
-        notes=tuple(notes),
+        notes=tuple(in_python(note, _OPTIONS) for note in notes),
         bleu_before=bleu_before,
         perplexity_before=perplexity_before,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from nmt_cli.cli.environment import stdout_is_open
+from nmt_cli.cli.environment import EXIT_BROKEN_PIPE, stdout_is_open
 from nmt_cli.cli.memory_limit import NO_THREAD, is_failure_under_limit, memory_error
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED, NO_PROCESS, NO_PROCESS_HINT, EndedBySignalError
@@ -41,7 +41,6 @@ from nmt_cli.terminal.console import Console
 if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command
 
-BROKEN_PIPE = 141
 # Errors of a device or its driver; device-side assertions and illegal addresses are bugs of nmt.
 _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
@@ -66,7 +65,7 @@ def report_error(
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, BrokenPipeError):
-        return BROKEN_PIPE
+        return EXIT_BROKEN_PIPE
     if debug:
         console.plain("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
@@ -142,6 +141,7 @@ def _stdout_fails_with(number: int | None) -> bool:
 
 
 def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError | NoInputError:
+    """The error of Click's parser, with the command and a hint for what was probably meant."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
     hint = f"`{path} --help` shows all options"
@@ -200,22 +200,25 @@ def _with_one_dash(option: str, arguments: Sequence[str]) -> str:
 
 
 def _meant_value(message: str, options: Sequence[str]) -> str:
-    """The choice that a message of a wrong value, `x` is not one of `a`, `b`, shows; or "".
+    """The choice that was meant by a wrong value; "" if the message is of another error.
+
+    message: such as "`x` is not one of `a`, `b`"; options: the names of the option.
 
     >>> _meant_value("`marain` is not one of `marian`, `onnx`", ["--to"])
     'marian'
     >>> _meant_value("`hf` is not one of `huggingface`", ["--to"])
     'huggingface'
     """
-    found = re.search("`([^`]*)` is not one of (.*)", message)
-    if found is None:
+    match = re.search("`([^`]*)` is not one of (.*)", message)
+    if match is None:
         return ""
-    choices = re.findall("`([^`]*)`", found[2])
+    value = match[1]
+    choices = re.findall("`([^`]*)`", match[2])
     names = {
         name: meant for option in options for name, meant in VALUE_NAMES.get(option, {}).items()
     }
-    meant = names.get(found[1], "")
-    return meant if meant in choices else nearest(found[1], choices)
+    meant = names.get(value, "")
+    return meant if meant in choices else nearest(value, choices)
 
 
 def _set_option(option: str, command: str) -> str:

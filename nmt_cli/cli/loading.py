@@ -107,6 +107,6 @@ def announce_first_start(model: Path, cache: Path, precision: str, console: "Con
         digest, size = str(weights["sha256"]), int(str(weights["bytes"]))
         # Where split weights cannot be used, those of float32 are.
         used = (precision, "float32") if precision == "split" else (precision,)
-        kept = any(PackedCache(cache, each).has(digest) for each in used)
+        kept = any(PackedCache(cache, kind).has(digest) for kind in used)
         if size > LARGE and may_load() and not kept:
             console.note(f"packing {size / 1e6:,.0f} MB of weights for this CPU (once)")

@@ -123,8 +123,8 @@ def handle_signals() -> None:
 
 def _end_command(number: int, frame: FrameType | None) -> None:
     """Handle SIGTERM or SIGHUP. A further one, as `timeout` sends it, must not stop the removal."""
-    for each in ENDING:
-        signal.signal(each, signal.SIG_IGN)
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)
     error = EndedBySignalError(number)
     _end_import(frame, error.exit_code, f"{error.message}\n".encode())
     raise error

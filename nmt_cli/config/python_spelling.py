@@ -22,6 +22,7 @@ _SETS = re.compile(rf"{_SET}(?: {_SET})*")
 _ASSIGNMENT = re.compile(r"`[a-z_]+=[^` ]+`")
 # An option with its value, which is no command.
 _OPTION_WITH_WORD = re.compile(r"`--([a-z]+(?:-[a-z]+)*) ([^`\s\"]+)`")
+_OPTION_ALONE = re.compile(r"`--([a-z]+(?:-[a-z]+)*)`")
 _OPTION = re.compile(
     r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (\d+(?:,\d+)?|[a-z]+)(?![\w-]))?(?![\w=-])"
 )
@@ -89,6 +90,8 @@ def in_python(text: str, arguments: Collection[str]) -> str:
     'it needs joint=True (`joint=True`)'
     >>> in_python("use --vocab-size 90 or more, or --subwords bytes", ["vocab_size", "settings"])
     'use vocab_size=90 or more, or settings={"data.subwords": "bytes"}'
+    >>> in_python("`--clean` drops them, `--dropped FILE` lists them", ["dropped", "settings"])
+    '`settings={"data.clean": "strict"}` drops them, `dropped="FILE"` lists them'
     """
 
     def renamed(match: re.Match[str]) -> str:
@@ -109,6 +112,12 @@ def in_python(text: str, arguments: Collection[str]) -> str:
             return f"`{_in_settings(_assigned(span))}`"
         if _ASSIGNMENT.fullmatch(span):
             return with_python_values(span, arguments)
+        if alone := _OPTION_ALONE.fullmatch(span):
+            name = alone[1].replace("-", "_")
+            if name in arguments:
+                return f"`{name}`"
+            is_flag = "settings" in arguments and name in _FLAGS
+            return f"`{_in_settings(dict([_FLAGS[name]]))}`" if is_flag else span
         match = _OPTION_WITH_WORD.fullmatch(span)
         name = match[1].replace("-", "_") if match else ""
         return f"`{name}={python_value(match[2])}`" if match and name in arguments else span

@@ -124,7 +124,8 @@ class DataConfig:
     drop_duplicates: bool = setting(True, "drop duplicate pairs, except the first of each")
     drop_wrong_language: bool = setting(
         False,
-        "drop pairs with a side in the language of the other, even if data.clean is not strict",
+        "drop pairs with a side in the language of the other, or in a third one, even if "
+        "data.clean is not strict",
     )
     drop_held_out: bool = setting(
         False,

@@ -48,7 +48,9 @@ class SearchConfig:
         "all of it like words",
     )
     keep_numbers: bool = setting(
-        False, "keep numbers in digits exactly as the source writes them, like placeholders"
+        False,
+        "keep numbers in digits, and part numbers such as AX-200/5, exactly as the source writes "
+        "them, like placeholders",
     )
     retry: bool = setting(
         False,

@@ -153,7 +153,6 @@ ADVICE = {
         for name in ("--model", "-m")
     },
     ("prepare", "--valid-tsv"): "the project names it: nmt init --valid-tsv FILE, or `data.valid`",
-    ("prepare", "--test"): "the project names it: nmt init --test SRC TGT, or `data.test`",
     ("prepare", "--test-tsv"): "the project names it: nmt init --test-tsv FILE, or `data.test`",
     **{
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"

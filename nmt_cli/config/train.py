@@ -51,8 +51,9 @@ class TrainConfig:
     max_epochs: int = setting(0, "stop after this many epochs; 0 = no limit", 0, 2**31)
     max_hours: float = setting(
         0.0,
-        "stop after this many hours, such as 0.25; the last validation and saving take more time, "
-        "and so does a validation before the first step; 0 = no limit",
+        "stop after this many hours in total, such as 0.25, however often the run is resumed; the "
+        "last validation and saving take more time, and so does a validation before the first "
+        "step; 0 = no limit",
         0.0,
         1e6,
         metavar="HOURS",

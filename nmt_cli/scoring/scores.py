@@ -108,7 +108,7 @@ def check_aligned(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
     if not all(lines for _, lines in texts):
         raise DataError(
             "nothing to score: no lines in " + ", ".join(name for name, _ in texts),
-            "did the step before write its output?",
+            "check the step that writes these files",
         )
 
 

@@ -228,10 +228,14 @@ def _respelled(phrases: Sequence[str], subwords: Subwords) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _word_ids(subwords: Subwords) -> WordIds:
-    indexed = [each for each in enumerate(target_spellings(subwords)) if each[1]]
+    spellings = [
+        (token_id, spelling)
+        for token_id, spelling in enumerate(target_spellings(subwords))
+        if spelling
+    ]
     return WordIds(
-        frozenset(token_id for token_id, spelling in indexed if begins_inside(spelling)),
-        frozenset(token_id for token_id, spelling in indexed if ends_inside(spelling)),
+        frozenset(token_id for token_id, spelling in spellings if begins_inside(spelling)),
+        frozenset(token_id for token_id, spelling in spellings if ends_inside(spelling)),
     )
 
 

@@ -68,24 +68,26 @@ def mean_scores(scores: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """
     if len(scores) == 1:
         return tuple(scores[0])
-    return tuple(
-        max(of_token)
-        + math.log(sum(math.exp(score - max(of_token)) for score in of_token) / len(of_token))
-        for of_token in zip(*scores, strict=True)
-    )
+    return tuple(map(_mean_in_logarithms, zip(*scores, strict=True)))
+
+
+def _mean_in_logarithms(scores: Sequence[float]) -> float:
+    """The logarithm of the mean of exp(score)."""
+    # Without the largest score, small probabilities would all become 0.
+    largest = max(scores)
+    return largest + math.log(sum(math.exp(score - largest) for score in scores) / len(scores))
 
 
 def force_members(
     models: Sequence[Forcer], pairs: Sequence[Pair], *, attention: bool = False
 ) -> list[ForcedPair]:
     """The scores of pairs of ids, the mean of all models; the attention is that of the first."""
-    first, *others = (
-        model.force(pairs, attention=attention and model is models[0]) for model in models
-    )
+    by_model = [model.force(pairs, attention=attention and model is models[0]) for model in models]
     return [
-        forced._replace(token_scores=list(mean_scores([each.token_scores for each in same_pair])))
-        for forced, *rest in zip(first, *others, strict=True)
-        for same_pair in [[forced, *rest]]
+        same_pair[0]._replace(
+            token_scores=list(mean_scores([forced.token_scores for forced in same_pair]))
+        )
+        for same_pair in zip(*by_model, strict=True)
     ]
 
 
@@ -152,4 +154,4 @@ def _score_window(
     scores = [[forced.token_scores for forced in member.forcer.force(ids)] for member in members]
     for index, (src, tgt) in enumerate(pairs):
         tokens = tuple(subwords.target_pieces(targets[index]))
-        yield ScoredPair(src, tgt, tokens, mean_scores([of_member[index] for of_member in scores]))
+        yield ScoredPair(src, tgt, tokens, mean_scores([member[index] for member in scores]))

@@ -286,7 +286,9 @@ class Translator(LineTranslator[SearchConfig]):
             return self._markup.lines(asked, search)
 
         with self._use:
-            return with_retry(len(lines), config, translate, lambda each: each, on_progress)
+            return with_retry(
+                len(lines), config, translate, lambda translation: translation, on_progress
+            )
 
     def translate_marked(
         self,
@@ -317,7 +319,7 @@ class Translator(LineTranslator[SearchConfig]):
 
         with self._use:
             return with_retry(
-                len(texts), config, translate, lambda each: each.translation, on_progress
+                len(texts), config, translate, lambda marked: marked.translation, on_progress
             )
 
     def _search_with(

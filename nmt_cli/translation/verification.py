@@ -46,8 +46,10 @@ class Verifier:
         against_reference: bool,
         every: int = 1,
     ) -> None:
-        """against_reference: compare with the reference model, which a float32 engine must equal;
-        an engine with rounded weights is compared with itself. every: each n-th line is checked.
+        """Prepare to compare the translations of `translator` with these settings.
+
+        against_reference: compare with the reference model, which a float32 engine must equal; an
+        engine with rounded weights is compared with itself. every: each n-th line is checked.
         """
         self._translator = translator
         self._baseline = _reference(translator, search) if against_reference else translator
@@ -126,12 +128,12 @@ def _reference(translator: Translator, search: SearchConfig) -> Translator:
 
 def _first_difference(actual: Translation, expected: Translation) -> int | None:
     """The rank of the first hypotheses with different subwords, None where all are the same."""
-    both = [
+    sides = [
         [(alternative.text, alternative.tokens) for alternative in side.hypotheses]
         for side in (actual, expected)
     ]
-    for rank in range(max(map(len, both))):
-        if both[0][rank : rank + 1] != both[1][rank : rank + 1]:
+    for rank in range(max(map(len, sides))):
+        if sides[0][rank : rank + 1] != sides[1][rank : rank + 1]:
             return rank
     return None
 

@@ -8,6 +8,7 @@ from api_calls import TINY, digests, write_texts
 
 from nmt_cli import PreparedCorpus, prepare
 from nmt_cli.cli import main
+from nmt_cli.config.schema import load
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError, UsageError
 
 TRAIN, VALID = [("train.src", "train.tgt")], ("valid.src", "valid.tgt")
@@ -35,7 +36,11 @@ def test_the_result_has_the_numbers_of_the_command(folder, capfd):
     assert main(command) == 0
     document = json.loads(capfd.readouterr().out)
     numbers = json.loads(json.dumps(prepared.to_json()))
+    notes, document["notes"] = document["notes"], numbers["notes"]
     assert document == {"schema": 1, "path": "cli", "reused": False, **numbers}
+    assert [note.partition(":")[0] for note in notes] == [
+        note.partition(":")[0] for note in numbers["notes"]
+    ]
     assert (prepared.path, prepared.reused) == (Path("api"), False)
     assert "encode" in {stage for stage, _, _ in stages}
     dropped = Path("dropped.tsv").read_text().splitlines()[1:]
@@ -50,6 +55,12 @@ def test_a_corpus_of_the_same_text_and_settings_is_kept(folder):
     again = prepare(TRAIN, VALID, settings=CHARS)
     assert again.reused
     assert digests(Path("corpus")) == before
+
+
+def test_test_files_have_an_argument(folder):
+    prepared = prepare(TRAIN, settings=CHARS, test=VALID)
+    assert prepared.test == len(Path(VALID[0]).read_text("utf-8").splitlines())
+    assert load(Path("corpus", "config.toml")).data.test == VALID
 
 
 @pytest.mark.parametrize("option", ["dropped", "repaired"])
@@ -94,6 +105,19 @@ def test_a_folder_of_the_user_is_never_replaced(folder, force):
     with pytest.raises(CannotCreateError):
         prepare(TRAIN, VALID, settings=CHARS, repaired="train.tgt", force=force)
     assert digests(folder) == before
+
+
+def test_notes_name_arguments_in_place_of_options(folder):
+    for side in ("src", "tgt"):
+        with Path(f"train.{side}").open("a") as file:
+            file.write(Path(f"valid.{side}").read_text())
+    settings = {**CHARS, "data.drop_held_out": False, "data.clean": "off"}
+    prepared = prepare(TRAIN, VALID, settings=settings)
+    [note] = [note for note in prepared.notes if "also occur in the training text" in note]
+    assert note.endswith('to drop these training pairs: settings={"data.drop_held_out": True}')
+    settings = {**CHARS, "data.drop_held_out": True}
+    prepared = prepare(TRAIN, VALID, settings=settings, force=True)
+    assert 'dropped="FILE"' in prepared.remarks[0]
 
 
 def test_missing_validation_is_a_note(folder):
@@ -146,6 +170,7 @@ def test_a_project_file_is_read_where_it_is_named(folder, monkeypatch):
         ({"train": [("train.src",)]}, "train_tsv takes TSV files"),
         ({"train": [("train.src", 5)]}, "each entry of train is a path"),
         ({"valid": "valid.src"}, "valid is a pair of files"),
+        ({"test": "test.src"}, "test is a pair of files"),
         ({"train_tsv": "train.tsv"}, "train_tsv is a list of paths"),
         ({"out": 5}, "out is a path"),
         ({"dropped": b"x"}, "dropped is a path"),

@@ -119,7 +119,7 @@ def test_the_hint_of_a_missing_file_names_its_folder_only_once(folder, capsys):
 
 
 def test_the_summary_counts_the_pairs_of_a_test_file(folder, capsys):
-    test = ("--set", 'data.test=["valid.en", "valid.de"]')
+    test = ("--test", "valid.en", "valid.de")
     for _ in range(2):
         assert main(["prepare", *TRAIN, *SMALL, *test]) == 0
         rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
@@ -695,7 +695,7 @@ def test_given_text_replaces_the_split_of_the_project_file(folder, capsys):
     # The other way round, and what --set says.
     files = SPLITS.replace("valid_split = 40", 'valid = ["v.en", "v.de"]')
     (folder / "nmt.toml").write_text(files, "utf-8")
-    test = ("--set", 'data.test=["v.en", "v.de"]', "--out", "third")
+    test = ("--test", "v.en", "v.de", "--out", "third")
     assert main(["prepare", *SMALL, "--valid-split", "20", *test]) == 0
     config = schema.load(folder / "third" / "config.toml")
     assert (config.data.valid, config.data.valid_split) == ((), 20)

@@ -320,6 +320,12 @@ def test_early_sample_shows_its_reference() -> None:
     ]  # fmt: skip
 
 
+DECIDED = (
+    "; another validation had BLEU {}, but where BLEU differs by no more than chance, "
+    "the lower perplexity decides"
+)
+
+
 @pytest.mark.parametrize(
     ("published", "lines"),
     [
@@ -389,6 +395,21 @@ def test_early_sample_shows_its_reference() -> None:
                 "pairs, validation text that is like them, or earlier validations "
                 "(train.validate_every) may change that",
                 "model: the weights that training began with",
+            ],
+        ),
+        (
+            Published(90, "current", (90,), 20.5, 7.5, before=(20.9, 9.1), highest_bleu=20.9),
+            [
+                "before training: BLEU 20.90, perplexity 9.10",
+                f"best validation at step 90: BLEU 20.50, perplexity 7.50{DECIDED.format('20.90')}",
+                "model: the weights of step 90",
+            ],
+        ),
+        (
+            Published(90, "current", (90,), 20.5, 7.5, highest_bleu=20.5),
+            [
+                "best validation at step 90: BLEU 20.50, perplexity 7.50",
+                "model: the weights of step 90",
             ],
         ),
         (None, []),

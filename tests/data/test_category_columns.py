@@ -9,9 +9,11 @@ import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.data.languages.words import FUNCTION_WORDS
-from nmt_cli.data.text.category_columns import category_values
+from nmt_cli.data.text.category_columns import category_values, shown_values
 
 TIERS = ("English-ft@Ama", "Xnd-tx@Ama")
+# The first cell has too many words for a category.
+HEADER = ("Name of the tier in ELAN", "Speaker", "Begin", "End", "Text")
 ENGLISH = FUNCTION_WORDS["en"].split()
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "xnd"]
 
@@ -53,14 +55,19 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 65) ->
 
 
 @pytest.mark.parametrize("tiers", [TIERS, ('en "a\\b" $1', "b'c"), ("gls", "tx")])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(("above", "end"), [([], "\n"), ([HEADER], "\r\n")])
 def test_rows_of_two_tiers_with_the_same_times_are_paired_by_a_command(
-    tiers: tuple[str, str], end: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also rows in the other order; a second text and one without a partner are left out."""
+    tiers: tuple[str, str], above: list[tuple[str, ...]], end: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Also rows in the other order; a second text and one without a partner are left out.
+
+    So are a header and a row that ends early.
+    """
     rows = annotations(tiers)
     again = [(tier, *rows[0][1:4], "again") for tier in tiers]
-    rows = [*rows[:40], *rows[:39:-1], *again, (tiers[0], "", "0:99.1", "0:99.9", "the end")]
+    rows = [*above, *rows[:40], *rows[:39:-1], *again, (tiers[0], "", "0:97.1")]
+    rows.append((tiers[0], "", "0:99.1", "0:99.9", "the end"))
     name = write(rows, end=end)
     for src, tgt, first in (("en", "xnd", 0), ("xnd", "en", 1)):
         err = said(capsys, "--train-tsv", name, "--src-lang", src, "--tgt-lang", tgt)
@@ -81,11 +88,11 @@ def test_rows_of_two_tiers_with_the_same_times_are_paired_by_a_command(
     [
         # Blocks of tiers, of which the first rows show one.
         (sorted(annotations(), key=lambda row: row[0])[:60], "one value (`English-ft@Ama`)"),
-        # Times that differ, and a third tier.
-        ([(*row[:2], f"{row[2]}{n % 2}", *row[3:]) for n, row in enumerate(annotations())],
+        # Times of which a fifth differ, and a third tier.
+        ([(*row[:2], f"{row[2]}{n % 10 // 9}", *row[3:]) for n, row in enumerate(annotations())],
          "2 different values"),
         ([*annotations(), *(("Notes", *row[1:]) for row in annotations()[:20])],
-         "3 different values"),
+         "3 different values (`Xnd-tx@Ama`, `English-ft@Ama`, `Notes`)"),
     ],
 )  # fmt: skip
 def test_other_tables_of_annotations_have_no_command(
@@ -105,6 +112,25 @@ def test_names_of_tiers_tell_languages_that_are_not_known(
     err = said(capsys, "--train-tsv", write(rows), "--src-lang", "xne", "--tgt-lang", "xnd")
     assert "and column 2 has 2 different values" in err
     assert "`xne-ft@Ama` as source and `xnd-tx@Ama` as target: awk" in err
+
+
+def test_the_text_tells_tiers_of_the_same_language_by_their_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Such as the English and the transcription of a speaker of English."""
+    name = write(annotations(("English-ft@Ama", "English-tx@Ama")))
+    err = said(capsys, "--train-tsv", name, *LANGUAGES)
+    assert "`English-ft@Ama` as source and `English-tx@Ama` as target: awk" in err
+
+
+@pytest.mark.parametrize("cell", ["a{:03}", "2026-01-02T10:{:02}:30Z"])
+def test_identifiers_and_times_with_letters_are_no_text(
+    cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(cell.format(n // 2), *row) for n, row in enumerate(annotations())]
+    err = said(capsys, "--train-tsv", write(rows), *LANGUAGES)
+    assert "only column 6 has sentences, and column 2 has 2 different values" in err
+    assert "`English-ft@Ama` as source and `Xnd-tx@Ama` as target: awk" in err
 
 
 def test_years_beside_one_text_are_no_annotations(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,3 +185,7 @@ def test_few_cells_sentences_and_many_values_are_no_category() -> None:
     assert category_values(["a", "b"] * 9) == []
     assert category_values(["Where is the dog now?"] * 50) == []
     assert category_values([str(number % 8) for number in range(60)]) == []
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    assert shown_values(["a" * 41, "b"]) == f"`{'a' * 40}`, `b`"

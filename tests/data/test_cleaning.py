@@ -401,15 +401,16 @@ def test_corpus_of_an_older_version_is_reused_with_a_note(folder: Path) -> None:
         prepare(strict, folder / "corpus", workers=1)
 
 
-def test_find_shifts_returns_first_and_last_line() -> None:
+@pytest.mark.parametrize("offset", [1, -1, 3, -3])
+def test_find_shifts_returns_first_and_last_line(offset: int) -> None:
     chance = np.random.default_rng(1)
     lengths = chance.lognormal(4.0, 0.5, 3_000).astype(int)
     src = ["x" * n + chance.choice(list("..?!")) for n in lengths]
     tgt = ["y" * len(line) + line[-1] for line in src]
-    tgt[1_000:2_000] = [tgt[1_999], *tgt[1_000:1_999]]
-    (shift,) = find_shifts(Profile.of(src), Profile.of(tgt))
-    assert abs(shift.first - 1_001) <= 3
-    assert abs(shift.last - 2_000) <= 3
+    block = tgt[1_000:2_000]
+    tgt[1_000:2_000] = block[-offset:] + block[:-offset]
+    # All lengths are exact here, so the lines are, too.
+    assert find_shifts(Profile.of(src), Profile.of(tgt)) == [(1_001, 2_000)]
 
 
 def test_threshold_estimates_the_share_of_random_pairs() -> None:
@@ -531,18 +532,37 @@ class TestFilesInOtherLanguages:
                      "--tgt-lang", "de"])  # fmt: skip
         assert code == 0
 
-    def test_swapped_columns_are_refused_with_a_command_that_swaps_them(
+    def test_swapped_columns_of_all_training_tables_are_refused_with_the_option(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ["--src-lang", "en", "--tgt-lang", "de"]
+        for name in ("a.tsv", "b.tsv"):
+            rows = "".join(f"{GERMAN} {name} {n}\t{ENGLISH} {name} {n}\n" for n in range(200))
+            (folder / name).write_text(rows)
+            options += ["--train-tsv", name]
+            assert main(["init", *options]) == 65
+            err = capsys.readouterr().err
+            assert f"the training text `{name}` is in de and en" in err
+            assert err.endswith("hint: --tsv-columns 2,1\n")
+        assert main(["init", *options, "--tsv-columns", "2,1"]) == 0
+
+    def test_swapped_columns_of_one_table_are_refused_with_a_command_that_swaps_them(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         rows = "".join(f"{GERMAN} {n}\t{ENGLISH} {n}\n" for n in range(200))
         (folder / "pairs.tsv").write_text(rows)
-        init = ["init", "--src-lang", "en", "--tgt-lang", "de", "--train-tsv"]
-        assert main([*init, "pairs.tsv"]) == 65
-        err = capsys.readouterr().err
-        assert "the training text `pairs.tsv` is in de and en" in err
+        (folder / "right.tsv").write_text(
+            "".join(f"{ENGLISH} {n}\t{GERMAN} {n}\n" for n in range(200))
+        )
+        init = ["init", "--src-lang", "en", "--tgt-lang", "de", "--train-tsv", "right.tsv"]
+        for option in ("--train-tsv", "--valid-tsv"):
+            assert main([*init, option, "pairs.tsv"]) == 65
+            err = capsys.readouterr().err
+            assert " text `pairs.tsv` is in de and en" in err
+            assert "--tsv-columns" not in err
         command = err.split("swap the columns: ")[1].strip()
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-        assert main([*init, "pairs.swapped.tsv"]) == 0
+        assert main([*init, "--train-tsv", "pairs.swapped.tsv"]) == 0
         # A byte order mark and line ends of Windows do not end up within the lines.
         swapped = (folder / "pairs.swapped.tsv").read_bytes()
         (folder / "pairs.tsv").write_bytes(b"\xef\xbb\xbf" + rows.replace("\n", "\r\n").encode())
@@ -554,11 +574,14 @@ class TestFilesInOtherLanguages:
     ) -> None:
         for name in ("train", "valid"):
             write_sides(folder, name, GERMAN, ENGLISH)
-        for name in ("a.tsv", "b.tsv"):
-            rows = "".join(f"{GERMAN} {name} {n}\t{ENGLISH} {name} {n}\n" for n in range(200))
+        for name in ("a.tsv", "b.tsv", "right.tsv"):
+            sides = (ENGLISH, GERMAN) if name == "right.tsv" else (GERMAN, ENGLISH)
+            rows = "".join(
+                "\t".join(f"{side} {name} {n}" for side in sides) + "\n" for n in range(200)
+            )
             (folder / name).write_text(rows)
         texts = ["--train", "train.en", "train.de", "--train-tsv", "a.tsv", "--train-tsv", "b.tsv",
-                 "--valid", "valid.en", "valid.de"]  # fmt: skip
+                 "--train-tsv", "right.tsv", "--valid", "valid.en", "valid.de"]  # fmt: skip
         assert main(["init", "--src-lang", "en", "--tgt-lang", "de", *texts]) == 65
         options, first, second = capsys.readouterr().err.split("hint: ")[1].split("; swap the co")
         assert options == "--train train.de train.en --valid valid.de valid.en"
@@ -635,7 +658,7 @@ class TestFilesInOtherLanguages:
         assert notes[0].startswith(f"120 of 120 pairs of `{bad[0]}` and `{bad[1]}` seem swapped")
         assert notes[0].endswith(f"--train {bad[1]} {bad[0]}")
         assert notes[1].startswith(f"120 of 120 pairs of `{table}` seem swapped")
-        assert " > " in notes[1]
+        assert notes[1].endswith(": --tsv-columns 2,1")
         assert len(notes) == 2
 
     def test_lines_in_a_third_language_are_warned_of(

@@ -16,7 +16,7 @@ from nmt_cli.data.text.archives import no_text_hint
 from nmt_cli.data.text.formats import conversion_to_tsv
 from nmt_cli.data.text.html_tables import html_hint
 from nmt_cli.data.text.json_lines import json_to_tsv
-from nmt_cli.data.text.shell_commands import two_columns_command, unquoting
+from nmt_cli.data.text.shell_commands import two_columns_command, unquote_command
 from nmt_cli.data.text.standard_format import standard_format_hint
 from nmt_cli.data.text.tmx import tmx_to_tsv
 
@@ -67,7 +67,7 @@ def in_standard_format() -> tuple[bytes, str]:
 
 
 def in_quoted_tsv() -> tuple[bytes, str]:
-    return f'{MISREAD}\t"{OTHER}\n five\r\nsix"\n'.encode(), unquoting("in")
+    return f'{MISREAD}\t"{OTHER}\n five\r\nsix"\n'.encode(), unquote_command("in")
 
 
 def in_wide_tsv() -> tuple[bytes, str]:

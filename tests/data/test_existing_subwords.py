@@ -91,11 +91,11 @@ def test_unknown_characters_are_counted_and_warned_of(model, tmp_path):
     prepared = prepare(config, tmp_path / "corpus", workers=1)
     assert prepared.src.unknowns == prepared.tgt.unknowns == 2
     [src, tgt] = [note for note in prepared.notes if "unknown to the vocabulary" in note]
-    assert f"of `{model}`: 2 of {prepared.src.tokens:,} tokens of the source text" in src
+    assert f"of `{model}`: 2 of {prepared.src.tokens:,} tokens of the kept source text" in src
     assert f"({prepared.tgt.unknowns / prepared.tgt.tokens:.2%})" in tgt
     # x and the snowman are in the fourth line of both files.
     for note, file in ((src, "new.src"), (tgt, "new.tgt")):
-        where = f"1 line of `{tmp_path / file}`: 4)"
+        where = f"1 kept line of `{tmp_path / file}`: 4)"
         assert f": x (U+0078, {where}, ☃ (U+2603, {where}" in note
     assert "data.byte_fallback=true" in tgt
 
@@ -127,7 +127,9 @@ def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):
     assert again.reused
     assert list(again.unknown_characters) == expected
     [src, _] = [note for note in prepared.notes if "unknown to the vocabulary" in note]
-    assert f"ʔ (U+0294, 8 lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 line" in src
+    assert (
+        f"ʔ (U+0294, 8 kept lines of `{source}`: 1, 3, 4, 5, 6, …), é (U+00E9, 1 kept line" in src
+    )
 
 
 def test_text_that_a_vocabulary_cuts_into_letters_is_warned_of(model, tmp_path):

@@ -161,6 +161,28 @@ def test_codes_in_tmx_are_whole_codes(codes: tuple[str, ...], taken: tuple[str, 
     assert run(hint("a.tmx"))[0] == 3 * f"in {taken[0]}\tin {taken[1]}\n"
 
 
+def test_segments_whose_codes_are_left_out_are_counted() -> None:
+    """Those of the two languages; the marked text of <hi> is kept, but no codes within it."""
+    en = (
+        "<seg>Press <hi>the<ph>{1}</ph> key</hi>.</seg>", "<seg>Wait.</seg>",
+        "<seg><bpt>b</bpt>No<ept>/b</ept>, <hi>no</hi>.</seg>",
+    )  # fmt: skip
+    de = "<seg><ph/>Ja.</seg>", "<seg>Halt.</seg>", "<seg><hi>Nein</hi>.</seg>"
+    units = "".join(
+        f'<tu><tuv xml:lang="en">{src}</tuv><tuv xml:lang="de">{tgt}</tuv>'
+        '<tuv xml:lang="fr"><seg><ph/>Oui.</seg></tuv></tu>\n'
+        for src, tgt in zip(en, de, strict=True)
+    )
+    Path("a.tmx").write_text(f"<tmx><body>{units}</body></tmx>\n", "utf-8")
+    written, warned = run(hint("a.tmx"))
+    assert written == "Press the key.\tJa.\nWait.\tHalt.\nNo, no.\tNein.\n"
+    assert warned.startswith(
+        "segments from which codes of formats, such as <ph> and <bpt>, were left out: 3 (see "
+    )
+    write_tmx("plain.tmx", "en", "de")
+    assert run(hint("plain.tmx"))[1] == ""
+
+
 def test_codes_that_are_changed_as_documented_are_whole_codes() -> None:
     write_tmx("a.tmx", "en", "swh", "sw")
     found = hint("a.tmx")

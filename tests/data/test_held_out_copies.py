@@ -116,6 +116,7 @@ def test_references_are_found_before_and_after_their_repair() -> None:
     ]  # fmt: skip
     pairs, loose = digests_of(sources, targets), loose_digests(sources)
     assert search.find(pairs, loose).tolist() == [True] * 4 + [False]
-    assert (held_out.found, held_out.found_near, held_out.found_targets) == (0, 0, 2)
+    found = held_out.found_sources, held_out.found_loose_sources, held_out.found_targets
+    assert found == (0, 0, 2)
     assert not HeldOutSearch([]).find(pairs, loose).any()
     assert search.find(pairs[:0], loose[:0]).dtype == np.bool_

@@ -11,7 +11,7 @@ import pytest
 
 from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.data.preparation.encoding_check import require_utf8
-from nmt_cli.data.text.encoding import conversion
+from nmt_cli.data.text.encoding import to_utf8_command
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
@@ -186,11 +186,11 @@ def test_a_command_that_converts_keeps_files_and_decompresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert conversion("a.de.gz", "UTF-16") == (
+    assert to_utf8_command("a.de.gz", "UTF-16") == (
         "gzip -dc a.de.gz | iconv -f UTF-16 -t UTF-8 > a.utf8.de"
     )
     Path("a.utf8.de").touch()
-    assert conversion("a.de").endswith(" a.de > a.utf8-2.de")
+    assert to_utf8_command("a.de").endswith(" a.de > a.utf8-2.de")
 
 
 LATIN1 = b"Gr\xfcn\n"

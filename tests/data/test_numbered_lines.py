@@ -30,12 +30,22 @@ class TestNumberedLines:
         assert len(numbered_lines(sentences("x", numbers), sentences("y", numbers))) == PAIRS
 
     def test_numbers_in_two_notations_are_the_same(self) -> None:
-        pairs = sentences("x", running("{}. ")), sentences("y", running("({}) "))
+        pairs = sentences("x", running("{}. ", 99_980)), sentences("y", running("({}) ", 99_980))
         assert len(numbered_lines(*pairs)) == PAIRS
 
     def test_numbers_of_shuffled_lines_are_found_by_being_different(self) -> None:
-        numbers = [f"{(29 * number) % 61}. " for number in range(1, PAIRS + 1)]
-        assert len(numbered_lines(sentences("x", numbers), sentences("y", numbers))) == PAIRS
+        """Also if a few lines occur twice, but not if many do."""
+        for repeated, found in ((0, PAIRS), (3, PAIRS), (6, 0)):
+            numbers = [f"{(29 * number) % 61}. " for number in range(1, PAIRS + 1)]
+            numbers[:repeated] = numbers[-repeated:] if repeated else []
+            sides = sentences("x", numbers), sentences("y", numbers)
+            assert len(numbered_lines(*sides)) == found
+
+    def test_pairs_with_an_empty_side_do_not_count(self) -> None:
+        numbers = running("{}. ")
+        src, tgt = sentences("x", numbers), sentences("y", numbers)
+        src[::4], tgt[1::4] = [""] * 15, [" "] * 15
+        assert len(numbered_lines(src, tgt)) == PAIRS // 2
 
     def test_verses_of_several_chapters_are_found(self) -> None:
         numbers = [f"{number % 20 + 1} " for number in range(PAIRS)]
@@ -54,8 +64,9 @@ class TestNumberedLines:
             running("")[:PAIRS],
             [f"{number % 3 + 1}. " for number in range(PAIRS)],
             [f"{200 + 50 * (number % 2)} " for number in range(PAIRS)],
+            ["1. "] * PAIRS,
         ],
-        ids=["none", "short lists", "amounts"],
+        ids=["none", "short lists", "amounts", "one number"],
     )
     def test_other_numbers_are_not_warned_of(self, numbers: list[str]) -> None:
         assert numbered_lines(sentences("x", numbers), sentences("y", numbers)) == []

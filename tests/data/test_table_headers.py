@@ -9,9 +9,10 @@ import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.config.tsv_columns import column_numbers
+from nmt_cli.data.languages.labels import place_of_language
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.data.text.table_columns import TableColumns
-from nmt_cli.data.text.tables import is_header, names_target_first
+from nmt_cli.data.text.tables import is_header, names_columns, names_target_first
 
 PAIRS = [(f"the house {n} is old", f"s Huus {n} isch alt") for n in range(40)]
 SWISS = ("en", "gsw")
@@ -48,6 +49,7 @@ def two_columns(err: str) -> list[str]:
         ("text_en", "text_gsw"), ("Lemma (English)", "Lemma (gsw)"), ("EN", "GSW"),
         ("english", "züritüütsch"), ("English (UK)", "gsw text"), ("anglais", "suisse allemand"),
         ("English-ft@Ama", "Züri-tx@Ama"), ("ft en@A B", "tx@A B"), ("English@Ama", "Züri@Ama"),
+        ("Sentence 1 (en)", "Sentence 2 (gsw)"), ('"English"', '"Swiss German"'),
     ],
 )  # fmt: skip
 def test_languages_in_any_usual_form_are_a_header(header: tuple[str, str]) -> None:
@@ -72,12 +74,40 @@ def test_names_of_the_sides_are_a_header(name: str) -> None:
         (("English", "The language of the English"), SWISS), (("en", "in"), ("nl", "en")),
         (("info@a.example", "hoi@a.example"), SWISS), (("a@b", "a@b"), SWISS),
         (("English-ft@Ama", "Uf Änglisch."), SWISS), (("See you @ noon", "Bis @ zmittag"), SWISS),
+        (("English", "Englisch"), ("en", "de")), (("German", "Deutsch"), ("en", "de")),
     ],
 )  # fmt: skip
 def test_pairs_about_languages_are_no_header(
     first: tuple[str, str], codes: tuple[str, str]
 ) -> None:
     assert not is_header(*first, codes)
+
+
+def test_two_forms_of_a_language_are_a_header() -> None:
+    assert is_header("Portuguese", "pt-BR", ("pt-PT", "pt-BR"))
+
+
+def test_first_rows_with_long_cells_or_more_cells_than_the_others_name_no_columns() -> None:
+    body = [["a dog", "der Hund"], ["a cat", "die Katze"]]
+    assert names_columns([["English", "x" * 40], *body], ())
+    assert not names_columns([["English", "x" * 41], *body], ())
+    # The last column has nothing below.
+    assert not names_columns([["a cow", "die Kuh", "note"], *([*row, ""] for row in body)], ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "chosen", "place"),
+    [
+        (["id", "a", "word en"], (0, 1), 2),
+        (["word en", "gloss en", "a"], (1, 2), 1),
+        (["a", "word en", "gloss en"], (0, 0), None),
+        (["word en", "gloss en"], (0, 1), None),
+    ],
+)
+def test_a_label_with_other_words_names_a_language_if_it_is_the_only_one(
+    labels: list[str], chosen: tuple[int, int], place: int | None
+) -> None:
+    assert place_of_language(labels, chosen, "en") == place
 
 
 @pytest.mark.parametrize(

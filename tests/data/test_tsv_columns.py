@@ -9,7 +9,7 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import DataConfig, load
 from nmt_cli.data.preparation.notes import swapped_notes
 from nmt_cli.data.text.line_pairs import read_pairs
-from nmt_cli.data.text.shell_commands import unquoting
+from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.errors import DataError
 from nmt_cli.extras.project_files import ProjectTexts, options_of
@@ -177,7 +177,7 @@ def test_line_breaks_in_cells_are_named_with_the_command_that_removes_them(
     err = capsys.readouterr().err
     note = "line breaks in cells in quotation marks spread 7 pairs over several lines"
     assert note in " ".join(err.split())
-    subprocess.run(["sh", "-c", unquoting("d.tsv")], check=True, timeout=30)
+    subprocess.run(["sh", "-c", unquote_command("d.tsv")], check=True, timeout=30)
     whole = list(read_pairs(("d.converted.tsv",), TableColumns((3, 1))))
     assert len(whole) == len(ROWS)
     assert (whole[5] == ROWS[5][::-2]) is (column == 1)

@@ -234,9 +234,33 @@ class TestSampling:
         entries = Entry("dog", ("Hund",), 1), Entry("cat", ("Katze", "Katzen"), 2)
         assert made == Constraints(glossary=entries)
         assert hash(made) == hash(Constraints(glossary=entries))
-        for wrong in ({"dog": 3}, {"dog": ["a|b"]}, {"": "a"}, {"dog": ""}, "dog", ["dog"]):
-            with pytest.raises(UsageError, match="the glossary"):
+        for wrong in ("dog", ["dog"]):
+            with pytest.raises(UsageError, match="the glossary is neither a dict nor"):
                 Constraints(glossary=wrong)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("term", "forms", "problem"),
+        [
+            ("cat", 3, "the forms must be texts"), ("cat", ["a", 3], "the forms must be texts"),
+            ("cat", {"a"}, "the forms must be texts"), (3, "a", "the source term must be a text"),
+            ("cat", "a|b", "a form has a `|`; give a list of forms"),
+            ("cat", ["a|b"], "a form has a `|`; give a list of forms"),
+            ("", "a", "the source term is empty"), ("cat", "", "a target form is empty"),
+            ("cat", [], "a target form is empty"), ("cat", ["a", " "], "a target form is empty"),
+            ("cat|kitty", "a", "`cat|kitty` has a `|`, which separates target forms only: write "
+                               "an entry for each source term"),
+        ],
+    )  # fmt: skip
+    def test_a_wrong_entry_of_a_dict_is_named(
+        self, term: object, forms: object, problem: str
+    ) -> None:
+        with pytest.raises(UsageError) as caught:
+            Constraints(glossary={"dog": "Hund", term: forms})  # type: ignore[dict-item]
+        assert caught.value.message == f"the glossary, entry 2 (`{term}`): {problem}"
+
+    def test_tabs_and_line_breaks_of_a_dict_are_spaces(self) -> None:
+        (entry,) = Constraints(glossary={"hot\tdog": "Hot\nDog"}).entries
+        assert entry[:2] == ("hot dog", ("Hot Dog",))
 
     def test_kept_names_are_texts_of_one_line(self) -> None:
         assert Constraints(kept=["NordPad", "Nord Pad"]).kept == ("NordPad", "Nord Pad")

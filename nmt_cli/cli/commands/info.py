@@ -119,8 +119,8 @@ def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if info["imported_from"]:
         yield "imported from", info["imported_from"]
     if info["averaged"]:
-        of_run = f" of {info['averaged_run']}" if info["averaged_run"] else ""
-        yield "averaged", f"{info['averaged']}{of_run}"
+        run = f" of {info['averaged_run']}" if info["averaged_run"] else ""
+        yield "averaged", f"{info['averaged']}{run}"
     if info["published"]:
         yield "weights", info["published"]
     if info["validation"]:

@@ -16,6 +16,7 @@ from nmt_cli.cli.options.declarations import (
     Force,
     Quiet,
     Sets,
+    TestPair,
     TrainPairs,
     TrainTsv,
     ValidPair,
@@ -82,7 +83,7 @@ Workers = Annotated[
         "": ("train.preset", "sets", "config_file"),
         "Text": (
             "train", "train_tsv", "data.tsv_columns", "valid",
-            SettingOption("data.valid_split", default="none"),
+            SettingOption("data.valid_split", default="none"), "test",
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
@@ -101,6 +102,7 @@ def command(
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
+    test: TestPair = None,
     clean: Clean = None,
     dropped: Dropped = None,
     repaired: Repaired = None,
@@ -126,11 +128,11 @@ def command(
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
     from nmt_cli.installation import has_torch
 
-    others = {
-        **file_settings(train or (), train_tsv or (), valid),
+    other_flags = {
+        **file_settings(train or (), train_tsv or (), valid, test),
         "data.clean": None if clean is None else "strict" if clean else "off",
     }
-    resolved = resolve_settings({**flags, **others}, sets, config_file)
+    resolved = resolve_settings({**flags, **other_flags}, sets, config_file)
     config = with_existing_subwords(resolved)
     console = make_console(quiet=quiet)
     learns = config.data.subwords not in ("bytes", "chars") and not config.data.subwords_from
@@ -185,8 +187,8 @@ def _train_command(
     config = resolved.config
     source, out = config.data.subwords_from, Path(config.paths.model)
     start = source if source and is_model_directory(Path(source)) else None
-    of_other_corpus = is_model_directory(out) and not is_trained_on(out, Path(config.paths.corpus))
-    if of_other_corpus or (start is not None and out.exists()):
+    has_other_corpus = is_model_directory(out) and not is_trained_on(out, Path(config.paths.corpus))
+    if has_other_corpus or (start is not None and out.exists()):
         # Neither a run on another corpus nor the model that fine-tuning begins with can go on.
         model = free_name(out)
     typed = config.train.preset if resolved.origins["train.preset"] == "command line" else None
@@ -302,7 +304,7 @@ def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
 
 
 def typed_again(arguments: Sequence[str]) -> str:
-    """The command `nmt prepare` with its arguments, without those that a hint adds.
+    """The command `nmt prepare` as it was typed, without the options that a hint adds.
 
     >>> typed_again(["prepare", "--train", "my a.en", "a.de", "--no-clean", "--dropped", "d.tsv"])
     "nmt prepare --train 'my a.en' a.de"
@@ -352,12 +354,15 @@ def shown_lines(finding: "Finding") -> str:
 
 
 def note_list(
-    prepared: "PreparedCorpus", path: Path | None, pairs: int, done: str, console: Console
+    prepared: "PreparedCorpus", path: Path | None, pairs: int, action: str, console: Console
 ) -> None:
-    """Report what was written to the list of dropped or repaired pairs, if one was asked for."""
+    """Report what was written to a list of pairs, if one was asked for.
+
+    pairs: how many are in it; action: "dropped" or "repaired".
+    """
     if path is None:
         return
     if prepared.reused:
         console.warning(f"`{path}` was not written: nothing was done; add --force")
     else:
-        console.note(f"wrote {path}: {counted(pairs, f'{done} pair')}")
+        console.note(f"wrote {path}: {counted(pairs, f'{action} pair')}")

@@ -353,15 +353,15 @@ def _warn_of_tokens(texts: Texts, tokenize: str, console: "Console") -> None:
         (f"the reference `{name}`", lines)
         for name, lines in zip(texts.names[1:], texts.references, strict=False)
     ]
-    found = [name for name, lines in named if looks_tokenized(lines)]
-    if not found:
+    tokenised = [name for name, lines in named if looks_tokenized(lines)]
+    if not tokenised:
         return
-    verb = "look" if len(found) > 1 or found[0] == "the hypotheses" else "looks"
+    verb = "look" if len(tokenised) > 1 or tokenised[0] == "the hypotheses" else "looks"
     advice = "score detokenised text"
-    if len(found) == len(named):
+    if len(tokenised) == len(named):
         advice += ", or use `--tokenize none`, which splits at spaces only"
     console.warning(
-        f"{' and '.join(found)} {verb} tokenised (many lines end in ` .`): the metrics expect "
+        f"{' and '.join(tokenised)} {verb} tokenised (many lines end in ` .`): the metrics expect "
         f"plain text, and the score is another one; {advice}"
     )
 

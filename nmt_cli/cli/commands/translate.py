@@ -146,14 +146,14 @@ def command(
     resolved = _settings({**flags, "paths.model": _first(model)}, sets, config_file)
     if join_parts(join, file, output, resolved, force=force, as_json=as_json, quiet=quiet):
         return
-    of_text, output, flag_file = part_of(part, output, flag_file)
+    text_part, output, flag_file = part_of(part, output, flag_file)
     doc = DocumentOptions(document, field, kind, json_input, translation_field, flags_field, fuzzy)
     file = doc.check(file, output, (scores, prefix, verify, verify_every, part), flags, as_json)
     check_pivots(then, flags, verify=verify or bool(verify_every))
     files, written = ConstraintFiles(glossary or (), keep or (), ban, prefix), (output, flag_file)
     models = _check_files(file, files, written, resolved, config_file, model, then, doc, force)
     console = make_console(quiet=quiet)
-    loading = Loading(models, then or (), device, precision, threads, of_text, with_stats=stats)
+    loading = Loading(models, then or (), device, precision, threads, text_part, with_stats=stats)
     start = starting(loading, files, file, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file, force)
     if doc.is_document:

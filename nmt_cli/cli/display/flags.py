@@ -111,12 +111,12 @@ class FlagReport:
 
     def _show_of_document(self, remedy: str) -> None:
         """Show how many segments have flags of OF_DOCUMENTS; remedy: against wrong numbers."""
-        found = [flag for flag in OF_DOCUMENTS if self._counts[flag]]
-        if found:
+        flags = [flag for flag in OF_DOCUMENTS if self._counts[flag]]
+        if flags:
             segments = " and ".join(
-                f"{counted(self._counts[flag], 'segment')} with {flag}" for flag in found
+                f"{counted(self._counts[flag], 'segment')} with {flag}" for flag in flags
             )
-            more = f"; {remedy}" if "number_mismatch" in found else ""
+            more = f"; {remedy}" if "number_mismatch" in flags else ""
             self._console.note(f"{segments}: --flag-file FILE lists them{more}")
 
     def end(self) -> None:

@@ -53,7 +53,7 @@ class UnusualCharacters:
         self._controls, self._entities = LineCount(), LineCount()
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines as they are."""
+        """Yield the lines unchanged, and count those with such characters."""
         for own, line in enumerate(lines):
             if not line.isascii() and _C1.search(line):
                 self._controls.add(self._index(own) + 1)
@@ -103,5 +103,5 @@ def first_entity(line: str) -> str:
     """
     from html.entities import html5
 
-    found = (match[0] for match in _ENTITY.finditer(line))
-    return next((text for text in found if text[1] == "#" or text[1:] in html5), "")
+    entities = (match[0] for match in _ENTITY.finditer(line))
+    return next((text for text in entities if text[1] == "#" or text[1:] in html5), "")

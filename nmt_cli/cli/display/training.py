@@ -19,7 +19,7 @@ from nmt_cli.cli.display.training_outline import (
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
-from nmt_cli.training.reporting.report import scores, short_perplexity
+from nmt_cli.training.reporting.report import PERPLEXITY_DECIDES, scores, short_perplexity
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -238,7 +238,8 @@ def closing(report: "Report", note: str, command: str) -> list[str]:
         ended = note
         if not report.published.step and report.published.perplexity is not None:
             shown = scores(report.published.bleu, report.published.perplexity)
-            return [ended, f"before training: {shown}; nothing better so far", f"model: {weights}"]
+            so_far = f"before training: {shown}; nothing better so far"
+            return [ended, f"{so_far}{_why_not_bleu(report.published)}", f"model: {weights}"]
     return [ended, *best_line(report.published), f"model: {weights}"]
 
 
@@ -254,10 +255,20 @@ def best_line(published: "Published") -> list[str]:
     if not published.step and published.by_comparison:
         return [f"before training: {shown}", f"{published.comparison}; {more}"]
     if not published.step:
+        shown += _why_not_bleu(published)
         return [f"no validation was better than the one before training: {shown}; {more}"]
     before = [f"before training: {scores(*published.before)}"] if published.before else []
     # Which steps an average is of is in the line on the model.
     step = f"best validation at step {published.step:,}"
-    at = "published at the end" if published.by_comparison else step
+    if published.by_comparison:
+        return [*before, f"published at the end: {shown}", published.comparison]
     compared = [published.comparison] if published.comparison else []
-    return [*before, f"{at}: {shown}", *compared]
+    return [*before, f"{step}: {shown}{_why_not_bleu(published)}", *compared]
+
+
+def _why_not_bleu(published: "Published") -> str:
+    """What chose the weights, if another validation had a higher BLEU; else nothing."""
+    highest = published.highest_bleu
+    if highest is None or published.bleu is None or highest <= published.bleu:
+        return ""
+    return f"; another validation had BLEU {highest:.2f}, but {PERPLEXITY_DECIDES}"

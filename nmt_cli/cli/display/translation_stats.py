@@ -60,7 +60,7 @@ class TranslationStats:
             ]
         return [
             *rows,
-            *(("engine", f"{each.engine.name}: {each.engine.about}") for each in translator.steps),
+            *(("engine", f"{step.engine.name}: {step.engine.about}") for step in translator.steps),
             ("CPU threads", str(kernel_threads())),
             ("peak memory", f"{peak_memory() / MIB:,.0f} MiB"),
         ]

@@ -27,11 +27,11 @@ def unfinished_note(model: Path) -> str:
     if not state.startswith("at step"):
         return ""
     # A run that goes on for more steps has the settings of the weights that it published before.
-    of_all = f" of {planned:,}" if isinstance(planned, int) and run_step < planned else ""
+    total = f" of {planned:,}" if isinstance(planned, int) and run_step < planned else ""
     if lock_holder(model):
-        parts = [f"`{model}` is still in training, at step {run_step:,}{of_all} or later"]
+        parts = [f"`{model}` is still in training, at step {run_step:,}{total} or later"]
     else:
-        parts = [f"the training of `{model}` stopped at step {run_step:,}{of_all}"]
+        parts = [f"the training of `{model}` stopped at step {run_step:,}{total}"]
         parts.append("the same `nmt train` command resumes it")
     step = metadata_of_file(model / WEIGHTS).get("step", "")
     if step.isdecimal():

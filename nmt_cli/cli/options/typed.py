@@ -29,7 +29,7 @@ def typed_options(*left_out: str) -> str:
 def _words(context: Context, parameter: Parameter) -> Iterator[str]:
     """A parameter as it is typed: its long name and its value, for each of its values."""
     given = context.params[str(parameter.name)]
-    name = next((each for each in parameter.opts if each.startswith("--")), parameter.opts[0])
+    name = next((option for option in parameter.opts if option.startswith("--")), parameter.opts[0])
     for value in given if isinstance(given, list | tuple) else [given]:
         if isinstance(value, bool):
             yield name if value else parameter.secondary_opts[0]

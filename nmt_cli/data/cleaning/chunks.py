@@ -57,7 +57,7 @@ class Cleaning(NamedTuple):
         return self.clean("src", src), self.clean("tgt", tgt)
 
     def finish(self, side: str, lines: Sequence[str]) -> list[str]:
-        """Do the same for lines that were already cleaned by `clean_line`."""
+        """Return the lines as `clean` does, for lines that `clean_line` has cleaned already."""
         if not self.normalize:
             return [line.strip() for line in lines]
         normalize = _normalizer(self.src if side == "src" else self.tgt)
@@ -92,10 +92,10 @@ class RawChunk(NamedTuple):
 
 
 class Unrepaired(NamedTuple):
-    """Digests of the pairs that the repairs changed, without the repairs.
+    """The pairs of a chunk whose digests the repairs changed, with their digests before.
 
-    indices: (changed,) uint32, of these pairs; digests: (changed,) PAIR_DIGEST, loose: (changed,)
-    SENTENCE_DIGEST, as of CleanChunk.
+    indices: (changed,) uint32, of these pairs among the kept ones; digests: (changed,) PAIR_DIGEST;
+    loose: (changed,) SENTENCE_DIGEST of the sources, as CleanChunk has them.
     """
 
     indices: np.ndarray
@@ -104,15 +104,16 @@ class Unrepaired(NamedTuple):
 
 
 class CleanChunk(NamedTuple):
-    """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
+    """The pairs of a chunk after cleaning, without those that are dropped in this pass.
 
-    loose: digests of the sources that ignore capital letters and punctuation; unrepaired: those of
-    repaired pairs before that;
-    doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
-    this pass; originals: rows of index, source and target as they were read, of the pairs that are
-    dropped in this pass or that cleaning changed, if needed; repaired: the number of repaired pairs
-    and the first indices, by kind; repaired_rows: the rows of their list without the file, if
-    needed.
+    read: the number of pairs before cleaning; src, tgt: the lines of each side with newlines;
+    digests: of both sentences; loose: digests of the sources that ignore capital letters and
+    punctuation; unrepaired: the digests that differ without the repairs; doubts: the kind of noise
+    of each pair, one byte a pair; early: indices and kinds of the pairs that are dropped in this
+    pass; originals: rows of index, source and target as they were read, of the pairs that are
+    dropped in this pass or that cleaning changed, if the texts of dropped pairs are needed;
+    repaired: the number of repaired pairs and the first indices, by kind; repaired_rows: the rows
+    of the list of repaired pairs without the file, if this list is needed.
     """
 
     corpus: int
@@ -206,28 +207,32 @@ def _originals(
 def _unrepaired(
     chunk: RawChunk, kept: Sequence[int], digests: np.ndarray, repaired: Repaired
 ) -> Unrepaired:
-    """Return what the repairs changed; kept: (kept,) the indices of the pairs with `digests`."""
-    places = {index: place for place, index in enumerate(kept)} if repaired.lines else {}
+    """Return the digests that kept pairs would have without the repairs, where they differ.
+
+    kept: (kept,) the indices of these pairs in the chunk; digests: (kept,) after the repairs.
+    """
+    positions = {index: position for position, index in enumerate(kept)} if repaired.lines else {}
     changed = [
         index
-        for index, found in repaired.kinds_by_line().items()
+        for index, repair_kinds in repaired.kinds_by_line().items()
         # Digests do not tell Unicode forms apart.
-        if index in places and found != [kinds.UNICODE_FORM]
+        if index in positions and repair_kinds != [kinds.UNICODE_FORM]
     ]
     src = chunk.cleaning.clean("src", [chunk.src[index] for index in changed])
     tgt = chunk.cleaning.clean("tgt", [chunk.tgt[index] for index in changed])
-    indices = np.array([places[index] for index in changed], np.uint32)
-    own = digests_of(src, tgt)
-    differ = own != digests[indices]
-    return Unrepaired(indices[differ], own[differ], loose_digests(src)[differ])
+    indices = np.array([positions[index] for index in changed], np.uint32)
+    before = digests_of(src, tgt)
+    differ = before != digests[indices]
+    return Unrepaired(indices[differ], before[differ], loose_digests(src)[differ])
 
 
 def _repaired_rows(
     chunk: RawChunk, src: Sequence[str], tgt: Sequence[str], repaired: Repaired
 ) -> list[bytes]:
+    """Return the rows of CleanChunk.repaired_rows; src, tgt: the cleaned lines."""
     rows = []
-    for index, found in repaired.kinds_by_line().items():
-        names = "; ".join(kinds.KINDS[kind].name for kind in found)
+    for index, repair_kinds in repaired.kinds_by_line().items():
+        names = "; ".join(kinds.KINDS[kind].name for kind in repair_kinds)
         texts = (chunk.src[index], chunk.tgt[index], src[index], tgt[index])
         cells = (str(chunk.first_line + index), names, *map(cell, texts))
         row = "\t".join(cells)

@@ -27,7 +27,7 @@ from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
 from nmt_cli.data.text.line_pairs import LinePairs, read_pairs
-from nmt_cli.data.text.shell_commands import unquoting
+from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.table_columns import TableColumns
 from nmt_cli.data.text.tables import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
@@ -106,11 +106,12 @@ class CleanText:
     def is_shifted(self) -> np.ndarray:
         """Return whether each pair is of lines that seem shifted: (pairs,) bool."""
         shifted = np.zeros(self.pairs, bool)
-        for span in self.spans:
-            for found in (found for found in self.shifts if found.corpus == span.corpus):
-                lines = span.lines()
-                inside = (lines >= found.line) & (lines <= found.last)
-                shifted[span.first : span.first + span.pairs] |= inside
+        for shift in self.shifts:
+            for span in self.spans:
+                if span.corpus == shift.corpus:
+                    lines = span.lines()
+                    inside = (lines >= shift.line) & (lines <= shift.last)
+                    shifted[span.first : span.first + span.pairs] |= inside
         return shifted
 
     def add(self, chunk: CleanChunk) -> None:
@@ -208,7 +209,7 @@ class _Reader:
         self.shifts: list[LineRange] = []
 
     def estimate(self, done: int) -> int | None:
-        """Estimate the number of all pairs after `done` pairs were read."""
+        """Estimate the number of all pairs after `done` pairs were read; None if it is unknown."""
         if not self._size or self._pairs is None:
             return None
         read = self._finished + self._pairs.src.bytes_read
@@ -263,6 +264,11 @@ class _Reader:
     def _note(
         self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile], broken: int
     ) -> None:
+        """Note what is wrong with a corpus that was read; broken: pairs on several lines.
+
+        Raises DataError if it is not UTF-8 at all.
+        """
+        # The sides of a table are one file.
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
             refuse_other_encoding(lines)
             if lines.invalid:
@@ -276,13 +282,13 @@ class _Reader:
             self.notes.append(
                 f"`{pairs.src.name}`: line breaks in cells in quotation marks spread "
                 f"{counted(broken, 'pair')} over several lines, which are dropped; to keep them, "
-                f"remove the line breaks and marks: {unquoting(pairs.src.name)}"
+                f"remove the line breaks and marks: {unquote_command(pairs.src.name)}"
             )
         if pairs.quoted_rows > LEAST_QUOTED * pairs.count:
             self.notes.append(
                 f"`{pairs.src.name}`: both columns of {pairs.quoted_rows:,} of "
                 f"{counted(pairs.count, 'line')} are in quotation marks, which count as text; if a "
-                f"spreadsheet wrote them, remove them: {unquoting(pairs.src.name)}"
+                f"spreadsheet wrote them, remove them: {unquote_command(pairs.src.name)}"
             )
         # Line breaks in cells make such rows, too, and are named already.
         if not broken:
@@ -301,6 +307,20 @@ class _Reader:
 def read_span(directory: Path, side: str, start: int, end: int) -> list[str]:
     """Return the cleaned lines between two byte offsets of one side."""
     return _read_bytes(directory, side, start, end).decode("utf-8").split("\n")[:-1]
+
+
+def lines_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
+    """Return both sides of some pairs, whose indices ascend, by index."""
+    found = {}
+    for span in text.spans:
+        start, end = np.searchsorted(indices, [span.first, span.first + span.pairs])
+        if start == end:
+            continue
+        src = read_span(text.directory, "src", span.src_start, span.src_end)
+        tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
+        for index in indices[start:end].tolist():
+            found[index] = src[index - span.first], tgt[index - span.first]
+    return found
 
 
 def read_side(directory: Path, side: str, span: Span) -> bytes:

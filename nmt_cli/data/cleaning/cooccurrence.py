@@ -22,7 +22,7 @@ CHUNK = 4_096
 PRIOR = 5.0
 # The ratio for the same word on both sides, such as a name or a number.
 SAME_WORD = 50.0
-_MIXED = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HASH_FACTOR = np.uint64(0x9E37_79B9_7F4A_7C15)
 _SRC_FACTOR, _TGT_FACTOR = np.uint32(0x9E37_79B1), np.uint32(0x85EB_CA77)
 _NEWLINE = ord("\n")
 # Only a prefix of each word is used. Its length in bytes depends on the first byte: five ASCII
@@ -69,7 +69,7 @@ def split_words(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         words |= (letter * within).astype(np.uint64) << np.uint64(8 * offset)
     ends = np.searchsorted(starts, np.flatnonzero(text == _NEWLINE))
     lines = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    return ((words * _MIXED) >> np.uint64(64 - BITS)).astype(np.int32), lines.astype(np.int32)
+    return ((words * _HASH_FACTOR) >> np.uint64(64 - BITS)).astype(np.int32), lines.astype(np.int32)
 
 
 class Table(NamedTuple):
@@ -140,7 +140,7 @@ def _pair_mask(src: np.ndarray, tgt: np.ndarray) -> np.ndarray:
 
 
 def _ratios(table: Table, src: np.ndarray, tgt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much likelier each target word is given each source word, and vice versa.
+    """Return p(target word | source word) / p(target word), and the same with the sides exchanged.
 
     Both arrays are (pairs, KEPT_WORDS, KEPT_WORDS), with 0 where either word is missing.
     """
@@ -148,32 +148,41 @@ def _ratios(table: Table, src: np.ndarray, tgt: np.ndarray) -> tuple[np.ndarray,
     src_seen, tgt_seen = table.src[src], table.tgt[tgt]
     src_share, tgt_share = (src_seen + 0.5) / table.pairs, (tgt_seen + 0.5) / table.pairs
     mask = _pair_mask(src, tgt)
-    of_tgt = (joint / tgt_share[:, None, :] + PRIOR) / (src_seen + PRIOR)[:, :, None]
-    of_src = (joint / src_share[:, :, None] + PRIOR) / (tgt_seen + PRIOR)[:, None, :]
+    tgt_ratios = (joint / tgt_share[:, None, :] + PRIOR) / (src_seen + PRIOR)[:, :, None]
+    src_ratios = (joint / src_share[:, :, None] + PRIOR) / (tgt_seen + PRIOR)[:, None, :]
     same = src[:, :, None] == tgt[:, None, :]
     return tuple(
-        np.where(same, np.maximum(ratio, SAME_WORD), ratio) * mask for ratio in (of_tgt, of_src)
+        np.where(same, np.maximum(ratios, SAME_WORD), ratios) * mask
+        for ratios in (tgt_ratios, src_ratios)
     )
 
 
 def _posteriors(table: Table, src: np.ndarray, tgt: np.ndarray) -> np.ndarray:
-    """Return how likely each word pair is a translation; 1 in the sums is the empty word."""
-    of_tgt, of_src = _ratios(table, src, tgt)
-    of_tgt /= of_tgt.sum(1, keepdims=True) + 1
-    of_src /= of_src.sum(2, keepdims=True) + 1
-    agreed: np.ndarray = np.sqrt(of_tgt * of_src)
-    return agreed
+    """Return how likely each word pair is a translation: (pairs, KEPT_WORDS, KEPT_WORDS).
+
+    Each word may also be aligned with the empty word, whose ratio is 1. The result is the geometric
+    mean of both directions.
+    """
+    tgt_ratios, src_ratios = _ratios(table, src, tgt)
+    tgt_ratios /= tgt_ratios.sum(1, keepdims=True) + 1
+    src_ratios /= src_ratios.sum(2, keepdims=True) + 1
+    posteriors: np.ndarray = np.sqrt(tgt_ratios * src_ratios)
+    return posteriors
 
 
 def scores(table: Table, src: np.ndarray, tgt: np.ndarray) -> np.ndarray:
-    """Return how much likelier the sides are together than apart: (pairs,) float32."""
+    """Return how much likelier the sides are together than apart: (pairs,) float32.
+
+    src, tgt: (pairs, KEPT_WORDS) from `select_words`. The score of a pair is the sum of the
+    logarithms of the ratios of its words, divided by the root of the number of words of each side.
+    """
     chunks = [np.zeros(0, np.float32)]
     for begin in range(0, len(src), CHUNK):
         src_chunk, tgt_chunk = src[begin : begin + CHUNK], tgt[begin : begin + CHUNK]
-        of_tgt, of_src = _ratios(table, src_chunk, tgt_chunk)
+        tgt_ratios, src_ratios = _ratios(table, src_chunk, tgt_chunk)
         src_words, tgt_words = (src_chunk >= 0).sum(1), (tgt_chunk >= 0).sum(1)
-        tgt_logs = np.log((of_tgt.sum(1) + 1) / (src_words + 1)[:, None])
-        src_logs = np.log((of_src.sum(2) + 1) / (tgt_words + 1)[:, None])
+        tgt_logs = np.log((tgt_ratios.sum(1) + 1) / (src_words + 1)[:, None])
+        src_logs = np.log((src_ratios.sum(2) + 1) / (tgt_words + 1)[:, None])
         total = np.where(tgt_chunk >= 0, tgt_logs, 0).sum(1) / np.sqrt(np.maximum(tgt_words, 1))
         total += np.where(src_chunk >= 0, src_logs, 0).sum(1) / np.sqrt(np.maximum(src_words, 1))
         chunks.append(total.astype(np.float32))

@@ -43,8 +43,9 @@ MIN_WORDS_OF_COPY = 4
 MOST_MARKS, MIN_LETTERS_BESIDE_MARKS = 16, 8
 _LETTER_RUNS = np.zeros(256, bool)
 _LETTER_RUNS[[*range(65, 91), *range(97, 123), ord("!"), ord("?")]] = True
-# A random number for each digit and the character before it; their sums in float64 are exact.
-_FOLLOWING = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 36, 110).astype(np.float64)
+# A random number for each digit and the character before it, by which the digits of a line are
+# hashed. Their sums in float64 are exact.
+_DIGIT_HASHES = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 36, 110).astype(np.float64)
 _NEWLINE = ord("\n")
 _BEYOND_ASCII, _LENGTHS_IN_BYTES = 0x80, (2, 3, 4)
 
@@ -57,7 +58,9 @@ def find_doubts(
     is_table: bool = False,
     invalid: Collection[int] = (),
 ) -> np.ndarray:
-    """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8.
+    """Return the kind of noise of each cleaned pair, 0 for none: (pairs,) uint8.
+
+    Of several kinds, that of the first check that finds one counts.
 
     languages: the codes of source and target. is_table: whether the pairs come from a TSV file, in
     which a spreadsheet may have quoted fields. invalid: the indices of pairs with bytes that were
@@ -174,7 +177,7 @@ def _maybe_repeated(text: np.ndarray) -> list[int]:
 
 
 def _is_at(text: np.ndarray, sign: bytes) -> np.ndarray:
-    """Return for each byte from the last one of `sign` on whether a sign ends there."""
+    """Return whether `sign` ends at each byte of `text[len(sign) - 1 :]`: (bytes,) bool."""
     length = len(text) - len(sign) + 1
     parts = [text[place : place + length] == byte for place, byte in enumerate(sign)]
     ends: np.ndarray = np.logical_and.reduce(parts)
@@ -208,14 +211,17 @@ def is_repeated(line: str) -> bool:
             a == b and not a.isdigit() and a[0].isalpha()
             for a, b in zip(words, words[period:], strict=False)
         ]
-        for value, equal in groupby(same):
-            if value and sum(1 for _ in equal) >= (MAX_WORD_RUN - 1) * period:
+        for is_same, equal in groupby(same):
+            if is_same and sum(1 for _ in equal) >= (MAX_WORD_RUN - 1) * period:
                 return True
     return False
 
 
 def _is_letter_or_mark(character: str) -> bool:
-    """Whether a sign is not repeated so often on purpose, unlike the lines that a kashida draws."""
+    """Whether a character is a letter, a combining mark, `!` or `?`.
+
+    Modifier letters are not, such as the Arabic kashida, which is repeated to draw a line.
+    """
     category = unicodedata.category(character)
     return character in "!?" or (category[0] in "LM" and category != "Lm")
 
@@ -275,5 +281,5 @@ def _digit_sums(text: np.ndarray) -> np.ndarray:
     positions = np.flatnonzero(digits < 10)
     before = np.where(positions > 0, digits[positions - 1], 10)
     ends = np.flatnonzero(text == _NEWLINE)
-    values = _FOLLOWING[digits[positions].astype(np.int64) * 11 + before]
+    values = _DIGIT_HASHES[digits[positions].astype(np.int64) * 11 + before]
     return np.bincount(np.searchsorted(ends, positions), values, len(ends))

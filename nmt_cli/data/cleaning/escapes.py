@@ -64,9 +64,9 @@ def undo_escapes(text: str) -> str:
 def _decoded_word(word: str) -> str:
     """A word with the escapes of its bytes undone, if some of them are of letters beyond ASCII."""
     for sign, escapes in _ANY_BYTES.items():
-        found = [_as_text(run, _utf8) for run in escapes.findall(word)]
+        decoded = [_as_text(run, _utf8) for run in escapes.findall(word)]
         is_address = sign == "%" and _LIKE_ADDRESS.search(word) is not None
-        if not is_address and any(not run.isascii() for run in found):
+        if not is_address and any(not run.isascii() for run in decoded):
             word = escapes.sub(lambda run: _as_text(run[0], _utf8), word)
     return word
 
@@ -80,7 +80,7 @@ def _utf16(escapes: str) -> str:
 
 
 def _as_text(escapes: str, decode: Callable[[str], str]) -> str:
-    """The decoded escapes; the escapes if they are no text, or text that no line can have."""
+    """The decoded escapes; unchanged escapes if they are not valid, or of hidden characters."""
     try:
         text = decode(escapes)
     except ValueError:

@@ -18,7 +18,12 @@ from nmt_cli.storage.files import writing
 
 # A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
 MIN_SHARE = 2e-4
-_UNCERTAIN = (*kinds.WRONG_SIDES, kinds.THIRD_LANGUAGE, kinds.NOT_TRANSLATION)
+_UNCERTAIN = (
+    *kinds.WRONG_SIDES,
+    kinds.THIRD_LANGUAGE,
+    kinds.NOT_TRANSLATION,
+    kinds.CUT_SHORT,
+)
 
 
 @dataclass(frozen=True)
@@ -89,12 +94,12 @@ class Ledger:
         self.kinds[indices[reasons > 0]] = reasons[reasons > 0]
 
     def counts_by_file(self, kind: int) -> list[tuple[int, int]]:
-        """How many pairs of each training corpus have this kind of noise, and of how many."""
+        """Return for each training corpus how many pairs are of this kind, and how many it has."""
         counts = np.zeros((len(self._data.train), 2), np.int64)
         for span in self._text.spans:
-            found = int((self.kinds[_pairs_of(span)] == kind).sum())
-            counts[span.corpus] += found, span.pairs
-        return [(found, pairs) for found, pairs in counts.tolist()]
+            marked = int((self.kinds[_pairs_of(span)] == kind).sum())
+            counts[span.corpus] += marked, span.pairs
+        return [(marked, pairs) for marked, pairs in counts.tolist()]
 
     def dropped(self) -> dict[str, int]:
         """Count the dropped pairs by the name of the kind."""
@@ -158,14 +163,14 @@ class Ledger:
         """
         with (
             writing(path, replaces=DROPPED.is_at(path)) as file,
-            (self._text.directory / ORIGINALS).open(encoding="utf-8", newline="\n") as changed,
+            (self._text.directory / ORIGINALS).open(encoding="utf-8", newline="\n") as rows_read,
         ):
             file.write(DROPPED.header.encode())
             for span in self._text.spans:
                 name = self._data.train[span.corpus][0]
-                originals = dict(map(_split_row, islice(changed, span.originals)))
-                rows = sorted([*self._early_rows(span), *self._late_rows(span)])
-                for line, kind, cleaned in rows:
+                originals = dict(map(_split_row, islice(rows_read, span.originals)))
+                dropped = sorted([*self._early_rows(span), *self._late_rows(span)])
+                for line, kind, cleaned in dropped:
                     text = originals.get(line - span.first_line, cleaned)
                     row = f"{cell(name)}\t{line}\t{KINDS[kind].name}\t{text}\n"
                     file.write(row.encode("utf-8", errors="replace"))

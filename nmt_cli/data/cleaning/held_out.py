@@ -19,18 +19,18 @@ LARGEST_SPLIT = 0.2
 # Punctuation, except between digits: 1.5 is not 15.
 _SIGNS = r"!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u3011\uff01-\uff0f\uff1a-\uff20।॥،؛؟۔"
 _PUNCTUATION = re.compile(rf"(?<!\d)[{_SIGNS}]+|[{_SIGNS}]+(?!\d)")
-# Invisible characters that belong to the spelling: joiners and zero-width spaces; variation
-# selectors choose the form of a sign.
-_SPELLED_UNSEEN = frozenset("\u200b\u200c\u200d")
-_SPELLED_INVISIBLE = re.compile("[\u034f\u200b-\u200d\ufe00-\ufe0f]")
+# Invisible characters that belong to the spelling: the zero-width space, non-joiner and joiner. The
+# pattern also has the grapheme joiner and the variation selectors, which choose the form of a sign.
+_ZERO_WIDTH = frozenset("\u200b\u200c\u200d")
+_ZERO_WIDTH_OR_SELECTOR = re.compile("[\u034f\u200b-\u200d\ufe00-\ufe0f]")
 
 
 def digest(sentence: str) -> bytes:
     """Return an eight-byte hash of a cleaned sentence.
 
-    Sentences that differ only in spaces, in how letters with accents are written (NFC), or in
-    invisible characters have the same; of these, joiners and non-joiners, and zero-width spaces
-    that separate words, belong to the spelling.
+    Sentences have the same hash if they differ only in spaces, in how letters with accents are
+    written (NFC), or in invisible characters. Joiners, non-joiners and zero-width spaces that
+    separate words do count, since they belong to the spelling.
 
     >>> digest("a  caf\u00e9") == digest("a\u00a0cafe\u0301") != digest("a cafe")
     True
@@ -38,16 +38,15 @@ def digest(sentence: str) -> bytes:
     True
     """
     if not sentence.isprintable():
-        sentence = _remove_unseen(remove_invisible(sentence))
+        sentence = _remove_format_characters(remove_invisible(sentence))
     sentence = " ".join(unicodedata.normalize("NFC", sentence).split())
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
 
 
-def _remove_unseen(text: str) -> str:
+def _remove_format_characters(text: str) -> str:
+    """Remove the format characters (Unicode category Cf) that do not belong to the spelling."""
     return "".join(
-        letter
-        for letter in text
-        if letter in _SPELLED_UNSEEN or unicodedata.category(letter) != "Cf"
+        letter for letter in text if letter in _ZERO_WIDTH or unicodedata.category(letter) != "Cf"
     )
 
 
@@ -63,7 +62,7 @@ def loose_digests(sentences: Sequence[str]) -> np.ndarray:
     2
     """
     loose = (
-        _PUNCTUATION.sub(" ", _SPELLED_INVISIBLE.sub("", sentence.lower()))
+        _PUNCTUATION.sub(" ", _ZERO_WIDTH_OR_SELECTOR.sub("", sentence.lower()))
         for sentence in sentences
     )
     return np.frombuffer(b"".join(map(digest, loose)), SENTENCE_DIGEST)
@@ -134,17 +133,17 @@ def suitable_split(pairs: int) -> int:
     return split // 100 * 100 if split >= 100 else split // 10 * 10
 
 
-def no_validation_note(pairs: int, names_it: str, sets_apart: str) -> str:
+def no_validation_note(pairs: int, valid_option: str, split_option: str) -> str:
     """The warning that there is no validation text.
 
-    pairs: the number of training pairs; names_it: the option or argument that names validation
-    files; sets_apart: what sets training pairs apart, up to their number.
+    pairs: the number of training pairs; valid_option: the option or argument that names validation
+    files; split_option: the one that sets training pairs apart, up to where their number follows.
     """
     split = suitable_split(pairs)
-    way = f"; to set training pairs apart: {sets_apart}{split}" if split else ""
+    way = f"; to set training pairs apart: {split_option}{split}" if split else ""
     return (
         "there is no validation text: training cannot tell which checkpoint is best; "
-        f"{names_it} names it{way}"
+        f"{valid_option} names it{way}"
     )
 
 
@@ -161,7 +160,7 @@ class SplitSizes(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the pairs become, as in "validation pairs"."""
+        """What the pairs become: "validation", "test" or "validation and test"."""
         names = (("validation", self.valid), ("test", self.test))
         return " and ".join(name for name, size in names if size)
 
@@ -172,9 +171,9 @@ class SplitSizes(NamedTuple):
         """
         if self.total > LARGEST_SPLIT * pairs:
             sets = f"{self.name} sets" if self.valid and self.test else f"a {self.name} set"
-            are = "are" if self.valid and self.test else "is"
+            verb = "are" if self.valid and self.test else "is"
             raise DataError(
-                f"{sets} of {counted(self.total, 'pair')} {are} too large for "
+                f"{sets} of {counted(self.total, 'pair')} {verb} too large for "
                 f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them "
                 f"({self.settings})",
                 self.at_most(int(LARGEST_SPLIT * share_kept * pairs)),
@@ -205,9 +204,9 @@ class SplitSizes(NamedTuple):
         files = f"--valid SRC TGT{' --test-split 0' if self.test else ''}"
         if pairs < bool(self.valid) + bool(self.test):
             sizes = (("--valid-split 0", self.valid), ("--test-split 0", self.test))
-            none = " ".join(option for option, size in sizes if size)
+            no_splits = " ".join(option for option, size in sizes if size)
             more = f", or use validation text of its own: {files}" if self.valid else ""
-            return f"use more text, or set no pairs apart: {none}{more}"
+            return f"use more text, or set no pairs apart: {no_splits}{more}"
         if self.valid and self.test:
             options = f"--valid-split and --test-split of {pairs} pairs together"
         else:

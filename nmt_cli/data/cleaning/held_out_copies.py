@@ -45,7 +45,7 @@ class _Forms(NamedTuple):
         return cls(np.array(lines, np.int64), digests_of(sentences))
 
     def mark_found(self, found: np.ndarray, digests: np.ndarray) -> None:
-        """Set `found`, (sentences,) bool, for those one of whose forms is among `digests`."""
+        """Set `found`, (sentences,) bool, to True where a form of a sentence is among `digests`."""
         found[self.lines[np.isin(self.digests, digests)]] = True
 
 
@@ -70,14 +70,14 @@ class HeldOut:
         def forms_of(*texts: Sequence[str]) -> list[list[str]]:
             return [[text[line] for line in kept] for text in texts]
 
-        sources = forms_of(src, *(own for own, _ in repaired))
+        sources = forms_of(src, *(repaired_src for repaired_src, _ in repaired))
         self._src = _Forms.of(sources, sentence_digests)
         # Short ones say the same in many texts.
         self._loose_src = _Forms.of(sources, loose_digests, _is_long)
-        others = [other for _, other in repaired] or list(tgts)
+        repaired_tgts = [repaired_tgt for _, repaired_tgt in repaired] or list(tgts)
         self._targets = [
             _Forms.of(forms_of(*forms), sentence_digests, _is_long_target)
-            for forms in zip(tgts, others, strict=True)
+            for forms in zip(tgts, repaired_tgts, strict=True)
         ]
         self._found_loose = np.zeros(len(kept), bool)
         self._found_src = np.zeros(len(kept), bool)
@@ -100,7 +100,7 @@ class HeldOut:
         return self._src.digests
 
     @property
-    def near(self) -> np.ndarray:
+    def loose_sources(self) -> np.ndarray:
         """The loose digests of the source sentences that are not short, in all forms."""
         return self._loose_src.digests
 
@@ -115,12 +115,12 @@ class HeldOut:
         return len(self._found_src)
 
     @property
-    def found(self) -> int:
+    def found_sources(self) -> int:
         """The number of source sentences found so far."""
         return int(self._found_src.sum())
 
     @property
-    def found_near(self) -> int:
+    def found_loose_sources(self) -> int:
         """The number of long sources found only with other capital letters or punctuation."""
         return int((self._found_loose & ~self._found_src).sum())
 
@@ -136,10 +136,13 @@ class HeldOutSearch:
     def __init__(self, held_out: Sequence[HeldOut]) -> None:
         """Take the sets, in which the sentences that are found will be marked."""
         self._held_out = held_out
+        # For np.concatenate, which needs an array even if there are no sets.
         none = [sentence_digests([])]
-        self._sources = np.concatenate([*none, *(each.sources for each in held_out)])
-        self._near = np.concatenate([*none, *(each.near for each in held_out)])
-        self._targets = np.concatenate([*none, *(each.long_targets for each in held_out)])
+        self._sources = np.concatenate([*none, *(one_set.sources for one_set in held_out)])
+        self._loose_sources = np.concatenate(
+            [*none, *(one_set.loose_sources for one_set in held_out)]
+        )
+        self._targets = np.concatenate([*none, *(one_set.long_targets for one_set in held_out)])
 
     def find(self, pairs: np.ndarray, loose: np.ndarray) -> np.ndarray:
         """Return whether each pair has a held-out source or long target: (pairs,) bool.
@@ -148,12 +151,12 @@ class HeldOutSearch:
         """
         found: np.ndarray = (
             np.isin(pairs["src"], self._sources)
-            | np.isin(loose, self._near)
+            | np.isin(loose, self._loose_sources)
             | np.isin(pairs["tgt"], self._targets)
         )
         if found.any():
-            for sentences in self._held_out:
-                sentences.mark_found(pairs[found], loose[found])
+            for one_set in self._held_out:
+                one_set.mark_found(pairs[found], loose[found])
         return found
 
 

@@ -38,30 +38,34 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
 
 
 def references_with_faults(hypotheses: Sequence[str], references: Sequence[str]) -> str:
-    """The same of references whose hypotheses have no such fault."""
+    """How many references have faults that their hypotheses have not; as `pairs_with_faults`.
+
+    A fault of both would not lower the score.
+    """
     repaired = Repaired()
     repaired_hypotheses, repaired_references = repair_sides(
         list(hypotheses), list(references), repaired
     )
-    differing = {
+    only_references = {
         index
         for index, line in enumerate(hypotheses)
         if line == repaired_hypotheses[index] and references[index] != repaired_references[index]
     }
-    found = {kind: lines & differing for kind, lines in repaired.lines.items()}
-    return _listed(found, len(references))
+    faults = {kind: indices & only_references for kind, indices in repaired.lines.items()}
+    return _listed(faults, len(references))
 
 
 def _as_translated(line: str) -> str:
+    """Return a source as the model sees it, without the characters that translating removes."""
     if line.isprintable():
         return line
     return remove_direction_marks(remove_invisible(line.replace("\ufeff", "")))
 
 
-def _listed(found: Mapping[int, set[int]], count: int) -> str:
-    """Name the kinds that many lines have; found: the indices of lines by kind."""
+def _listed(faults: Mapping[int, set[int]], count: int) -> str:
+    """Name the kinds that many of `count` lines have; faults: the indices of lines by kind."""
     named = []
-    for kind, indices in sorted(found.items()):
+    for kind, indices in sorted(faults.items()):
         if kind != UNICODE_FORM and len(indices) >= max(LEAST_LINES, LEAST_SHARE * count):
             lines = ", ".join(f"{index + 1:,}" for index in sorted(indices)[:FIRST_LINES])
             more = ", ..." if len(indices) > FIRST_LINES else ""

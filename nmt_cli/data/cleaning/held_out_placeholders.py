@@ -27,13 +27,13 @@ def lines_with_placeholders(src: Sequence[str], tgt: Sequence[str]) -> str:
 
     src: the lines beside them, sources or hypotheses.
     """
-    found = placeholder_targets(src, tgt)
-    if not found:
+    indices = placeholder_targets(src, tgt)
+    if not indices:
         return ""
-    numbers = ", ".join(f"{index + 1:,}" for index in found[:FIRST_LINES])
-    more = ", ..." if len(found) > FIRST_LINES else ""
+    numbers = ", ".join(f"{index + 1:,}" for index in indices[:FIRST_LINES])
+    more = ", ..." if len(indices) > FIRST_LINES else ""
     return (
-        f"{len(found):,} {agreeing(len(found), 'is', 'are')} placeholders such as "
-        f"`{tgt[found[0]].strip()}` in place of translations "
-        f"({agreeing(len(found), 'line', 'lines')} {numbers}{more})"
+        f"{len(indices):,} {agreeing(len(indices), 'is', 'are')} placeholders such as "
+        f"`{tgt[indices[0]].strip()}` in place of translations "
+        f"({agreeing(len(indices), 'line', 'lines')} {numbers}{more})"
     )

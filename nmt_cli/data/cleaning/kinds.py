@@ -67,6 +67,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("lines shifted", "kept"),
     NoiseKind("not a translation", "kept"),
     NoiseKind("placeholder in place of text (TODO)", "kept"),
+    NoiseKind("a side cut short", "kept"),
     NoiseKind("one source, too many targets", "kept"),
     NoiseKind("one target, too many sources", "kept"),
     NoiseKind("also in validation or test text", "kept"),
@@ -76,7 +77,7 @@ KINDS: tuple[NoiseKind, ...] = (
     MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS,
     TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS, OTHER_SCRIPT,
     REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED, SOURCE_WRONG, TARGET_WRONG,
-    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER, MANY_TARGETS,
+    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER, CUT_SHORT, MANY_TARGETS,
     MANY_SOURCES, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
@@ -84,7 +85,7 @@ WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 
 def also_dropped(data: DataConfig) -> tuple[int, ...]:
     """The kinds that settings of their own drop, whatever the level is."""
-    wrong = WRONG_SIDES if data.drop_wrong_language else ()
+    wrong = (*WRONG_SIDES, THIRD_LANGUAGE) if data.drop_wrong_language else ()
     return (*wrong, *((HELD_OUT,) if data.drop_held_out else ()))
 
 

@@ -52,9 +52,11 @@ MOST_LINES_APART = 4
 
 
 def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
-    """The lines that begin with a number which is not in their other side, without it, by index.
+    """Return the lines that change when their numbers are removed, by index.
 
-    So are those whose other side is only this number, of which nothing is left.
+    lines, others: as many lines of two sides. A number is removed from the start of a line if the
+    other side lacks it. Where one side is nothing but the number of the other one, the number is
+    removed from both, which leaves this side empty.
 
     >>> without_line_numbers(["1:4 So it is.", "12 dogs"], ["So ist es.", "zwölf Hunde"])
     {0: 'So it is.'}
@@ -62,37 +64,39 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     >>> without_line_numbers(verses, ["Und so war es."] * 4)[2]
     'And so it was.'
     """
-    found = {}
+    shortened = {}
     verses = {}
-    # Verses whose numbers both sides have, which are neighbours of others.
-    places = {}
+    # Verses that both sides have: they tell which of `verses` follow them.
+    verses_of_both = {}
     bare = {}
     for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(lines), lines):
         line, other = lines[index], others[index]
         if _is_untranslated(line, other):
-            found[index] = line[match.end() :] if (match := _NUMBER_BEFORE.match(line)) else ""
+            shortened[index] = line[match.end() :] if (match := _NUMBER_BEFORE.match(line)) else ""
         elif (match := _same_verse(line, other)) is not None:
-            found[index] = line[match.end() :]
+            shortened[index] = line[match.end() :]
             if match.groupdict().get("chapter"):
-                places[index] = match
+                verses_of_both[index] = match
         elif (match := _VERSE.match(line)) is not None and _DIGITS.search(other) is None:
             verses[index] = match
         elif (match := _BARE.match(line)) is not None and _may_be_verse(match, other):
             bare[index] = match
         elif (shorter := without_line_number(line, other)) != line:
-            found[index] = shorter
-    near = _neighbours(
+            shortened[index] = shorter
+    in_sequence = _in_sequence(
         {
             index: (int(match["chapter"]), int(match["verse"]))
-            for index, match in sorted({**verses, **places}.items())
+            for index, match in sorted({**verses, **verses_of_both}.items())
         }
     )
-    certain = {index for index, match in verses.items() if index in near or not _is_time(match)}
+    certain = {
+        index for index, match in verses.items() if index in in_sequence or not _is_time(match)
+    }
     removed = certain | _in_rising_runs([(index, int(match[1])) for index, match in bare.items()])
     for index, match in [*verses.items(), *bare.items()]:
         if index in removed:
-            found[index] = lines[index][match.end() :]
-    return found
+            shortened[index] = lines[index][match.end() :]
+    return shortened
 
 
 def without_line_number(line: str, other: str) -> str:
@@ -130,9 +134,9 @@ def _is_among(number: str, text: str) -> bool:
 
 
 def _same_verse(line: str, other: str) -> re.Match[str] | None:
-    """The number of a line if both sides begin with the same verse, and one says more of it.
+    """The number of a line if both sides begin with the same verse, but write it differently.
 
-    One has chapter and verse, the other the verse; or one has the book, and the other has not.
+    One has chapter and verse and the other the verse alone, or only one names the book.
 
     >>> [_same_verse(*pair) is not None for pair in (("1:4 So", "4 Also"), ("4 Also", "1:4 So"))]
     [True, True]
@@ -178,17 +182,17 @@ def _is_time(numbers: re.Match[str]) -> bool:
     return is_possible and numbers["book"] is None
 
 
-def _neighbours(verses: dict[int, tuple[int, int]]) -> set[int]:
+def _in_sequence(verses: dict[int, tuple[int, int]]) -> set[int]:
     """The indices of verses that follow one another in the text.
 
-    >>> _neighbours({0: (1, 14), 2: (1, 15), 5: (10, 30)})
+    >>> _in_sequence({0: (1, 14), 2: (1, 15), 5: (10, 30)})
     {0, 2}
     """
-    found = set()
-    for (first, (chapter, verse)), (second, follower) in pairwise(verses.items()):
-        if follower == (chapter, verse + 1) and second - first <= MOST_LINES_APART:
-            found |= {first, second}
-    return found
+    in_sequence = set()
+    for (first, (chapter, verse)), (second, next_verse) in pairwise(verses.items()):
+        if next_verse == (chapter, verse + 1) and second - first <= MOST_LINES_APART:
+            in_sequence |= {first, second}
+    return in_sequence
 
 
 def _may_be_verse(number: re.Match[str], other: str) -> bool:

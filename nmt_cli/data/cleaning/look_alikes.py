@@ -96,7 +96,10 @@ def _with_african_letters(word: str) -> str:
 
 
 def _repaired(match: re.Match[str], text: str) -> str:
-    """The repaired word that was found in a text."""
+    """The word that was found in `text`, with letters of its main script in place of look-alikes.
+
+    It stays as it is if it does not meet the conditions of `replace_look_alikes`.
+    """
     word = match[0]
     if not MIXED_SIGN.search(word) or _PLACEHOLDER.search(text, 0, match.start()):
         return word
@@ -123,11 +126,10 @@ def _repaired(match: re.Match[str], text: str) -> str:
 
 
 def _has_one_case(pairs: Sequence[tuple[str, str]], main: str) -> bool:
-    """Whether letters of another script fit the case of the others, unlike `bsН`.
+    """Whether the letters of the other script have the case of those of `main`, unlike in `bsН`.
 
-    pairs: letters with their scripts.
+    pairs: letters with their scripts. The first letter may be a capital.
     """
-    # The first letter of a word may be a capital.
     own = "".join(letter for letter, script in pairs[1:] if script == main)
     other = "".join(letter for letter, script in pairs[1:] if script not in (main, ""))
     if own.isupper():

@@ -65,8 +65,8 @@ class _MatchingJob(NamedTuple):
         return self.span.first + np.flatnonzero(self.used)
 
 
-class _Learnt(NamedTuple):
-    """The words of each side from the rarest on, and the word tables of both halves."""
+class _WordTables(NamedTuple):
+    """What was learnt: the words of each side from the rarest on, and the tables of both halves."""
 
     orders: tuple[np.ndarray, np.ndarray]
     tables: tuple[Table, Table]
@@ -78,7 +78,7 @@ class Matcher(NamedTuple):
     gap: by how much the mean score of training pairs is above that of sides combined at random.
     """
 
-    learnt: _Learnt
+    learnt: _WordTables
     gap: float
 
     def words(self, src: Sequence[str], tgt: Sequence[str]) -> _Words:
@@ -104,9 +104,9 @@ class Matcher(NamedTuple):
 class Unmatched:
     """The pairs that do not match, (pairs,) bool, and how many pairs were scored.
 
-    share: the estimated share of pairs that are not translations; None: unknown; matcher: what
-    scores pairs of other texts, None if the training pairs do not tell enough; is_unrelated:
-    whether the words of pairs are as unrelated as those of sides combined at random.
+    share: the estimated share of pairs that are not translations; None: unknown; matcher: scores
+    pairs of other texts; None: there are too few training pairs, or too many of them seem wrong;
+    is_unrelated: whether the words of pairs are as unrelated as those of sides combined at random.
     """
 
     pairs: np.ndarray
@@ -134,27 +134,29 @@ def find_unmatched(
     sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
     learnt, words = _learn(sample)
-    random = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
+    random_scores = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
     scored = [(job, _scores(learnt, *sides)) for job, sides in zip(sample, words, strict=True)]
     del words
-    is_unrelated = _is_unrelated(learnt, np.concatenate([found for _, found in scored]), random)
+    is_unrelated = _is_unrelated(
+        learnt, np.concatenate([span_scores for _, span_scores in scored]), random_scores
+    )
     if count < MIN_PAIRS:
         return Unmatched(unmatched, 0, None, is_unrelated=is_unrelated)
     if every:
-        first = {job.span.first for job in sample}
-        others = [job for job in jobs if job.span.first not in first]
+        sampled = {job.span.first for job in sample}
+        others = [job for job in jobs if job.span.first not in sampled]
         scored += _other_scores(text, learnt, others, pool, progress)
-    values = np.concatenate([scores for _, scores in scored])
-    limit, share = threshold(values, random)
+    pair_scores = np.concatenate([span_scores for _, span_scores in scored])
+    limit, share = threshold(pair_scores, random_scores)
     matcher = None
     if share <= MAX_WRONG_SHARE:
-        matcher = Matcher(learnt, float(values.mean() - random.mean()))
-        for job, scores in scored:
-            unmatched[job.indices[scores < limit]] = True
-    return Unmatched(unmatched, len(values), share, matcher, is_unrelated)
+        matcher = Matcher(learnt, float(pair_scores.mean() - random_scores.mean()))
+        for job, span_scores in scored:
+            unmatched[job.indices[span_scores < limit]] = True
+    return Unmatched(unmatched, len(pair_scores), share, matcher, is_unrelated)
 
 
-def _is_unrelated(learnt: _Learnt, values: np.ndarray, random: np.ndarray) -> bool:
+def _is_unrelated(learnt: _WordTables, values: np.ndarray, random: np.ndarray) -> bool:
     """Whether pairs have no better scores than sides combined at random, and their words tell it.
 
     values, random: (pairs,) scores of the pairs that were learnt from, and of such sides.
@@ -197,8 +199,10 @@ def _rising(counts: np.ndarray) -> np.ndarray:
     for count in counts.tolist():
         mean, size = float(count), 1
         while pools and pools[-1][0] > mean:
-            before, bins = pools.pop()
-            mean, size = (before * bins + mean * size) / (bins + size), bins + size
+            earlier_mean, earlier_size = pools.pop()
+            total = earlier_mean * earlier_size + mean * size
+            size += earlier_size
+            mean = total / size
         pools.append((mean, size))
     return np.repeat([mean for mean, _ in pools], [size for _, size in pools])
 
@@ -230,7 +234,7 @@ def _select(
     return src, tgt
 
 
-def _learn(sample: list[_MatchingJob]) -> tuple[_Learnt, list[_Words]]:
+def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words]]:
     """Learn word tables from some spans; also return the words of the spans."""
     counts = np.zeros((2, WORDS), np.int64)
     read = []
@@ -244,11 +248,11 @@ def _learn(sample: list[_MatchingJob]) -> tuple[_Learnt, list[_Words]]:
         learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
         for half in (0, 1)
     )
-    return _Learnt(orders, (first, second)), selected
+    return _WordTables(orders, (first, second)), selected
 
 
 def _scores(
-    learnt: _Learnt, src: np.ndarray, tgt: np.ndarray, *, at_random: bool = False
+    learnt: _WordTables, src: np.ndarray, tgt: np.ndarray, *, at_random: bool = False
 ) -> np.ndarray:
     """Return the scores of the pairs of a span, (pairs,) float32.
 
@@ -265,7 +269,7 @@ def _scores(
 
 def _other_scores(
     text: CleanText,
-    learnt: _Learnt,
+    learnt: _WordTables,
     others: list[_MatchingJob],
     pool: ProcessPool,
     progress: Progress,
@@ -277,9 +281,9 @@ def _other_scores(
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    scores = pool.map(functools.partial(_score_span, path), iter(others))
-    for job, of_span in zip(others, scores, strict=True):
-        yield job, of_span
+    all_scores = pool.map(functools.partial(_score_span, path), iter(others))
+    for job, span_scores in zip(others, all_scores, strict=True):
+        yield job, span_scores
         progress("match words", job.span.first + job.span.pairs, text.pairs)
     _load.cache_clear()
 
@@ -290,9 +294,9 @@ def _score_span(path: Path, job: _MatchingJob) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1)
-def _load(path: Path) -> _Learnt:
+def _load(path: Path) -> _WordTables:
     """Load what was learnt, once per process: it is too large to be sent with each span."""
     named = safetensors.numpy.load(path.read_bytes())
     arrays = [named[str(index)] for index in range(len(named))]
     tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (arrays[2:6], arrays[6:])]
-    return _Learnt((arrays[0], arrays[1]), (tables[0], tables[1]))
+    return _WordTables((arrays[0], arrays[1]), (tables[0], tables[1]))

@@ -240,7 +240,8 @@ def _find_change(
 ) -> int:
     """Return the line from `start` to `end` from which on `offset` fits better than none.
 
-    back: the line from which on no offset fits better again.
+    back: the line from which on no offset fits better again. Lines before it whose counterparts are
+    missing are shifted, too.
     """
     offsets = (offset, 0) if back else (0, offset)
     before, after = (
@@ -251,4 +252,5 @@ def _find_change(
     rest = np.pad(after[-1] - np.concatenate([[0.0], after])[gap:], (0, gap))
     totals = np.concatenate([[0.0], before]) + rest
     # Of equally good lines the last: the files fit each other as long as they can.
-    return start + len(totals) - 1 - int(totals[::-1].argmin())
+    last = len(totals) - 1 - int(totals[::-1].argmin())
+    return start + min(last + gap * back, len(after))

@@ -16,9 +16,9 @@ _LINE_ENDS = str.maketrans("\t\n\r", "   ")
 
 
 class PairList(NamedTuple):
-    """A kind of list: what was done with its pairs, and its first line, by which it is known."""
+    """A kind of list: what was done with its pairs, and the header by which it is recognised."""
 
-    done: str
+    action: str
     header: str
 
     def is_at(self, path: Path) -> bool:
@@ -42,11 +42,11 @@ class PairList(NamedTuple):
         is_list = self.is_at(path)
         if has_content(path) and not is_list:
             raise CannotCreateError(
-                f"`{path}` exists already, and is not a list of {self.done} pairs that nmt wrote",
-                f"name another file, such as: --{self.done} {self.done}.tsv",
+                f"`{path}` exists already, and is not a list of {self.action} pairs that nmt wrote",
+                f"name another file, such as: --{self.action} {self.action}.tsv",
             )
         if is_list and not force:
-            raise CannotCreateError(f"`{path}` exists already", replace_hint(f"--{self.done}"))
+            raise CannotCreateError(f"`{path}` exists already", replace_hint(f"--{self.action}"))
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise CannotCreateError(
                 f"`{path}` cannot be written", "name a file in a directory that exists"

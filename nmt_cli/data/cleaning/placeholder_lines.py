@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.cleaning.clean import CleanText, read_span
+from nmt_cli.data.cleaning.clean import CleanText, lines_at
 from nmt_cli.data.cleaning.cooccurrence import split_words
 from nmt_cli.data.cleaning.held_out import digests_of, occurrences
 from nmt_cli.data.cleaning.signs import joined_lines
@@ -47,7 +47,7 @@ def find_placeholder_lines(text: CleanText, used: np.ndarray) -> np.ndarray:
 
     used: (pairs,) bool, the pairs that show what is one.
     """
-    found = np.zeros(text.pairs, bool)
+    is_placeholder = np.zeros(text.pairs, bool)
     indices = np.flatnonzero(used)
     least = least_partners(len(indices))
     for side, other in (("src", "tgt"), ("tgt", "src")):
@@ -56,7 +56,7 @@ def find_placeholder_lines(text: CleanText, used: np.ndarray) -> np.ndarray:
         if not groups:
             continue
         usual_indices = indices[:: max(1, len(indices) // USUAL_PAIRS)][:USUAL_PAIRS]
-        lines = _lines_at(text, np.unique(np.concatenate([usual_indices, *groups])))
+        lines = lines_at(text, np.unique(np.concatenate([usual_indices, *groups])))
         if side == "tgt":
             lines = {index: pair[::-1] for index, pair in lines.items()}
         usual = _Usual.of([lines[index] for index in usual_indices.tolist()])
@@ -65,8 +65,8 @@ def find_placeholder_lines(text: CleanText, used: np.ndarray) -> np.ndarray:
             for group in groups
             if usual.is_placeholder([lines[index] for index in group.tolist()], least)
         ]
-        found |= np.isin(own, np.array(placeholders, own.dtype))
-    return found
+        is_placeholder |= np.isin(own, np.array(placeholders, own.dtype))
+    return is_placeholder
 
 
 def placeholder_targets(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
@@ -87,7 +87,7 @@ def placeholder_targets(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
     placeholders = {
         digests["tgt"][group[0]]
         for group in groups
-        if usual.is_placeholder([pairs[place] for place in group.tolist()], least)
+        if usual.is_placeholder([pairs[index] for index in group.tolist()], least)
     }
     return [index for index, own in zip(kept, digests["tgt"], strict=True) if own in placeholders]
 
@@ -111,20 +111,6 @@ def _groups(own: np.ndarray, others: np.ndarray, least: int) -> list[np.ndarray]
     return [group[:COMPARED_PARTNERS] for group in groups]
 
 
-def _lines_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
-    """Return both sides of some pairs, whose indices ascend, by index."""
-    found = {}
-    for span in text.spans:
-        start, end = np.searchsorted(indices, [span.first, span.first + span.pairs])
-        if start == end:
-            continue
-        src = read_span(text.directory, "src", span.src_start, span.src_end)
-        tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
-        for index in indices[start:end].tolist():
-            found[index] = src[index - span.first], tgt[index - span.first]
-    return found
-
-
 class _Usual(NamedTuple):
     """What is usual beside any lines, for one direction.
 
@@ -146,7 +132,7 @@ class _Usual(NamedTuple):
         words = _words(partners)
         lengths = _log_lengths(partners)
         longer = lengths - _log_lengths([line for line, _ in pairs])
-        seen = Counter(word for of_line in words for word in of_line)
+        seen = Counter(word for line_words in words for word in line_words)
         usual = cls(len(pairs), seen, 0.0, _spread(lengths), float(np.median(longer)))
         return usual._replace(similarity=usual.similarity_of(words))
 
@@ -164,8 +150,8 @@ class _Usual(NamedTuple):
             return False
         lengths = _log_lengths(partners)
         spread = _spread(lengths)
-        too_long = lengths - _log_lengths([pairs[0][0]]) - self.longer > math.log(2)
-        if float(too_long.mean()) >= LEAST_LONG:
+        are_too_long = lengths - _log_lengths([pairs[0][0]]) - self.longer > math.log(2)
+        if float(are_too_long.mean()) >= LEAST_LONG:
             return spread >= LEAST_SPREAD * self.spread
         enough = len(partners) >= min(FACTOR_OF_SENTENCE * least, MOST_PARTNERS)
         return enough and spread >= SPREAD_OF_SENTENCE * self.spread
@@ -187,7 +173,8 @@ class _Usual(NamedTuple):
                     total[word] += weight / norm
         if count < 2:
             return 0.0
-        # The sum over all pairs of lines, of which each line with itself has the similarity 1.
+        # The squared length of `total` is the sum over all pairs of lines, to which each line with
+        # itself adds 1.
         return (sum(weight**2 for weight in total.values()) - count) / (count * (count - 1))
 
 

@@ -73,30 +73,31 @@ def repair_sides(
 
 
 class Repaired:
-    """The indices of repaired lines by kind; a pair repaired once per kind."""
+    """The indices of the pairs that were repaired, by kind; each is counted once per kind."""
 
     def __init__(self) -> None:
         """Create an empty record."""
         self.lines: dict[int, set[int]] = {}
 
     def add(self, kind: int, index: int) -> None:
-        """Add a repaired line."""
+        """Add the pair with this index, one of whose lines was repaired."""
         self.lines.setdefault(kind, set()).add(index)
 
     def kinds_by_line(self) -> dict[int, list[int]]:
-        """Return the kinds of each repaired line, both in their order."""
-        found: dict[int, list[int]] = {}
-        for kind, lines in sorted(self.lines.items()):
-            for index in lines:
-                found.setdefault(index, []).append(kind)
-        return dict(sorted(found.items()))
+        """Return the kinds of repairs of each repaired pair by its index, both ascending."""
+        repair_kinds: dict[int, list[int]] = {}
+        for kind, indices in sorted(self.lines.items()):
+            for index in indices:
+                repair_kinds.setdefault(index, []).append(kind)
+        return dict(sorted(repair_kinds.items()))
 
 
 def _remove_line_numbers(src: list[str], tgt: list[str], repaired: Repaired) -> None:
     """Remove numbers at the start of lines whose other side lacks them."""
-    numbered = [without_line_numbers(*sides) for sides in ((src, tgt), (tgt, src))]
-    for lines, found in zip((src, tgt), numbered, strict=True):
-        for index, line in found.items():
+    # Both sides are compared before either is changed.
+    shortened = [without_line_numbers(*sides) for sides in ((src, tgt), (tgt, src))]
+    for lines, shorter_lines in zip((src, tgt), shortened, strict=True):
+        for index, line in shorter_lines.items():
             lines[index] = line
             repaired.add(kinds.LINE_NUMBER, index)
 

@@ -1,4 +1,4 @@
-"""Finds out whether a corpus that is about to be replaced is used by models of the project."""
+"""Finds the models of a project that were trained on a corpus, such as one to be replaced."""
 
 import contextlib
 from itertools import count
@@ -8,7 +8,7 @@ from nmt_cli.config.schema import read_layer
 from nmt_cli.data.corpus.layout import SUBWORDS
 from nmt_cli.errors import NmtError, TryAgainError
 from nmt_cli.storage.files import lock_holder
-from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.nearby_models import MOST_NAMED, models_inside
 from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 
@@ -79,6 +79,26 @@ def users_of(corpus: Path, model: Path) -> list[Path]:
     for path in [*([model] if is_user(model) else []), *found]:
         users.setdefault(path.resolve(), path)
     return list(users.values())
+
+
+def later_run(model: Path) -> Path | None:
+    """The training run on the corpus of `model` whose weights were written last, if after its own.
+
+    Copies and averages are no runs.
+    """
+    with contextlib.suppress(NmtError, OSError):
+        corpus = read_layer(model / CONFIG).values.get("paths.corpus")
+        if not isinstance(corpus, str):
+            return None
+        runs = [run for run in users_of(Path(corpus), model) if (run / LOG).is_file()]
+        written = {run: _written(run) for run in runs if (run / WEIGHTS).is_file()}
+        last = max(written, key=lambda run: written[run], default=model)
+        return last if written.get(last, 0) > _written(model) else None
+    return None
+
+
+def _written(model: Path) -> float:
+    return (model / WEIGHTS).stat().st_mtime
 
 
 def is_trained_on(model: Path, corpus: Path) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.side_notes import Head, groups_of, language_notes, text_notes
-from nmt_cli.data.languages.text_files import TextFiles, head_of, texts_of
+from nmt_cli.data.languages.text_files import TextFiles, head_of, remedies, texts_of
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
     base_code,
@@ -46,7 +46,7 @@ def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
     if not swapped:
         return
     named = "; ".join(f"{text.role} files {text.shown}" for text in swapped)
-    hint = " ".join(text.remedy for text in swapped)
+    hint = _together(remedies(swapped, texts))
     if len(swapped) == len(texts):
         hint += f"; or, to translate from {tgt} to {src}: --src-lang {tgt} --tgt-lang {src}"
     raise UsageError(
@@ -108,19 +108,20 @@ def check_texts(
             )
     if swapped:
         message = "; ".join(problem for _, problem in swapped)
-        hint = _together([text.remedy for text, _ in swapped])
+        hint = _together(remedies([text for text, _ in swapped], texts))
         raise DataError(f"source and target are swapped: {message}", hint + more_hint)
     return warnings
 
 
-def _together(remedies: Sequence[str]) -> str:
-    """The remedies of several texts: options can be pasted together, commands one by one.
+def _together(remedies_of_texts: Sequence[str]) -> str:
+    """The remedies of several texts, each once: options are pasted together, commands one by one.
 
     >>> _together(["swap a", "--train b c", "--valid d e"])
     '--train b c --valid d e; swap a'
     """
-    options = " ".join(remedy for remedy in remedies if remedy.startswith("--"))
-    commands = (remedy for remedy in remedies if not remedy.startswith("--"))
+    each = list(dict.fromkeys(remedies_of_texts))
+    options = " ".join(remedy for remedy in each if remedy.startswith("--"))
+    commands = (remedy for remedy in each if not remedy.startswith("--"))
     return "; ".join(filter(None, [options, *commands]))
 
 

@@ -86,7 +86,7 @@ def in_given_order(
     (2, 1)
     >>> in_given_order(["en", "fr", "de"], (0, 1), ("de", "en")), in_given_order(["a"], (0, 1), ())
     ((2, 0), (0, 1))
-    >>> in_given_order(["word xnd", "word en", "note en"], (0, 1), ("en", "xnd"))
+    >>> in_given_order(["word xnd", "word en", "gloss en"], (0, 1), ("en", "xnd"))
     (1, 0)
     """
     if not languages:

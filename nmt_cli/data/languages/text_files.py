@@ -2,7 +2,7 @@
 
 import itertools
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -48,19 +48,35 @@ class TextFiles(NamedTuple):
         return " and ".join(f"`{path}`" for path in self.paths[:2])
 
     @property
+    def is_training_table(self) -> bool:
+        """Whether its columns are those of the setting `data.tsv_columns`."""
+        return self.role == "training" and len(self.paths) == 1
+
+    @property
     def remedy(self) -> str:
         """The option with the files swapped, or the command that swaps the columns of a table."""
         if len(self.paths) < 2 and self.columns.numbers:
             src, tgt = self.columns.numbers
-            if self.columns.names_option:
-                return f"--tsv-columns {tgt},{src}"
-            # The option would change the other tables, too.
             action = f"{{src = ${src}; ${src} = ${tgt}; ${tgt} = src; print}}"
             return f"swap the columns: {swap_command(self.paths[0], action)}"
         if len(self.paths) < 2:
             return f"swap the columns: {swap_command(self.paths[0])}"
         option = {"training": "--train", "validation": "--valid", "test": "--test"}[self.role]
         return f"{option} {shlex.quote(self.paths[1])} {shlex.quote(self.paths[0])}"
+
+
+def remedies(swapped: Sequence[TextFiles], texts: Iterable[TextFiles]) -> list[str]:
+    """How to swap the sides of each of these texts; texts: all of the project, them among these.
+
+    The option that names the columns is for all training tables, so it is the remedy where all of
+    them are swapped.
+    """
+    option = ""
+    tables = [text for text in texts if text.is_training_table]
+    if tables and all(table in swapped for table in tables):
+        src, tgt = tables[0].columns.numbers or (1, 2)
+        option = f"--tsv-columns {tgt},{src}"
+    return [option if option and text in tables else text.remedy for text in swapped]
 
 
 def texts_of(

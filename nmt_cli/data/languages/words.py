@@ -93,6 +93,8 @@ MIN_SHARE_OF_SCRIPT = 0.9
 # A line is in a third language if it has so many different words of it, which are this share of
 # its words, and so many times more than words of a language of the text.
 MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE, MIN_RATIO_OF_LINE = 3, 0.25, 2.0
+# So many are enough where the line is known not to be in the language of its side.
+MIN_WORDS_OF_WRONG_LINE = 2
 
 
 def base_code(code: str) -> str:
@@ -161,13 +163,34 @@ def third_languages(lines: Iterable[str], known: Sequence[str]) -> dict[str, lis
         if len(words_of_others.intersection(lowered.split())) < MIN_WORDS_OF_LINE - 1:
             continue
         words = set(_WHOLE_WORD.findall(lowered))
-        counts = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
-        best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
-        own = max(counts[code] for code in codes)
+        best, most, own = _language_of_words(words, codes)
         enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(words))
         if most >= enough and most > MIN_RATIO_OF_LINE * own:
             found.setdefault(best, []).append(index)
     return found
+
+
+def is_third_language(line: str, known: Sequence[str]) -> bool:
+    """Whether a line that is not in the language of its side is in none of the known ones, either.
+
+    known: the codes of languages that nmt knows, at least one. Other signs must have shown that
+    the line is not in the language of its side, so fewer words are enough than usually.
+
+    >>> is_third_language("Le chien dans le jardin.", ["en"])
+    True
+    >>> is_third_language("The dog in the garden.", ["en"]), is_third_language("Rex!", ["en"])
+    (False, False)
+    """
+    codes = [base_code(code) for code in known]
+    _, most, own = _language_of_words(set(_WHOLE_WORD.findall(line.lower())), codes)
+    return most >= MIN_WORDS_OF_WRONG_LINE and most > MIN_RATIO_OF_LINE * own
+
+
+def _language_of_words(words: Iterable[str], codes: Iterable[str]) -> tuple[str, int, int]:
+    """The language with most of these words, their number, and the most of one of `codes`."""
+    counts = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
+    best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    return best, most, max(counts[code] for code in codes)
 
 
 def differing_languages(

@@ -5,6 +5,9 @@ Trenkle 1994 count characters), and each line is compared with both. Where the f
 both languages are known, they say which pairs are swapped while the languages are learnt, so that
 half of the pairs and more may be. Otherwise the languages are those of most lines. Sides that are
 too similar to be distinguished, such as two spellings of one language, are not checked.
+
+A line that is not in the language of its side is more like the other side also where it is in
+neither language. Function words tell such lines, where those of the other side are known.
 """
 
 import functools
@@ -14,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
-from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG
+from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG, THIRD_LANGUAGE
 from nmt_cli.data.languages.trigrams import (
     BUCKETS,
     line_sums,
@@ -23,7 +26,7 @@ from nmt_cli.data.languages.trigrams import (
     trigram_counts,
     verdicts,
 )
-from nmt_cli.data.languages.words import function_words
+from nmt_cli.data.languages.words import function_words, is_third_language
 from nmt_cli.data.process_pool import ProcessPool
 
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
@@ -65,8 +68,8 @@ class _SpanCounts(NamedTuple):
 class _SpanVerdicts(NamedTuple):
     """The verdicts on the pairs of a span.
 
-    kinds: (pairs,) uint8, 0 or one of WRONG_SIDES; right, wrong: lines of each side that clearly
-    belong there, and that clearly do not.
+    kinds: (pairs,) uint8, 0, one of WRONG_SIDES or THIRD_LANGUAGE; right, wrong: lines of each
+    side that clearly belong there, and that clearly do not.
     """
 
     kinds: np.ndarray
@@ -77,7 +80,7 @@ class _SpanVerdicts(NamedTuple):
 def find_wrong_sides(
     text: CleanText, languages: tuple[str, str], pool: ProcessPool, progress: Progress
 ) -> np.ndarray:
-    """Return 0 or one of WRONG_SIDES for each pair of the cleaned text: (pairs,) uint8.
+    """Return 0, one of WRONG_SIDES or THIRD_LANGUAGE for each pair of the text: (pairs,) uint8.
 
     languages: the codes of source and target.
     """
@@ -87,7 +90,7 @@ def find_wrong_sides(
     odds, uses_words = _learn(text, _words_of(languages), pool)
     kinds, distinct, done = [], np.zeros(2), 0
     jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
-    for verdict in pool.map(functools.partial(_check_span, odds), jobs):
+    for verdict in pool.map(functools.partial(_check_span, odds, languages), jobs):
         kinds.append(verdict.kinds)
         # Without function words, lines in the language of most others are right.
         distinct += verdict.right + verdict.wrong if uses_words else verdict.right
@@ -155,11 +158,32 @@ def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCount
     return _SpanCounts(every, turned, pairs)
 
 
-def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
-    src, tgt = verdicts(job.side("src"), odds), verdicts(job.side("tgt"), -odds)
+def _check_span(odds: np.ndarray, languages: tuple[str, str], job: _WrongSidesJob) -> _SpanVerdicts:
+    sides = job.side("src"), job.side("tgt")
+    src, tgt = verdicts(sides[0], odds), verdicts(sides[1], -odds)
     kinds = np.zeros(len(src), np.uint8)
     kinds[src < 0] = SOURCE_WRONG
     kinds[tgt < 0] = TARGET_WRONG
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
+    for kind, side, other in (
+        (SOURCE_WRONG, sides[0], languages[1]),
+        (TARGET_WRONG, sides[1], languages[0]),
+    ):
+        if function_words(other):
+            kinds[_in_third_language(side, kinds == kind, languages)] = THIRD_LANGUAGE
     right, wrong = (np.array([(sign * side > 0).sum() for side in (src, tgt)]) for sign in (1, -1))
     return _SpanVerdicts(kinds, right, wrong)
+
+
+def _in_third_language(
+    side: np.ndarray, wrong: np.ndarray, languages: tuple[str, str]
+) -> np.ndarray:
+    """The indices of those of the wrong lines of a side that are in neither of the languages.
+
+    side: (bytes,), lines with newlines; wrong: (lines,) bool. At least one language is known.
+    """
+    known = [code for code in languages if function_words(code)]
+    lines = lines_where(side, wrong).tobytes().split(b"\n")[:-1]
+    is_third = [is_third_language(line.decode(), known) for line in lines]
+    indices: np.ndarray = np.flatnonzero(wrong)[np.array(is_third, bool)]
+    return indices

@@ -170,31 +170,38 @@ def entries_of(terms: Mapping[str, str | Sequence[str]]) -> tuple[Entry, ...]:
 
 def _entry_of(term: str, forms: str | Sequence[str], number: int) -> Entry:
     given = [forms] if isinstance(forms, str) else forms
+    place = f"entry {number} (`{term}`)"
+    if not isinstance(term, str):
+        raise ValueError(f"{place}: the source term must be a text")
     if not isinstance(given, Sequence) or not all(isinstance(form, str) for form in given):
-        raise ValueError(f"entry {number}: the forms must be texts")
+        raise ValueError(f"{place}: the forms must be texts")
     if any("|" in form for form in given):
-        raise ValueError(f"entry {number}: a form has a `|`; give a list of forms")
+        raise ValueError(f"{place}: a form has a `|`; give a list of forms")
     try:
-        return parse_entry(f"{term}\t{'|'.join(given)}", number)
+        return _checked(term, given, number)
     except ValueError as error:
-        raise ValueError(f"entry {number}: {error}") from None
+        raise ValueError(f"{place}: {error}") from None
 
 
 def parse_entry(line: str, line_number: int) -> Entry:
     """The entry of a line; raises ValueError, which says what is wrong with it."""
-    columns = [clean_line(column).strip() for column in line.split("\t")]
+    columns = line.split("\t")
     if len(columns) != 2:
         raise ValueError(f"{counted(len(columns), 'column')}, 2 are needed")
-    source, target = columns
-    forms = tuple(form.strip() for form in target.split("|"))
+    return _checked(columns[0], columns[1].split("|"), line_number)
+
+
+def _checked(term: str, target: Sequence[str], number: int) -> Entry:
+    """The entry of a source term and its forms, which may have characters that text never has."""
+    source, *forms = (clean_line(part).strip() for part in (term, *target))
     if not source:
         raise ValueError("the source term is empty")
     # The term `|` alone is the mark itself.
     if "|" in source and source != "|":
         raise ValueError(
-            f"`{source}` has a `|`, which separates target forms only: give each source term a "
-            "line of its own"
+            f"`{source}` has a `|`, which separates target forms only: write an entry "
+            "for each source term"
         )
-    if not all(forms):
+    if not forms or not all(forms):
         raise ValueError("a target form is empty")
-    return Entry(source, tuple(dict.fromkeys(forms)), line_number)
+    return Entry(source, tuple(dict.fromkeys(forms)), number)

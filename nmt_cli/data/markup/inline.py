@@ -22,6 +22,7 @@ from nmt_cli.data.markup.marked_text import (
     raw_text,
 )
 from nmt_cli.data.markup.pairs import with_pairs_only
+from nmt_cli.data.markup.part_numbers import find_part_numbers
 from nmt_cli.data.markup.placeholders import (
     find_addresses,
     find_escapes,
@@ -53,7 +54,7 @@ def _text_finders(kept: Kept) -> _Finders:
         typed = find_typed(line) if kept.typed else ()
         return chain(kept.names.find(line), find_placeholders(line), typed)
 
-    numbers = [("", find_numbers)] if kept.numbers else []
+    numbers = [("", find_part_numbers), ("", find_numbers)] if kept.numbers else []
     return ("", find_addresses), ("", placeholders), *numbers
 
 

@@ -122,8 +122,8 @@ NO_NAMES = KeptNames()
 class Kept:
     """What is kept besides tags, addresses, and what programs fill in.
 
-    numbers: in digits; typed: what users of programs write as it is, such as `--verbose`, and
-    domains that are the text of a link.
+    numbers: in digits, and part numbers with letters; typed: what users of programs write as it
+    is, such as `--verbose`, and domains that are the text of a link.
     """
 
     numbers: bool = False

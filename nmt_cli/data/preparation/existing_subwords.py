@@ -102,7 +102,7 @@ def fit_notes(
     languages = ExistingSubwords.read(Path(name)).config.languages
     notes = [
         f"unknown to the vocabulary of `{name}`: {tally.unknowns:,} of {tally.tokens:,} tokens of "
-        f"the {text} text ({tally.unknown_share:.2%})"
+        f"the kept {text} text ({tally.unknown_share:.2%})"
         + named([each for each in unknown if each.side == side])
         for side, text, tally in (("src", "source", src), ("tgt", "target", tgt))
         if tally.unknowns

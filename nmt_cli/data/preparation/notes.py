@@ -9,12 +9,11 @@ from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
-from nmt_cli.data.languages.text_files import TextFiles
+from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.shell_commands import unquoting
-from nmt_cli.data.text.table_columns import TableColumns
+from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.tables import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
@@ -71,13 +70,18 @@ def swapped_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[s
 
     counts: the swapped pairs of each corpus, and all of its pairs.
     """
-    columns = TableColumns.of_training(data.tsv_columns, data.train)
-    return [
-        f"{swapped:,} of {counted(pairs, 'pair')} of {files.shown} seem swapped, unlike the rest "
-        f"of the training text: {files.remedy}"
-        for paths, (swapped, pairs) in zip(data.train, counts, strict=True)
+    texts = texts_of(data.train, (), (), data.tsv_columns)
+    found = [
+        (text, swapped, pairs)
+        for text, (swapped, pairs) in zip(texts, counts, strict=True)
         if swapped > MOST_SWAPPED * pairs
-        for files in (TextFiles("training", tuple(paths), columns),)
+    ]
+    return [
+        f"{swapped:,} of {counted(pairs, 'pair')} of {text.shown} seem swapped, unlike the rest "
+        f"of the training text: {remedy}"
+        for (text, swapped, pairs), remedy in zip(
+            found, remedies([text for text, *_ in found], texts), strict=True
+        )
     ]
 
 
@@ -107,9 +111,9 @@ def quoted_notes(
     """
     return [
         f"`{paths[0]}`: {counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a "
-        f"spreadsheet; to remove only the quotation marks: {unquoting(paths[0])}"
+        f"spreadsheet; to remove only the quotation marks: {unquote_command(paths[0])}"
         for paths, (quoted, _) in zip(data.train, counts, strict=True)
-        if quoted and not any(unquoting(paths[0]) in note for note in others)
+        if quoted and not any(unquote_command(paths[0]) in note for note in others)
     ]
 
 
@@ -125,13 +129,13 @@ def overlap_notes(data: DataConfig, held_out: list[HeldOut]) -> list[str]:
         return []
     notes = []
     for sentences in held_out:
-        found, targets = sentences.found, sentences.found_targets
+        found, targets = sentences.found_sources, sentences.found_targets
         if found:
             notes.append(
                 f"{found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also occur "
                 f"in the training text; {DROP_HELD_OUT}"
             )
-        if near := sentences.found_near:
+        if near := sentences.found_loose_sources:
             notes.append(
                 f"{near:,} of {counted(sentences.count, f'{sentences.name} sentence')} occur in "
                 "the training text with other capital letters or punctuation, and scores on "
@@ -155,8 +159,12 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
         f"{count:,} of {counted(sentences.count, f'{sentences.name} {noun}')}{how}"
         for sentences in held_out
         for count, noun, how in (
-            (sentences.found, "sentence", ""),
-            (sentences.found_near, "sentence", " with other capital letters or punctuation"),
+            (sentences.found_sources, "sentence", ""),
+            (
+                sentences.found_loose_sources,
+                "sentence",
+                " with other capital letters or punctuation",
+            ),
             (sentences.found_targets, "target", " beside other sources"),
         )
         if count

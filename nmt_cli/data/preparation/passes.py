@@ -17,6 +17,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
+from nmt_cli.data.cleaning.cut_sides import find_cut_sides
 from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import find_duplicates, occurrences
 from nmt_cli.data.cleaning.held_out_alignment import alignment_notes
@@ -259,6 +260,8 @@ class PreparationRun:
         shifted = text.is_shifted()
         ledger.mark(kinds.SHIFTED, shifted)
         ledger.mark(kinds.PLACEHOLDER, find_placeholder_lines(text, ~shifted))
+        unmarked = ledger.kinds == kinds.CLEAN
+        ledger.mark(kinds.CUT_SHORT, find_cut_sides(text, unmarked, self._codes, self.pool))
         strict = self.config.data.clean == "strict"
         # What is marked already keeps its kind, and would raise the estimate of wrong pairs.
         marked = ledger.kinds != kinds.CLEAN

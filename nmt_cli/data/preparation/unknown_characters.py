@@ -23,8 +23,8 @@ Places = dict[tuple[str, str], tuple[int, list[int]]]
 class UnknownCharacter(NamedTuple):
     """A character that the vocabulary does not know, in one file.
 
-    code: as `U+0294`; side: `src` or `tgt`; lines: how many have it; first_lines: the numbers of
-    the first ones, from 1.
+    code: as `U+0294`; side: `src` or `tgt`; lines: how many lines of pairs that are kept to train
+    on have it; first_lines: the numbers of the first ones, from 1.
     """
 
     character: str
@@ -110,7 +110,7 @@ def named(found: Sequence[UnknownCharacter]) -> str:
     """Return the characters with their places, to be put behind a message; "" for none.
 
     >>> named([UnknownCharacter("ʔ", "U+0294", "src", "new.src", 12, (3, 4, 9))])
-    ': ʔ (U+0294, 12 lines of `new.src`: 3, 4, 9, …)'
+    ': ʔ (U+0294, 12 kept lines of `new.src`: 3, 4, 9, …)'
     """
     texts = []
     for each in found[:MOST_NAMED]:
@@ -118,7 +118,7 @@ def named(found: Sequence[UnknownCharacter]) -> str:
         shown = f"{each.character} " if unicodedata.category(each.character)[0] in "LNPS" else ""
         places = ", ".join(map(str, each.first_lines))
         more = ", …" if each.lines > len(each.first_lines) else ""
-        lines = f"{each.code}, {counted(each.lines, 'line')} of `{each.file}`: {places}{more}"
+        lines = f"{each.code}, {counted(each.lines, 'kept line')} of `{each.file}`: {places}{more}"
         texts.append(f"{shown}({lines})")
     if len(found) > MOST_NAMED:
         texts.append(f"{len(found) - MOST_NAMED:,} more, which --json lists")

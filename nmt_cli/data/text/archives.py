@@ -33,7 +33,7 @@ _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument."
 
 
 def no_text_hint(head: bytes, name: str) -> str:
-    """Return how to make text of a file that begins with `head`, which is none.
+    """Return the hint how to get the text out of a file that is not text and begins with `head`.
 
     >>> no_text_hint(ZIP + bytes(26) + b"xl/workbook.xml", "a.xlsx")
     'save the spreadsheet as text with tabs, in UTF-8'

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.labels import is_named
 from nmt_cli.data.languages.words import share_of_language
-from nmt_cli.data.text.letters import has_letters
+from nmt_cli.data.text.letters import are_mostly_letters, has_letters
 from nmt_cli.data.text.shell_commands import copy_command
 
 # A column of fewer filled cells may repeat a few values by chance.
@@ -38,8 +38,8 @@ def category_values(cells: Iterable[str]) -> list[str]:
 
 def without_categories(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The rows with empty cells in the columns of categories, which are never taken for text."""
-    body = rows[1:] or rows
-    categories = {index for index, cells in enumerate(_columns(body)) if category_values(cells)}
+    columns = columns_of(rows[1:])
+    categories = {index for index, cells in enumerate(columns) if category_values(cells)}
     return [["" if index in categories else cell for index, cell in enumerate(row)] for row in rows]
 
 
@@ -74,7 +74,7 @@ def row_per_text_hint(
         return ""
     values = layout.values
     count = f"{len(values)} different values" if len(values) > 1 else "one value"
-    found = (
+    observation = (
         f"only column {layout.text + 1} has sentences, and column {layout.category + 1} has {count}"
         f" ({shown_values(values)}), so each row seems to have one annotation or one language"
     )
@@ -84,29 +84,30 @@ def row_per_text_hint(
     )
     sides = None if quoted else _sides(rows, layout, languages)
     if sides is None:
-        return f"{found}: {export}"
+        return f"{observation}: {export}"
     return (
-        f"{found}: {export}, or pair the rows that are otherwise the same, with `{sides[0]}` as "
-        f"source and `{sides[1]}` as target: {_pairing(rows, layout, sides, name)}"
+        f"{observation}: {export}, or pair the rows that are otherwise the same, with `{sides[0]}` "
+        f"as source and `{sides[1]}` as target: {_pairing_command(rows, layout, sides, name)}"
     )
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def columns_of(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells of each column, without spaces at their ends; rows may lack the last ones."""
     width = max(map(len, rows), default=0)
     return [[row[index].strip() for row in rows if index < len(row)] for index in range(width)]
 
 
 def _layout(rows: Sequence[Sequence[str]]) -> _Layout | None:
     """The columns of a table with one text in a row; None for other tables."""
-    columns = _columns(rows[1:] or rows)
+    columns = columns_of(rows[1:])
     values = [category_values(cells) for cells in columns]
     categories = [
-        index for index, found in enumerate(values) if found and any(map(has_letters, found))
+        index for index, column_values in enumerate(values) if any(map(has_letters, column_values))
     ]
     texts = [
         index
         for index, cells in enumerate(columns)
-        if not values[index] and 2 * sum(map(has_letters, cells)) > len(cells)
+        if not values[index] and are_mostly_letters(cells)
     ]
     if len(texts) != 1 or not categories:
         return None
@@ -124,7 +125,7 @@ def _sides(
     """
     if len(layout.values) != 2 or len(languages) != 2:
         return None
-    complete = [row for row in rows if len(row) > max(layout[:2]) and any(_key(row, layout))]
+    complete = [row for row in rows if len(row) > max(layout[:2])]
     complete.sort(key=lambda row: _key(row, layout))
     groups = [list(group) for _, group in groupby(complete, lambda row: _key(row, layout))]
     wanted = sorted(layout.values)
@@ -137,30 +138,33 @@ def _sides(
         [row[layout.text] for row in complete if row[layout.category].strip() == value]
         for value in layout.values
     ]
-    places = [_place(layout.values, texts, language) for language in languages]
-    known = [place for place in places if place is not None]
-    if not known:
-        return None
-    src = places[0] if places[0] is not None else 1 - known[0]
+    src, tgt = (_index_of_language(layout.values, texts, language) for language in languages)
+    if src is None:
+        if tgt is None:
+            return None
+        src = 1 - tgt
     return layout.values[src], layout.values[1 - src]
 
 
-def _place(values: Sequence[str], texts: Sequence[Sequence[str]], language: str) -> int | None:
-    """Which of the two values is the language by its name, or by its text; None if unsure."""
-    for found in (
+def _index_of_language(
+    values: Sequence[str], texts: Sequence[Sequence[str]], language: str
+) -> int | None:
+    """The index of the value that names the language, or whose text is in it; None if unsure."""
+    for matches in (
         [is_named(value, language) for value in values],
         [share_of_language(lines, language) > 0 for lines in texts],
     ):
-        if sum(found) == 1:
-            return found.index(True)
+        if sum(matches) == 1:
+            return matches.index(True)
     return None
 
 
 def _key(row: Sequence[str], layout: _Layout) -> tuple[str, ...]:
+    """The cells of a row but for its category and its text, which are equal in rows of a pair."""
     return tuple(cell for index, cell in enumerate(row) if index not in layout[:2])
 
 
-def _pairing(
+def _pairing_command(
     rows: Sequence[Sequence[str]], layout: _Layout, sides: tuple[str, str], name: str
 ) -> str:
     """The command that writes the texts of two rows with the same other cells as one row."""

@@ -13,7 +13,8 @@ from nmt_cli.data.languages.words import (
     known_language,
     share_of_language,
 )
-from nmt_cli.data.text.category_columns import without_categories
+from nmt_cli.data.text.category_columns import columns_of, without_categories
+from nmt_cli.data.text.letters import are_mostly_letters, count_letters
 
 # Of a table with more columns only those with most letters are examined.
 MOST_COLUMNS = 6
@@ -57,8 +58,7 @@ def chosen_columns(
     ChosenColumns(columns=(4, 1), recognised=None, notes=('', 'a guess'))
     """
     rows = without_categories(rows)
-    found = sentence_columns(rows)
-    columns, recognised = found or (text_columns(rows), None)
+    columns, recognised = sentence_columns(rows) or (text_columns(rows), None)
     if columns is None:
         return None
     if set(recognised or ()) != set(map(base_code, languages)):
@@ -67,7 +67,7 @@ def chosen_columns(
             return beside
     if recognised and in_given_order(recognised, (0, 1), languages) == (1, 0):
         columns, recognised = columns[::-1], recognised[::-1]
-    if not recognised and _are_turned(rows, columns, languages):
+    if not recognised and _are_reversed(rows, columns, languages):
         columns = columns[::-1]
     if header := _header(rows):
         src, tgt = in_given_order(header, (columns[0] - 1, columns[1] - 1), languages)
@@ -75,7 +75,7 @@ def chosen_columns(
         if recognised and ordered != columns:
             recognised = recognised[::-1] if ordered == columns[::-1] else None
         columns = ordered
-    return ChosenColumns(columns, recognised, _likeness(rows, columns, languages))
+    return ChosenColumns(columns, recognised, _language_notes(rows, columns, languages))
 
 
 def _header(rows: Sequence[Sequence[str]]) -> Sequence[str]:
@@ -90,60 +90,53 @@ def _beside_only_language(
 
     None if no language is found or both are. Reference numbers are no text.
     """
-    body = rows[1:] or rows
-    columns = [
-        [row[index].strip() for row in body if index < len(row)]
-        for index in range(max(map(len, body), default=0))
-    ]
+    columns = columns_of(rows[1:] or rows)
     header = _header(rows)
-    found = [_place(header, columns, language) for language in languages]
-    given = [place for place in found if place is not None]
-    if len(given) != 1:
+    places = [_column_in_language(header, columns, language) for language in languages]
+    known = [place for place in places if place is not None]
+    if len(known) != 1:
         return None
-    language = languages[found.index(given[0])]
+    only = known[0]
+    language = languages[places.index(only)]
     others = [
         index
         for index, cells in enumerate(columns)
-        if index != given[0] and _has_letters(cells) and share_of_language(cells, language) == 0
+        if index != only and are_mostly_letters(cells) and share_of_language(cells, language) == 0
     ]
     if not others:
         return None
     # Names, identifiers and text in other known languages are the last choice.
     likely = [index for index in others if not _is_unlikely(columns[index])]
-    other = likely[0] if likely else max(others, key=lambda index: _letters(columns[index]))
+    other = likely[0] if likely else max(others, key=lambda index: count_letters(columns[index]))
     guess = "a guess" if len(likely) > 1 else ""
-    is_named = given[0] == place_of_language(header, (given[0], other), language)
-    sure = "" if is_named else f"looks like {base_code(language)}"
-    if found[0] is None:
-        return ChosenColumns((other + 1, given[0] + 1), notes=(guess, sure))
-    return ChosenColumns((given[0] + 1, other + 1), notes=(sure, guess))
+    is_named = only == place_of_language(header, (only, other), language)
+    likeness = "" if is_named else f"looks like {base_code(language)}"
+    if places[0] is None:
+        return ChosenColumns((other + 1, only + 1), notes=(guess, likeness))
+    return ChosenColumns((only + 1, other + 1), notes=(likeness, guess))
 
 
-def _place(header: Sequence[str], columns: Sequence[Sequence[str]], language: str) -> int | None:
-    """The index of the column with text that the header names so, or whose text is clearly so."""
-    with_text = [index for index, cells in enumerate(columns) if _has_letters(cells)]
+def _column_in_language(
+    header: Sequence[str], columns: Sequence[Sequence[str]], language: str
+) -> int | None:
+    """The index of the column that the header names as the language, or whose text is in it.
+
+    None if neither is clear. Only columns with more letters than digits count.
+    """
+    with_text = [index for index, cells in enumerate(columns) if are_mostly_letters(cells)]
     named = place_of_language(header, (-1, -1), language) if header else None
     if named in with_text:
         return named
     shares = {index: share_of_language(columns[index], language) for index in with_text}
-    found = [index for index in with_text if shares[index] > 0]
+    in_language = [index for index in with_text if shares[index] > 0]
     # Initials and short notes may be words of the language, too: `AN`, `IN`, `check this with her`.
-    varied = [index for index in found if _has_own_cells(columns[index])]
+    varied = [index for index in in_language if _has_own_cells(columns[index])]
     # Of an English gloss and a translation, the latter usually comes last.
-    return max(varied or found, key=lambda index: (shares[index], index), default=None)
+    return max(varied or in_language, key=lambda index: (shares[index], index), default=None)
 
 
 def _is_unlikely(cells: Sequence[str]) -> bool:
     return not is_text(cells) or _repeats_itself(cells) or known_language(cells) is not None
-
-
-def _letters(cells: Sequence[str]) -> int:
-    return sum(map(str.isalpha, "".join(cells)))
-
-
-def _has_letters(cells: Sequence[str]) -> bool:
-    """Whether a column has more letters than digits."""
-    return _letters(cells) > sum(map(str.isdecimal, "".join(cells)))
 
 
 def is_text(cells: Sequence[str]) -> bool:
@@ -154,21 +147,20 @@ def is_text(cells: Sequence[str]) -> bool:
 
 
 def _has_words(cell: str) -> bool:
-    letters, digits = sum(map(str.isalpha, cell)), sum(map(str.isdecimal, cell))
-    return letters > digits and (" " in cell or not digits)
+    return are_mostly_letters([cell]) and (" " in cell or not any(map(str.isdecimal, cell)))
 
 
-def _are_turned(
+def _are_reversed(
     rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
 ) -> bool:
     """Whether one of the languages is known, and is clearly that of the other one's column."""
-    return any(_likeness(rows, columns[::-1], languages))
+    return any(_language_notes(rows, columns[::-1], languages))
 
 
-def _likeness(
+def _language_notes(
     rows: Sequence[Sequence[str]], columns: tuple[int, int], languages: Sequence[str]
 ) -> tuple[str, str]:
-    """Which of the two columns, in the order of the languages, look like these; "" if unsure."""
+    """What hints say of the two columns: that they look like the languages; "" if unsure."""
     if not languages:
         return "", ""
     src, tgt = ([row[column - 1] for row in rows if column <= len(row)] for column in columns)
@@ -185,11 +177,11 @@ def sentence_columns(
     """The numbers of the two columns with most letters in two languages, and these languages."""
     width = max(map(len, rows), default=0)
     columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
-    letters = [_letters(column) for column in columns]
-    others = [
-        index for index in range(width) if letters[index] and not _repeats_itself(columns[index])
-    ]
-    best = sorted(others if len(others) > 1 else range(width), key=lambda index: -letters[index])[
+    letters = [count_letters(column) for column in columns]
+    # Times such as `2026-01-02T10:30Z` have letters that are words of some languages.
+    with_text = [index for index in range(width) if are_mostly_letters(columns[index])]
+    others = [index for index in with_text if not _repeats_itself(columns[index])]
+    best = sorted(others if len(others) > 1 else with_text, key=lambda index: -letters[index])[
         :MOST_COLUMNS
     ]
     for pair in sorted(
@@ -216,8 +208,8 @@ def text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     likeliest: list[tuple[bool, int, int]] = []
     for index in range(width):
         column = [row[index] for row in body if index < len(row)]
-        if _has_letters(column):
-            likeliest.append((_repeats_itself(column), -_letters(column), index + 1))
+        if are_mostly_letters(column):
+            likeliest.append((_repeats_itself(column), -count_letters(column), index + 1))
     if len(likeliest) < 2:
         return None
     first, second = sorted(number for *_, number in sorted(likeliest)[:2])

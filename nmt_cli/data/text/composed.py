@@ -17,7 +17,9 @@ class Composed(NamedTuple):
     places: Sequence[int]
 
     def is_whole(self, begin: int, end: int) -> bool:
-        r"""Whether these characters, at least one, are whole characters of the text given.
+        r"""Whether the part from `begin` to `end` stands for whole characters of the text given.
+
+        begin is less than end. NFC writes some single characters as two, such as U+0958.
 
         >>> [composed("\u0958").is_whole(*part) for part in ((0, 1), (1, 2), (0, 2))]
         [False, False, True]
@@ -34,7 +36,7 @@ def composed(text: str) -> Composed:
     """
     if unicodedata.is_normalized("NFC", text):
         return Composed(text, range(len(text) + 1))
-    begins = [at for at, letter in enumerate(text) if not at or not _joins(letter)]
+    begins = [index for index, letter in enumerate(text) if not index or not _joins(letter)]
     parts, places = [], []
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         part = unicodedata.normalize("NFC", text[begin:end])

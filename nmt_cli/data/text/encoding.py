@@ -28,13 +28,13 @@ MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
 MOST_BY_HAND = 3
 
 
-def conversion(name: str, encoding: str = "CP1252") -> str:
+def to_utf8_command(name: str, encoding: str = "CP1252") -> str:
     """Return the command that converts a file or stdin to UTF-8, by default from Windows-1252.
 
     Windows-1252 has the letters of Latin-1 at the same bytes, and quotation marks, dashes and the
     euro sign at 0x80 to 0x9F, where Latin-1 has control characters.
 
-    >>> conversion("a.fr"), conversion("stdin")
+    >>> to_utf8_command("a.fr"), to_utf8_command("stdin")
     ('iconv -f CP1252 -t UTF-8 a.fr > a.utf8.fr', 'iconv -f CP1252 -t UTF-8')
     """
     return copy_command(f"iconv -f {encoding} -t UTF-8", name, "utf8")
@@ -72,7 +72,7 @@ def repair_hint(name: str, invalid: int, *, has_utf8: bool) -> str:
     'other lines are UTF-8; convert only the bytes that are not'
     """
     if not has_utf8:
-        return conversion_hint(conversion(name))
+        return conversion_hint(to_utf8_command(name))
     if invalid > MOST_BY_HAND:
         command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
         return (

@@ -76,15 +76,16 @@ def not_tsv_error(rows: Sequence[str], name: str) -> OtherFormatError | None:
 
     None if it is neither JSON lines nor a table with another separator, nor alternating lines.
     """
-    found = _other_format(rows, name)
-    if found is None:
+    recognised = _other_format(rows, name)
+    if recognised is None:
         return None
+    kind, _ = recognised
 
     def hint_for(languages: Sequence[str]) -> str:
-        again = _other_format(rows, name, languages)
-        return again[1] if again else ""
+        recognised = _other_format(rows, name, languages)
+        return recognised[1] if recognised else ""
 
-    return _not_tsv(name, found[0], hint_for)
+    return _not_tsv(name, kind, hint_for)
 
 
 def _other_format(
@@ -136,27 +137,27 @@ def _conversion_hint(
     except csv.Error:
         table = []
     is_wide = max(map(len, table), default=0) > 2
-    found = chosen_columns(table, languages)
-    if not is_wide and (found is None or found.columns == (1, 2)):
+    chosen = chosen_columns(table, languages)
+    if not is_wide and (chosen is None or chosen.columns == (1, 2)):
         return f"convert it: {conversion_to_tsv(name, separator, skipped=skipped)}"
-    if found is None:
+    if chosen is None:
         # The command for such tables reads tabs.
         return row_per_text_hint(table, name, languages, quoted=True) or (
             "fewer than two of its columns have text: write a file with the source sentences, a "
             "tab and their translations"
         )
-    columns, recognised, notes = found
+    columns, recognised, notes = chosen
     command = conversion_to_tsv(name, separator, columns, skipped=skipped)
     if recognised:
         return (
             f"convert it, with column {columns[0]} as source and column {columns[1]} as target, "
             f"which look like {' and '.join(recognised)}: {command}"
         )
+    # The command names a column by such a slice.
+    slices = [f"row[{column - 1}:{column}]" for column in columns]
     src, tgt = (
-        shown_column(table, column, ", ".join(filter(None, [note, cell])), languages=languages)
-        for column, note, cell in zip(
-            columns, notes, [f"row[{column - 1}:{column}]" for column in columns], strict=True
-        )
+        shown_column(table, column, ", ".join(filter(None, [note, part])), languages=languages)
+        for column, note, part in zip(columns, notes, slices, strict=True)
     )
     return (
         f"convert it, with column {src} as source and column {tgt} as target, or others in their "

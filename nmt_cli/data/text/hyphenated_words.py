@@ -26,23 +26,23 @@ sys.stdout.write(re.sub(r"{HYPHENATED}", join, text))
 
 
 def hyphenated_words(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """The index of the line and the two parts of each word that a hyphen and a space divide.
+    """The words that a hyphen and a space divide, each with the index of its line.
 
-    Only those are found that the lines have in one piece, too, and not with the hyphen alone: the
-    first part of `Ein- und Ausgang` and of `self- employed` is no part of a word.
+    A word counts only if the lines have it in one piece, too, and nowhere with the hyphen but
+    without the space, so that neither `Ein- und Ausgang` nor `self- employed` does.
 
     >>> hyphenated_words(["Gram- mar", "a grammar", "Ein- und Aus-", "self- employed"])
     [(0, 'Gram- mar')]
     """
-    found = [
+    candidates = [
         (index, match) for index, line in enumerate(lines) for match in _HYPHENATED.finditer(line)
     ]
-    if not found:
+    if not candidates:
         return []
     words = {word.strip(PUNCTUATION).lower() for line in lines for word in line.split()}
     return [
         (index, match[0].strip(PUNCTUATION))
-        for index, match in found
+        for index, match in candidates
         if _is_one_word(match[1], match[2], words)
     ]
 

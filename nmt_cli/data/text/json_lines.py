@@ -30,8 +30,9 @@ for n, line in enumerate(sys.stdin, 1):
 if bad: print("skipped lines that are not JSON or lack a text:", len(bad), "in all, the first:", \
 *bad[:9], file=sys.stderr)"""
 
-# What is different for an array: all of it is read at once, and its entries are numbered.
-_OF_LINES = "enumerate(sys.stdin, 1)", "enumerate(json.load(sys.stdin), 1)"
+# What the program for an array has in place of parts of that for lines: all of it is read at once,
+# and its entries are numbered.
+_ROWS = "enumerate(sys.stdin, 1)", "enumerate(json.load(sys.stdin), 1)"
 _LINE = "row = json.loads(line)", "row = line"
 _SKIPPED = "skipped lines that are not JSON or lack", "skipped entries that lack"
 # What precedes the first and each other object of an array.
@@ -49,7 +50,10 @@ def json_lines_hint(rows: Sequence[str], name: str, languages: Sequence[str] = (
 
 
 def json_array_hint(rows: Sequence[str], name: str, languages: Sequence[str] = ()) -> str | None:
-    """The same for a file of one JSON array, of which `rows` are the first lines."""
+    """Return how to convert a file of one JSON array, or None if it is none.
+
+    rows: its first lines; languages: the codes of source and target, if they are known.
+    """
     objects = array_objects(rows)
     return _objects_hint(objects, name, languages, is_array=True) if objects else None
 
@@ -92,7 +96,9 @@ def json_objects(rows: Sequence[str]) -> list[dict[str, object]]:
 
 
 def array_objects(rows: Sequence[str]) -> list[dict[str, object]]:
-    """The objects at the beginning of a JSON array, whose first lines are `rows`; none if no such.
+    """The first objects of a JSON array; [] if it is none, or of other values.
+
+    rows: the first lines of its file.
 
     >>> array_objects(["[", '  {"a": 1},', '  {"b": 2}, {"c":'])
     [{'a': 1}, {'b': 2}]
@@ -101,13 +107,13 @@ def array_objects(rows: Sequence[str]) -> list[dict[str, object]]:
     """
     text = "\n".join(rows).lstrip("\ufeff").strip()
     objects: list[dict[str, object]] = []
-    decoder, place = json.JSONDecoder(), _NEXT_OBJECT.match(text)
+    decoder, separator = json.JSONDecoder(), _NEXT_OBJECT.match(text)
     # The last object may be cut off.
     with contextlib.suppress(ValueError, RecursionError):
-        while place and len(objects) < MOST_OBJECTS:
-            value, end = decoder.raw_decode(text, place.end())
+        while separator and len(objects) < MOST_OBJECTS:
+            value, end = decoder.raw_decode(text, separator.end())
             objects.append(value)
-            place = _NEXT_OBJECT.match(text, end)
+            separator = _NEXT_OBJECT.match(text, end)
     return objects
 
 
@@ -149,8 +155,8 @@ def _texts(fields: dict[str, object]) -> dict[Keys, str]:
     texts = {}
     for name, value in fields.items():
         inner = value.items() if isinstance(value, dict) else ()
-        found = [((name,), value), *(((name, key), text) for key, text in inner)]
-        texts.update({keys: text for keys, text in found if isinstance(text, str)})
+        entries = [((name,), value), *(((name, key), text) for key, text in inner)]
+        texts.update({keys: text for keys, text in entries if isinstance(text, str)})
     return texts
 
 
@@ -163,8 +169,8 @@ def json_to_tsv(name: str, fields: tuple[Keys, Keys], *, is_array: bool = False)
     program = _JSON_TO_TSV.replace("AS_LINE", AS_LINE)
     program = program.replace("SOURCE, TARGET", f"{src}, {tgt}")
     if is_array:
-        for of_lines, of_array in (_OF_LINES, _LINE, _SKIPPED):
-            program = program.replace(of_lines, of_array)
+        for lines_code, array_code in (_ROWS, _LINE, _SKIPPED):
+            program = program.replace(lines_code, array_code)
     return tsv_command(["python3", "-c", one_line(program)], name)
 
 

@@ -120,19 +120,20 @@ class LinePairs(Iterator[tuple[str, str]]):
     def _check_rows(self) -> None:
         """Raise DataError if most lines do not have two columns, or nearly all are quoted."""
         if 2 * self.bad_rows > self.count:
-            of_all = f"{self.bad_rows:,} of the first {self.count:,} lines"
-            raise self._bad_row(f"; {of_all} do not have {'these' if self._columns.numbers else 2}")
+            bad_rows = f"{self.bad_rows:,} of the first {self.count:,} lines"
+            columns = "these" if self._columns.numbers else "2"
+            raise self._bad_row(f"; {bad_rows} do not have {columns}")
         if self.count >= MIN_ROWS and self.quoted_rows > MOST_QUOTED * self.count:
             raise quoted_error(self.src.name)
 
     def _bad_row(self, more: str = "") -> DataError:
+        """Return the error for the first bad row; more: what else the message says."""
         (line, columns), rows = self._first_bad, self._sampled_rows
-        without_tab = [row for row in self._sampled_rows if "	" not in row]
-        is_without_tabs = 2 * len(without_tab) > len(self._sampled_rows)
-        if columns == 1 and is_without_tabs:
-            found = not_tsv_error(without_tab, self.src.name)
-            if found is not None:
-                return found
+        without_tab = [row for row in rows if "\t" not in row]
+        if columns == 1 and 2 * len(without_tab) > len(rows):
+            other_format = not_tsv_error(without_tab, self.src.name)
+            if other_format is not None:
+                return other_format
         return row_error(self.src.name, line, columns, self._columns, rows, self.src, more)
 
     def _misaligned(self) -> DataError:

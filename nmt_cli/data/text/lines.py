@@ -13,10 +13,10 @@ from pathlib import Path
 from nmt_cli.data.preparation.text_check import utf16_without_mark, why_no_text
 from nmt_cli.data.text.archives import no_text_hint
 from nmt_cli.data.text.encoding import (
-    conversion,
     is_utf8,
     line_ending_error,
     repair_hint,
+    to_utf8_command,
 )
 from nmt_cli.data.text.formats import is_xml, xml_error
 from nmt_cli.data.text.page_documents import page_document_error
@@ -121,6 +121,7 @@ class Lines(Iterator[str]):
             self._close_files()
 
     def _with_replacements(self, line: bytes, error: UnicodeDecodeError) -> str:
+        """Return the line with U+FFFD for invalid bytes; with `strict`, raise DataError."""
         if self._strict:
             place = f"`{self.name}`, line {self.count}, byte {error.start + 1}"
             invalid = 1 + self._invalid_in_rest()
@@ -133,9 +134,9 @@ class Lines(Iterator[str]):
         return line.decode("utf-8", errors="replace")
 
     def _invalid_in_rest(self) -> int:
-        """The lines of the rest of a file that are not UTF-8; sets `has_utf8` by the others.
+        """Read the rest of a file, and count its lines that are not UTF-8.
 
-        They are not returned any more.
+        The other lines set `has_utf8`. Input of unknown size, such as a pipe, is not read.
         """
         invalid = 0
         with contextlib.suppress(NmtError):
@@ -182,7 +183,7 @@ class Lines(Iterator[str]):
         if encoding:
             raise DataError(
                 f"`{self.name}` looks like {encoding}, UTF-8 is needed",
-                f"convert it: {conversion(self.name, encoding)}",
+                f"convert it: {to_utf8_command(self.name, encoding)}",
             )
         if document := page_document_error(head, self.name):
             raise document
@@ -205,7 +206,7 @@ class Lines(Iterator[str]):
             return line_ending_error(self.name)
         return DataError(
             f"`{self.name}`, line {self.count + 1}: longer than {LONGEST_LINE >> 20} MiB",
-            "is this text with one sentence per line?",
+            "if this is text, write each sentence to a line of its own",
         )
 
     def _read(self) -> bytes:
@@ -226,7 +227,7 @@ class Lines(Iterator[str]):
             how = "ends in the middle"
         return DataError(
             f"`{self.name}`: the compressed stream {how}, after line {self.count}",
-            "was it copied or downloaded in full?",
+            "copy or download it again, in full",
         )
 
 

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.text.shell_commands import KEEP_BYTES, copy_command
 
 # `12. Text`, `(12) Text`, `12: Text` and `12 Text`, but not `1.5 metres`.
@@ -32,27 +31,28 @@ def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
     ]
     if len(pairs) < FEWEST_LINES:
         return []
-    found = {
+    same_numbers = {
         index: number
         for index, (line, other) in pairs
         if (number := _number(line)) is not None and number == _number(other)
     }
-    if len(found) < LEAST_SHARE * len(pairs):
+    if len(same_numbers) < LEAST_SHARE * len(pairs):
         return []
-    numbers = list(found.values())
+    numbers = list(same_numbers.values())
     rising = sum(number < following for number, following in pairwise(numbers))
     is_running = rising >= LEAST_RISING * (len(numbers) - 1)
-    return list(found) if is_running or len(set(numbers)) >= LEAST_DISTINCT * len(numbers) else []
+    are_distinct = len(set(numbers)) >= LEAST_DISTINCT * len(numbers)
+    return list(same_numbers) if is_running or are_distinct else []
 
 
 def _number(line: str) -> int | None:
     """The number that a line begins with, in any digits.
 
-    >>> [_number(line) for line in ("(3) A", "১২। ক", "4: B", "1.5 m", "1.5", "A 3")]
-    [3, None, 4, None, None, None]
+    >>> [_number(line) for line in (" (3) A", "১২. ক", "4:B", "১২। ক", "1.5 m", "1.5", "A 3")]
+    [3, 12, 4, None, None, None, None]
     """
     match = _NUMBERED.match(line)
-    return int(_DIGITS.findall(with_ascii_digits(match[0]))[0]) if match else None
+    return int(_DIGITS.findall(match[0])[0]) if match else None
 
 
 def without_numbers_commands(paths: Sequence[str]) -> list[str]:

@@ -45,7 +45,7 @@ def clean_line(text: str) -> str:
 
 
 def clean_words(text: str) -> str:
-    r"""`clean_line` without all marks of the direction of writing, as subwords read a line.
+    r"""Return `clean_line(text)` without any marks of the direction of writing, for subword models.
 
     Models learn and see none of them: sentencepiece would read U+200E and U+200F as spaces, which
     tear punctuation from its word, and the others as characters, which few texts have.
@@ -58,9 +58,10 @@ def clean_words(text: str) -> str:
 
 
 def clean_source(text: str) -> str:
-    r"""`clean_line`, without the invisible characters that are removed from training text.
+    r"""Return `clean_line(text)` without the characters that cleaning removes from training text.
 
-    These are also the marks of the direction of writing in text of left-to-right scripts.
+    These are invisible characters and, in text of left-to-right scripts, marks of the direction of
+    writing.
 
     >>> clean_source("\ufeffBahn\u00adhof")
     'Bahnhof'
@@ -70,9 +71,10 @@ def clean_source(text: str) -> str:
 
 
 def clean_marked(text: str) -> str:
-    r"""`clean_source` of text with tags and placeholders, which may contain direction marks.
+    r"""Return text with tags and placeholders as `clean_source` does, but with direction marks.
 
-    Such a mark may also stand between text and a placeholder, as before the `%` of `5\u200f%d`.
+    A tag or a placeholder may contain such a mark, or one may stand between it and the text, as
+    before the `%` of `5\u200f%d`.
     """
     text = clean_line(text)
     return text if text.isprintable() else remove_invisible(text.replace("\ufeff", ""))

@@ -84,12 +84,12 @@ def cues_command(name: str) -> str:
     return f"{text} -d '\\r' | awk {shlex.quote(_CUES)} > {out}"
 
 
-def unquoting(name: str) -> str:
+def unquote_command(name: str) -> str:
     """Return the command that unquotes the cells of a TSV file that a spreadsheet has quoted.
 
     Line breaks in these cells become spaces. Other quotation marks are kept.
 
-    >>> unquoting("a.tsv").partition(" < ")[2]
+    >>> unquote_command("a.tsv").partition(" < ")[2]
     'a.tsv > a.converted.tsv'
     """
     return copy_command(f"python3 -c {shlex.quote(_UNQUOTE)}", name, "converted", takes_name=False)

@@ -66,7 +66,7 @@ def standard_format_hint(rows: Sequence[str], name: str, languages: Sequence[str
     pair = max(_PAIRS, key=lambda pair: min(counts[marker] for marker in pair))
     if not all(counts[marker] for marker in pair):
         return None
-    if _is_turned(fields, pair, languages):
+    if _is_reversed(fields, pair, languages):
         pair = pair[::-1]
     program = one_line(_TO_TSV.replace("AS_LINE", AS_LINE).replace("TEXTS", repr(_TEXTS)))
     command = tsv_command(["python3", "-c", program, *pair], name)
@@ -77,17 +77,18 @@ def standard_format_hint(rows: Sequence[str], name: str, languages: Sequence[str
 
 
 def _fields(rows: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the marker of each field, and its text on the line of the marker."""
     for row in rows:
         if (match := _MARKER.match(row)) is not None:
             yield match[1], row[match.end() :]
 
 
-def _is_turned(
+def _is_reversed(
     fields: Sequence[tuple[str, str]], pair: tuple[str, str], languages: Sequence[str]
 ) -> bool:
-    """Whether the source language is that of the translation."""
+    """Whether the second field of a pair, the translation, is in the source language."""
     names = [marker if marker not in _IN_ENGLISH else "English" for marker in pair]
     texts = [[text for marker, text in fields if marker == wanted] for wanted in pair]
     table = [names, *map(list, zip(*texts, strict=False))]
-    found = chosen_columns(table, languages)
-    return found is not None and found.columns == (2, 1)
+    chosen = chosen_columns(table, languages)
+    return chosen is not None and chosen.columns == (2, 1)

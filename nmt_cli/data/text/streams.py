@@ -92,9 +92,12 @@ def reading_error(name: str, error: OSError) -> NmtError:
 
 
 def open_stream(raw: Readable) -> Readable:
-    """Return the decompressed content of a file, by its first bytes; raises OSError."""
+    """Return a file with the decompressed content of `raw`, whose first bytes tell its format.
+
+    Raises OSError if they cannot be read, and UnavailableError for zstd without its reader.
+    """
     head = b""
-    while len(head) < max(map(len, _OPENERS)) and any(m.startswith(head) for m in _OPENERS):
+    while len(head) < max(map(len, _OPENERS)) and any(magic.startswith(head) for magic in _OPENERS):
         chunk = raw.read1(CHUNK_BYTES)
         head += chunk
         if not chunk:
@@ -132,8 +135,8 @@ class _PrefixedFile(io.RawIOBase):
     def read1(self, size: int = -1) -> bytes:
         """Return up to `size` bytes as soon as some are available; b"" at the end."""
         if self._head:
-            given, self._head = self._head[:size], self._head[size:]
-            return given
+            data, self._head = self._head[:size], self._head[size:]
+            return data
         return self._rest.read1(size)
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]

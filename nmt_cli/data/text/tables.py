@@ -205,14 +205,15 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     >>> is_header("Englisch", "Zürich German", ("en", "gsw")), is_header("a", "Wort", ("fr", "en"))
     (True, False)
     """
-    cells = [cell.strip().strip('"') for cell in (src, tgt)]
+    cells = _unquoted(src, tgt)
     lowered = [cell.lower() for cell in cells]
     if lowered[0] == lowered[1]:
         return False
     languages = {base_code(code) for code in codes}
     named = [{code for code in languages if is_named(cell, code)} for cell in cells]
-    if all(named) and named[0] != named[1]:
-        return True
+    if all(named) and len(languages) > 1:
+        # The name of a language and its translation are a pair.
+        return named[0] != named[1]
     if any(code_of_name(cell) in languages for cell in cells) and all(map(_NAME.fullmatch, cells)):
         return True
     if any(all(map(names.fullmatch, cells)) for names in (_MARKER, _TIER)):
@@ -251,7 +252,15 @@ def names_target_first(src: str, tgt: str, codes: tuple[str, str]) -> bool:
     >>> names_target_first("en-GB", "gsw-CH", ("en", "gsw"))
     False
     """
-    return is_header(src, tgt, codes) and in_given_order((src, tgt), (0, 1), codes) == (1, 0)
+    return is_header(src, tgt, codes) and in_given_order(_unquoted(src, tgt), (0, 1), codes) == (
+        1,
+        0,
+    )
+
+
+def _unquoted(*cells: str) -> list[str]:
+    """Cells of a header without the quotation marks of a spreadsheet."""
+    return [cell.strip().strip('"') for cell in cells]
 
 
 def _is_heading(cell: str) -> bool:

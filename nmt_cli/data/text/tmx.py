@@ -9,17 +9,20 @@ from nmt_cli.data.text.shell_commands import AS_LINE, tsv_command
 
 _LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
 _TMX_TO_TSV = (
-    f"import sys, xml.etree.ElementTree as E; {AS_LINE}; "
+    f"import sys, xml.etree.ElementTree as E; {AS_LINE}; codes = []; "
     # The codes of a format, such as <bpt>, are left out; only <hi> has text of the sentence.
-    't = lambda s: as_line("".join([s.text or "", *("".join(e.itertext()) * (e.tag == "hi") + '
-    '(e.tail or "") for e in s)])); '
+    't = lambda s: (s.text or "") + "".join(t(e) * (e.tag == "hi") + (e.tail or "") for e in s); '
     # en stands for en-US, too, but where a unit has both, the same code is taken.
     'n = lambda c: c.lower().replace("_", "-"); '
-    'f = lambda u, c: min(((n(l) != n(c), t(s)) for v in u.iter("tuv") for k, l in v.items() '
+    'f = lambda u, c: min(((n(l) != n(c), s) for v in u.iter("tuv") for k, l in v.items() '
     'if k.endswith("lang") and (n(l) + "-").startswith(n(c) + "-") for s in v.iter("seg")), '
-    'key=lambda x: x[0], default=("", ""))[1]; '
-    '[(print(*(f(u, c) for c in sys.argv[1:]), sep="\\t"), u.clear()) '
-    'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]'
+    'key=lambda x: x[0], default=("", E.Element("seg")))[1]; '
+    'has_codes = lambda s: any(e.tag not in ("seg", "hi") for e in s.iter()); '
+    "[(row := [f(u, c) for c in sys.argv[1:]], codes.extend(s.tag for s in row if has_codes(s)), "
+    'print(*(as_line(t(s)) for s in row), sep="\\t"), u.clear()) '
+    'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]; '
+    'codes and print("segments from which codes of formats, such as <ph> and <bpt>, were left '
+    'out:", len(codes), "(see the documentation of nmt, data.md, Other formats)", file=sys.stderr)'
 )
 
 

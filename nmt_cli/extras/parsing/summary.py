@@ -129,7 +129,9 @@ def score_lines(
             "line n of one is the tree of the same sentence as line n of the other",
         )
     if not gold:
-        raise DataError("nothing to score: the files have no lines", "did the parser write output?")
+        raise DataError(
+            "nothing to score: the files have no lines", "check the parser that writes these files"
+        )
     scores: list[SentenceScore] = []
     errors: list[int] = []
     for line_number, (parsed_line, gold_line) in enumerate(zip(parsed, gold, strict=True), 1):

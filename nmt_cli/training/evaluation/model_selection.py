@@ -26,7 +26,12 @@ from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
-from nmt_cli.training.reporting.report import Published, Validation, scores
+from nmt_cli.training.reporting.report import (
+    PERPLEXITY_DECIDES,
+    Published,
+    Validation,
+    scores,
+)
 from nmt_cli.training.saving.average import average_weights
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, model_weights
@@ -124,6 +129,8 @@ class ModelSelector:
         if better_than_published:
             validation = replace(validation, best=True)
             self.publish(state, chosen, validation)
+        elif (highest := _highest_bleu(validation, state)) is not None:
+            state.set_published({**state.published, "highest_bleu": highest}, None)
         return validation
 
     def compare_last(
@@ -167,6 +174,8 @@ class ModelSelector:
             ]
             shown = scores(found[best].bleu, found[best].perplexity)
             comparison = f"{where}: {shown}, against {' and '.join(of_others)}"
+            if any(each.score > found[best].score for each in found):
+                comparison += f"; {PERPLEXITY_DECIDES}"
             if not best:
                 final = {"final_bleu": found[0].bleu, "final_sentences": sentences}
                 state.set_published({**published, "comparison": comparison, **final}, None)
@@ -261,6 +270,7 @@ class ModelSelector:
             published = replace(
                 published, bleu=validation.bleu, perplexity=validation.perplexity,
                 before=self._before_training(state, validation),
+                highest_bleu=_highest_bleu(validation, state),
             )  # fmt: skip
         metadata["published"] = published.weights_in_words()
         if not state.step:
@@ -311,6 +321,12 @@ def _beats(validation: Validation, other: Validation, sentences: int) -> bool:
     if abs(difference) > BLEU_NOISE / math.sqrt(sentences):
         return difference > 0
     return validation.perplexity < other.perplexity
+
+
+def _highest_bleu(validation: Validation, state: TrainState) -> float | None:
+    """The highest BLEU of this validation and the earlier ones; None where none was measured."""
+    earlier = (state.published.get("highest_bleu"), state.published.get("bleu"))
+    return max((bleu for bleu in (validation.bleu, *earlier) if bleu is not None), default=None)
 
 
 def _is_published(candidate: WeightsCandidate, state: TrainState) -> bool:

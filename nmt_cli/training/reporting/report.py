@@ -6,6 +6,9 @@ from typing import Any
 # From here on, a perplexity is shown with an exponent.
 LARGE = 1e6
 
+# The rule of model selection, for the lines that name several results.
+PERPLEXITY_DECIDES = "where BLEU differs by no more than chance, the lower perplexity decides"
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -49,7 +52,7 @@ class Published:
     comparison: how they and others did on more validation pairs, at the end of a run;
     by_comparison: whether that is why they were chosen; before: BLEU and perplexity of the weights
     that training began with, if they are those of a model; final_bleu: their BLEU in that
-    comparison, on final_sentences pairs.
+    comparison, on final_sentences pairs; highest_bleu: that of all validations so far.
     """
 
     step: int
@@ -62,6 +65,7 @@ class Published:
     before: tuple[float | None, float] | None = None
     final_bleu: float | None = None
     final_sentences: int | None = None
+    highest_bleu: float | None = None
 
     def weights_in_words(self) -> str:
         """What the weights in the model directory are."""
@@ -76,7 +80,7 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, without those of a comparison or another model where there was none."""
-        optional = ("before", "final_bleu", "final_sentences")
+        optional = ("before", "final_bleu", "final_sentences", "highest_bleu")
         values = asdict(self)
         return {
             key: value for key, value in values.items() if value is not None or key not in optional

@@ -60,7 +60,10 @@ class ExclusiveUse:
         self._lock.release()
 
     def close(self, free: Callable[[], None]) -> None:
-        """Refuse all further use, and call `free`, when no thread is inside; again: do nothing."""
+        """Refuse all further use and call `free`, once no thread is inside.
+
+        A second call does nothing.
+        """
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
@@ -77,7 +80,7 @@ class ExclusiveUse:
             yield item
 
     def was_forked(self) -> bool:
-        """Called in a forked process; whether a thread of the parent was inside."""
+        """Prepare for use in a forked process; return whether a thread of the parent was inside."""
         is_free = self._lock.acquire(blocking=False)
         if is_free:
             self._lock.release()

@@ -78,7 +78,8 @@ class LineTranslator(ABC, Generic[Chosen]):
         """
         from nmt_cli.translation.callers.pivot import PivotTranslator
 
-        return PivotTranslator([step for each in (self, *others) for step in each.steps])
+        translators = (self, *others)
+        return PivotTranslator([step for translator in translators for step in translator.steps])
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # A str is one line, and not its letters.

@@ -121,12 +121,12 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
         every: int = 1,
         on_progress: OnProgress = lambda _: None,
     ) -> list[Translation]:
-        """The translations of lines, each step with its settings; all other things as above."""
+        """As `translate_window`; searches: the settings of each step."""
         results: list[Translation] = []
         texts = list(lines)
         for number, (step, search) in enumerate(zip(self._steps, searches, strict=True)):
             is_last = number == len(searches) - 1
-            found = step.translate_window(
+            translations = step.translate_window(
                 texts,
                 search=search,
                 constraints=constraints if is_last else constraints.only_kept,
@@ -135,8 +135,8 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
                 every=every,
                 on_progress=self._share(number, on_progress),
             )
-            results = list(map(joined, results, found)) if results else found
-            texts = [translation.text for translation in found]
+            results = list(map(joined, results, translations)) if results else translations
+            texts = [translation.text for translation in translations]
         return results
 
     def translate_marked(
@@ -156,15 +156,15 @@ class PivotTranslator(LineTranslator[Sequence[SearchConfig]]):
         results: list[MarkedTranslation] = []
         for number, (step, chosen) in enumerate(zip(self._steps, searches, strict=True)):
             is_last = number == len(searches) - 1
-            found = step.translate_marked(
+            translations = step.translate_marked(
                 texts,
                 search=chosen,
                 constraints=constraints if is_last else constraints.only_kept,
                 first=first,
                 on_progress=self._share(number, on_progress),
             )
-            texts = [result.pieces for result in found]
-            results = list(map(_joined_marked, results, found)) if results else found
+            texts = [translation.pieces for translation in translations]
+            results = list(map(_joined_marked, results, translations)) if results else translations
         return results
 
     def _share(self, number: int, on_progress: OnProgress) -> Callable[[float], None]:
@@ -178,8 +178,10 @@ def joined(before: Translation, after: Translation) -> Translation:
     pivot = PivotText(before.text, before.score, before.flags)
     pairs = [(before.source, after.text)]
     if len(before.sentences) == len(after.sentences):
-        both = zip(before.sentences, after.sentences, strict=True)
-        pairs = [(one.source, two.text) for one, two in both]
+        pairs = [
+            (first.source, second.text)
+            for first, second in zip(before.sentences, after.sentences, strict=True)
+        ]
     return replace(
         after,
         source=before.source,
@@ -221,11 +223,11 @@ def _without_alternatives(search: SearchConfig) -> SearchConfig:
 
 def _check_languages(steps: Sequence[Translator]) -> None:
     for before, after in itertools.pairwise(steps):
-        spoken, read = before.config.languages.tgt, after.config.languages.src
-        if UNNAMED & {spoken, read} or base_code(spoken) == base_code(read):
+        written, read = before.config.languages.tgt, after.config.languages.src
+        if UNNAMED & {written, read} or base_code(written) == base_code(read):
             continue
         raise ConfigError(
-            f"{before.name} translates to `{spoken}`, and {after.name}, which comes after it, "
+            f"{before.name} translates to `{written}`, and {after.name}, which comes after it, "
             f"from `{read}`",
             "give the models in the order in which they work",
         )

@@ -20,9 +20,9 @@ def awaitable(future: "Future[Result]") -> "asyncio.Future[Result]":
     Where it is cancelled, so is the other.
     """
     loop = asyncio.get_running_loop()
-    inbox = getattr(_of_thread, "inbox", None)
+    inbox = getattr(_thread_local, "inbox", None)
     if inbox is None or inbox.loop is not loop:
-        inbox = _of_thread.inbox = _Inbox(loop)
+        inbox = _thread_local.inbox = _Inbox(loop)
     return inbox.awaitable(future)
 
 
@@ -35,14 +35,14 @@ class _Inbox:
         self._is_woken = False
 
     def awaitable(self, future: "Future[Result]") -> "asyncio.Future[Result]":
-        own: asyncio.Future[Result] = self.loop.create_future()
-        future.add_done_callback(lambda done: self._arrive(own, done))
-        own.add_done_callback(lambda done: future.cancel() if done.cancelled() else None)
-        return own
+        loop_future: asyncio.Future[Result] = self.loop.create_future()
+        future.add_done_callback(lambda done: self._arrive(loop_future, done))
+        loop_future.add_done_callback(lambda done: future.cancel() if done.cancelled() else None)
+        return loop_future
 
-    def _arrive(self, own: "asyncio.Future[Any]", done: "Future[Any]") -> None:
-        """Called by any thread."""
-        self._arrived.append((own, done))
+    def _arrive(self, loop_future: "asyncio.Future[Any]", done: "Future[Any]") -> None:
+        """Keep a result until the loop hands it out, and wake the loop; called by any thread."""
+        self._arrived.append((loop_future, done))
         if not self._is_woken:
             self._is_woken = True
             # Nobody waits in a loop that is closed.
@@ -50,20 +50,20 @@ class _Inbox:
                 self.loop.call_soon_threadsafe(self._hand_out)
 
     def _hand_out(self) -> None:
-        """Called by the loop."""
+        """Give the results to the futures of the loop; called by the loop."""
         # What arrives from here on wakes the loop again.
         self._is_woken = False
         while self._arrived:
-            own, done = self._arrived.popleft()
-            if own.done():
+            loop_future, done = self._arrived.popleft()
+            if loop_future.done():
                 continue
             if done.cancelled():
-                own.cancel()
+                loop_future.cancel()
             elif (error := done.exception()) is not None:
-                own.set_exception(error)
+                loop_future.set_exception(error)
             else:
-                own.set_result(done.result())
+                loop_future.set_result(done.result())
 
 
 # The inbox of the loop that this thread has run last.
-_of_thread = threading.local()
+_thread_local = threading.local()

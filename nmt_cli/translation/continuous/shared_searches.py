@@ -41,7 +41,7 @@ class SharedSearches:
         self.steps = self.busy_slots = 0
 
     def halve(self, sources: int) -> bool:
-        """False: memory was freed where it ran out, and the sources were searched again."""
+        """Return False: `step` itself uses fewer slots where memory ran out, and searches again."""
         return False
 
     def searcher(
@@ -71,13 +71,14 @@ class SharedSearches:
         yield from ticket.found
 
     def _remove(self, ticket: Ticket) -> None:
-        kept = [each for each in self._without_group if each[1] is not ticket]
-        self._without_group = deque(kept)
+        self._without_group = deque(
+            (settings, other) for settings, other in self._without_group if other is not ticket
+        )
         for group in self._groups.values():
             group.remove(ticket)
 
     def step(self) -> list[Ticket]:
-        """Run a step of each search that has work; returns the tickets that it was the last of."""
+        """Run a step of each search that has work; returns the tickets that are done with it."""
         self._admit()
         done = []
         for key, group in list(self._groups.items()):
@@ -193,8 +194,8 @@ class _Group:
 
     def advance(self) -> list[Ticket]:
         """Run a step; returns the tickets that are done now."""
-        found = self.searcher.advance()
-        tickets = [self.queue.finish(number, hypotheses) for number, hypotheses in found]
+        finished = self.searcher.advance()
+        tickets = [self.queue.finish(number, hypotheses) for number, hypotheses in finished]
         return list(dict.fromkeys(ticket for ticket in tickets if ticket.is_done))
 
     def remove(self, ticket: Ticket) -> None:

@@ -1,5 +1,6 @@
 """Converts lines to sources: cleans them, splits long ones, and encodes them."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -74,16 +75,16 @@ def make_source_lines(
         for index, text in enumerate(texts)
     ]
     encoded = iter(
-        subwords.encode_source([sentence.text for of_line in sentences for sentence in of_line])
+        subwords.encode_source([sentence.text for sentence in itertools.chain(*sentences)])
     )
     source_lines = []
-    for index, of_line in enumerate(sentences):
-        kept: list[Segment] = []
-        kept_sentences = []
-        for sentence in of_line:
+    for index, line_sentences in enumerate(sentences):
+        line_segments: list[Segment] = []
+        sentence_texts = []
+        for sentence in line_sentences:
             segments = _segments(sentence, next(encoded), subwords, max_subwords, copies)
-            kept += segments
-            kept_sentences += [sentence.text] if segments else []
+            line_segments += segments
+            sentence_texts += [sentence.text] if segments else []
         prefix = tuple(forced[index]) if forced else ()
         sources = [
             None
@@ -95,9 +96,10 @@ def make_source_lines(
                 (fields.indices[index], segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )
-            for segment, (piece, ids) in enumerate(kept)
+            for segment, (piece, ids) in enumerate(line_segments)
         ]
-        source_lines.append(SourceLine([piece for piece, _ in kept], sources, kept_sentences))
+        pieces = [piece for piece, _ in line_segments]
+        source_lines.append(SourceLine(pieces, sources, sentence_texts))
     return source_lines
 
 

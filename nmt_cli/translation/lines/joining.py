@@ -1,4 +1,4 @@
-"""From the translations of segments to the translation of their line."""
+"""Joins the translations of segments to the translation of their line."""
 
 from collections.abc import Sequence
 
@@ -44,12 +44,12 @@ def line_translation(
     alternatives = tuple(
         join_segments(
             pieces,
-            [of_segment[min(rank, len(of_segment) - 1)] for of_segment in parts],
+            [segment_parts[min(rank, len(segment_parts) - 1)] for segment_parts in parts],
             config, subwords, spaced=spaced,
         )
         for rank in range(max(map(len, parts)))
     )  # fmt: skip
-    best, best_parts = alternatives[0], [of_segment[0] for of_segment in parts]
+    best, best_parts = alternatives[0], [segment_parts[0] for segment_parts in parts]
     hypotheses = [part.hypothesis for part in best_parts]
     texts, _ = _sentence_texts(pieces, best_parts, spaced=spaced)
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
@@ -59,14 +59,14 @@ def line_translation(
         for source, hypothesis in zip(source_line.sources, hypotheses, strict=True)
     ]
     scores = _sentence_scores(pieces, chosen)
-    found = search_flags(pieces, source_line.sources, hypotheses, config, subwords)
+    flags_of_search = search_flags(pieces, source_line.sources, hypotheses, config, subwords)
     # Sentences that are copied have no scores.
     checked = map(CheckedSentence, source_line.sentences, texts, scores)
     doubts = quality.flags([sentence for sentence in checked if sentence.token_scores])
     if any(subwords.has_broken_characters(hypothesis.ids) for hypothesis in hypotheses):
         doubts.add("unknown_words")
     is_broken = "unknown_words" in doubts
-    flags = in_order(found | doubts)
+    flags = in_order(flags_of_search | doubts)
     return Translation(
         line, best.text, best.score, alternatives, flags, sentences, is_broken=is_broken
     )
@@ -80,12 +80,12 @@ def _copied_text(line: str, subwords: Subwords) -> str:
 
 
 def _sentence_scores(
-    pieces: Sequence[Piece], of_pieces: Sequence[Sequence[float]]
+    pieces: Sequence[Piece], piece_scores: Sequence[Sequence[float]]
 ) -> list[list[float]]:
     """The token scores of each sentence from those of each piece."""
     scores: list[list[float]] = [[]]
-    for piece, of_piece in zip(pieces, of_pieces, strict=True):
-        scores[-1] += of_piece
+    for piece, token_scores in zip(pieces, piece_scores, strict=True):
+        scores[-1] += token_scores
         if piece.ends_sentence:
             scores.append([])
     return scores[:-1]

@@ -104,7 +104,7 @@ class LineSearch:
         parts = self._selector.parts(hypotheses, config)
         result = []
         for request, source_line in zip(requests, source_lines, strict=True):
-            of_line = [
+            line_parts = [
                 _without_second_stops(parts[source], source, piece.text, config, bound)
                 if source
                 else [copied_part(piece.text, config)]
@@ -112,9 +112,9 @@ class LineSearch:
             ]
             join = partial(
                 line_translation,
-                request.text, source_line, of_line, config, self._subwords, self._quality,
+                request.text, source_line, line_parts, config, self._subwords, self._quality,
             )  # fmt: skip
-            result.append(SearchedLine(source_line, of_line, join))
+            result.append(SearchedLine(source_line, line_parts, join))
         return result
 
     def copies(self, text: str, config: SearchConfig, bound: BoundConstraints) -> bool:

@@ -74,19 +74,21 @@ class HypothesisSelector:
             hypotheses = self._by_coverage(hypotheses, config.coverage_penalty)
         if config.mbr != "off":
             hypotheses = {
-                source: self._by_consensus(of_source, config.mbr)
-                for source, of_source in hypotheses.items()
+                source: self._by_consensus(candidates, config.mbr)
+                for source, candidates in hypotheses.items()
             }
         if config.sample or config.n_best == 1:
-            best = {source: of_source[: config.n_best] for source, of_source in hypotheses.items()}
+            best = {
+                source: candidates[: config.n_best] for source, candidates in hypotheses.items()
+            }
             return self._detokenised(best, config)
-        kept = {
-            source: [part.hypothesis for part in distinct(self._plain(of_source))[: config.n_best]]
-            for source, of_source in hypotheses.items()
+        without_repeats = {
+            source: [part.hypothesis for part in distinct(self._plain(candidates))[: config.n_best]]
+            for source, candidates in hypotheses.items()
         }
         # Replacing unknown words may make two texts the same.
-        parts = self._detokenised(kept, config)
-        return {source: distinct(of_source) for source, of_source in parts.items()}
+        parts = self._detokenised(without_repeats, config)
+        return {source: distinct(own_parts) for source, own_parts in parts.items()}
 
     def _detokenised(
         self, hypotheses: HypothesesBySource, config: SearchConfig
@@ -94,7 +96,7 @@ class HypothesisSelector:
         """Each hypothesis with its text, and with its word alignment where that is needed."""
         if _needs_links(config):
             return self._aligned(hypotheses, config)
-        return {source: self._plain(of_source) for source, of_source in hypotheses.items()}
+        return {source: self._plain(candidates) for source, candidates in hypotheses.items()}
 
     def _plain(self, hypotheses: Sequence[Hypothesis]) -> list[LinePart]:
         """Each hypothesis with its text alone."""
@@ -111,10 +113,10 @@ class HypothesisSelector:
         """The hypotheses with the coverage penalty added to their scores, sorted again."""
         attention = iter(self._attention(hypotheses, "search.coverage_penalty"))
         result: dict[Source, list[Hypothesis]] = {}
-        for source, of_source in hypotheses.items():
+        for source, candidates in hypotheses.items():
             scored = [
                 replace(hypothesis, score=hypothesis.score + beta * coverage_score(next(attention)))
-                for hypothesis in of_source
+                for hypothesis in candidates
             ]
             result[source] = _reranked(scored, [hypothesis.score for hypothesis in scored])
         return result
@@ -123,8 +125,8 @@ class HypothesisSelector:
         """(target ids, source ids) of all hypotheses, source after source."""
         pairs = [
             (source.ids, hypothesis.ids)
-            for source, of_source in hypotheses.items()
-            for hypothesis in of_source
+            for source, candidates in hypotheses.items()
+            for hypothesis in candidates
         ]
         forced = self._forcer(feature).force(pairs, attention=True)
         return [pair.attention for pair in forced if pair.attention is not None]
@@ -137,9 +139,9 @@ class HypothesisSelector:
         return {
             source: [
                 self._align(source, part, next(attention), config)
-                for part in self._plain(of_source)
+                for part in self._plain(candidates)
             ]
-            for source, of_source in hypotheses.items()
+            for source, candidates in hypotheses.items()
         }
 
     def _align(

@@ -55,10 +55,10 @@ class SourceSearch:
         }
         constrained = [source for source in sources if source.constraints]
         share = len(sources) / max(1, len(sources) + len(constrained))
-        found = self._run(
+        hypotheses = self._run(
             set(plain.values()), config, bound, lambda done: on_progress(done * share)
         )
-        result = {source: found[plain[source]] for source in sources}
+        result = {source: hypotheses[plain[source]] for source in sources}
         unmet = {}
         for source in constrained:
             meeting = self._meeting(source, result[source])
@@ -79,7 +79,11 @@ class SourceSearch:
         """The hypotheses that meet all constraints of the source."""
         constraints = source.constraints
         assert constraints is not None
-        return [each for each in hypotheses if not self._placer.missing(constraints, each.ids[:-1])]
+        return [
+            hypothesis
+            for hypothesis in hypotheses
+            if not self._placer.missing(constraints, hypothesis.ids[:-1])
+        ]
 
     def _run(
         self,

@@ -121,6 +121,11 @@ def _is_word(piece: Placeholder) -> bool:
 
 @dataclass
 class _Builder:
+    """Builds the plain text of marked pieces from left to right, and the nodes in it.
+
+    parts, length: the plain text so far, and its length; used: how many of `words` were used.
+    """
+
     pieces: Sequence[MarkedPiece]
     words: Sequence[str | None]
     last: Collection[int]
@@ -167,7 +172,8 @@ class _Builder:
         assert isinstance(opening, Tag)
         assert isinstance(closing, Tag)
         is_block = opening.name in _BLOCKS
-        kept = len(self.parts), self.length, len(self.originals), len(self.stand_ins)
+        parts, length = len(self.parts), self.length
+        originals, stand_ins = len(self.originals), len(self.stand_ins)
         if is_block:
             self._separate(begin - 1, begin + 1)
         at = self.length
@@ -175,10 +181,11 @@ class _Builder:
         children = tuple(self.nodes(begin + 1, end))
         is_note = is_wordless(self.pieces, begin, end)
         if not "".join(self.parts[first:]).strip() or is_note:
-            del self.parts[kept[0] :]
-            self.length = kept[1]
-            del self.originals[kept[2] :]
-            del self.stand_ins[kept[3] :]
+            # Nothing of it is in the plain text.
+            del self.parts[parts:]
+            self.length = length
+            del self.originals[originals:]
+            del self.stand_ins[stand_ins:]
             pieces = tuple(self.pieces[begin : end + 1])
             self.noted = self.length if is_note else self.noted
             return self._atom(pieces, begin, end, is_word=False if is_note else None)
@@ -194,7 +201,10 @@ class _Builder:
     def _atom(
         self, pieces: MarkedText, first: int, last: int, *, is_word: bool | None = None
     ) -> Atom:
-        """What stands between words; is_word: None: if there is a placeholder in it."""
+        """The atom of the pieces from `first` to `last`, which stand between words.
+
+        is_word: whether it stands for a word; None: if there is a placeholder in it.
+        """
         before, after = self._space_before(first), self._space_after(last)
         if before != after:
             # At an end of a pair, the space on that side stands behind the tag: `Act <img></a> is`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.links import is_link_tag
@@ -11,21 +12,30 @@ from nmt_cli.translation.markup.tokens import Token
 
 # No space stands before these, and none after those.
 _CLOSING, _OPENING = ".,;:!?…)]}。，、；：！？", "([{¿¡"
-# In the place of a character: another element.
+# In the place of a neighbouring character: there is another element.
 _ELEMENT = "\ufffc"
+
+
+class Space(IntEnum):
+    """Where the white space of a gap stands beside an element; -BEFORE is AFTER."""
+
+    BEFORE = -1
+    WHERE_IT_FITS = 0
+    AFTER = 1
+    BOTH = 2
+    NONE = 3
 
 
 @dataclass(frozen=True)
 class Element:
     """Pieces at a gap between two target tokens.
 
-    space: whether the white space of the gap stands before the pieces (-1), after them (1), on both
-    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap;
+    kind: "atom", or "open" or "close" for a tag of a pair, which is seen as no character;
     mark_after: whether punctuation stood behind the pieces in the source.
     """
 
     pieces: MarkedText
-    space: int = 0
+    space: Space = Space.WHERE_IT_FITS
     kind: str = "atom"
     mark_after: bool = False
 
@@ -52,8 +62,10 @@ def joined(
     gaps: Sequence[Sequence[Element]],
     texts: Mapping[int, MarkedText],
 ) -> MarkedText:
-    """The target text with the elements of each gap; texts: the pieces of tokens that are no text,
-    by the character that they begin with.
+    """The target text with the elements of each gap.
+
+    gaps: one more than tokens; texts: the pieces of tokens that are not plain text, by the
+    character that they begin with.
     """
     pieces: list[MarkedPiece] = []
     end = 0
@@ -74,7 +86,7 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
     """
     if not elements:
         return [Text(space)]
-    if any(element.space == 3 for element in elements):
+    if any(element.space == Space.NONE for element in elements):
         space = ""
     best = min(range(len(elements) + 1), key=lambda index: _wrong_sides(elements, index))
     atoms = [index for index, element in enumerate(elements) if element.kind == "atom"]
@@ -88,15 +100,19 @@ def _gap(space: str, elements: Sequence[Element], around: tuple[str, str]) -> li
         before = around[0] if previous < 0 else _ELEMENT
         is_last = following == len(elements)
         after = around[1] if is_last else _ELEMENT
-        if not is_last and element.space == 1 and elements[following].space in (0, 1):
+        if (
+            not is_last
+            and element.space == Space.AFTER
+            and elements[following].space in (Space.WHERE_IT_FITS, Space.AFTER)
+        ):
             # Both belong to the word before them.
             after = ""
-        if _needs_space(element, -1, before) and not _ends_with_space(result):
+        if _needs_space(element, Space.BEFORE, before) and not _ends_with_space(result):
             result.append(Text(" "))
         result += element.pieces
         # Where the punctuation behind it is gone, its space is between the element and the word.
         is_lost = element.mark_after and bool(space) and is_word_character(after)
-        if (is_lost or _needs_space(element, 1, after)) and not (
+        if (is_lost or _needs_space(element, Space.AFTER, after)) and not (
             space and index < best <= following
         ):
             result.append(Text(" "))
@@ -111,26 +127,29 @@ def _ends_with_space(pieces: Sequence[MarkedPiece]) -> bool:
     return isinstance(last, Text) and last.text[-1:].isspace()
 
 
-def _needs_space(element: Element, side: int, neighbour: str) -> bool:
-    """Whether an element needs a space on a side (-1: before it) from this character there."""
+def _needs_space(element: Element, side: Space, neighbour: str) -> bool:
+    """Whether an element needs a space on a side, BEFORE or AFTER, from this character there."""
     if element.kind != "atom" or not neighbour:
         return False
-    if element.space in (side, 2):
-        return neighbour not in (_OPENING if side < 0 else _CLOSING)
+    if element.space in (side, Space.BOTH):
+        return neighbour not in (_OPENING if side == Space.BEFORE else _CLOSING)
     is_word = is_word_character(neighbour) or neighbour == _ELEMENT
-    return element.is_word and element.space in (0, -side) and is_word
+    return element.is_word and element.space in (Space.WHERE_IT_FITS, -side) and is_word
 
 
-def _wrong_sides(elements: Sequence[Element], at: int) -> int:
-    """How many elements are on the wrong side of a space that stands before element `at`.
-
-    A raised mark between a word and punctuation belongs to the word.
-    """
+def _wrong_sides(elements: Sequence[Element], space_index: int) -> int:
+    """How many elements are on the wrong side of a space before the element `space_index`."""
     return sum(
-        (element.space == -1 and index < at)
-        or ((element.space == 1 or (element.space == 0 and element.is_note)) and index >= at)
+        (element.space == Space.BEFORE and index < space_index)
+        or (_belongs_before_space(element) and index >= space_index)
         for index, element in enumerate(elements)
     )
+
+
+def _belongs_before_space(element: Element) -> bool:
+    """Whether the space of a gap stands after it; a raised mark belongs to the word before it."""
+    is_raised = element.space == Space.WHERE_IT_FITS and element.is_note
+    return element.space == Space.AFTER or is_raised
 
 
 def merged(pieces: Sequence[MarkedPiece]) -> MarkedText:

@@ -18,18 +18,18 @@ def sentence_final(
 ) -> frozenset[int]:
     """The indices of the placeholders in `source` whose last character ends a sentence.
 
-    sentence_ends: where the sentences of a text end which others follow. Those are left out whose
-    stop would stay in a translation.
+    sentence_ends: gives the places in a text where sentences end which others follow. Placeholders
+    whose stop would stay in a translation are left out.
 
     >>> pieces = Text("In "), Placeholder("Nord Ltd."), Text(" He came.")
     >>> sentence_final(pieces, lambda text: [text.index(" He")])
     frozenset({1})
     """
-    if not any(isinstance(each, Placeholder) and each.raw.endswith(STOPS) for each in source):
+    if not _has_stop(source):
         return frozenset()
     text = _words(source)
     ends = sentence_ends(text)
-    found = []
+    final = []
     at = 0
     for index, piece in enumerate(source):
         at += 0 if isinstance(piece, Tag) else len(_words((piece,)))
@@ -37,8 +37,8 @@ def sentence_final(
             piece.raw, piece.raw[-1], piece.raw, text[at:]
         ):
             after = len(text) - len(text[at:].lstrip(_CLOSING))
-            found += [index] if not {*range(at, after + 1)}.isdisjoint(ends) else []
-    return frozenset(found)
+            final += [index] if not {*range(at, after + 1)}.isdisjoint(ends) else []
+    return frozenset(final)
 
 
 def without_second_stops(source: MarkedText, target: MarkedText) -> MarkedText:
@@ -51,7 +51,7 @@ def without_second_stops(source: MarkedText, target: MarkedText) -> MarkedText:
     ...                      (Text("bei "), Placeholder("Nordwind Ltd."), Text(".")))[2:]
     ()
     """
-    if not any(isinstance(each, Placeholder) and each.raw.endswith(STOPS) for each in target):
+    if not _has_stop(target):
         return target
     followed: dict[str, list[str]] = defaultdict(list)
     for index, piece in enumerate(source):
@@ -71,6 +71,11 @@ def without_second_stops(source: MarkedText, target: MarkedText) -> MarkedText:
         name = piece.raw if isinstance(piece, Placeholder) else name
         result.append(piece)
     return tuple(result)
+
+
+def _has_stop(pieces: Sequence[MarkedPiece]) -> bool:
+    """Whether any placeholder ends with a stop."""
+    return any(isinstance(piece, Placeholder) and piece.raw.endswith(STOPS) for piece in pieces)
 
 
 def _words(pieces: Sequence[MarkedPiece]) -> str:

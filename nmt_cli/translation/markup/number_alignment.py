@@ -30,14 +30,16 @@ def same_numbers(nodes: Sequence[Node], source: str, target: str) -> list[Ordina
     in_source, in_target = _numbers(source), _numbers(target)
     cuts = set(_places(nodes))
     result = []
-    for digits, span in in_source.items():
-        found = in_target.get(digits)
-        if span is None or found is None or not cuts.isdisjoint(range(span[0] + 1, span[1])):
+    for digits, src_span in in_source.items():
+        tgt_span = in_target.get(digits)
+        if src_span is None or tgt_span is None:
             continue
-        amount = _with_sign(source, span)
-        if amount != span and cuts.isdisjoint(range(amount[0] + 1, amount[1])):
-            span, found = amount, _with_sign(target, found)
-        result.append(Ordinal((span,), (found,)))
+        if not cuts.isdisjoint(range(src_span[0] + 1, src_span[1])):
+            continue
+        amount = _with_sign(source, src_span)
+        if amount != src_span and cuts.isdisjoint(range(amount[0] + 1, amount[1])):
+            src_span, tgt_span = amount, _with_sign(target, tgt_span)
+        result.append(Ordinal((src_span,), (tgt_span,)))
     return result
 
 
@@ -89,7 +91,7 @@ def _with_sign(text: str, number: Span) -> Span:
 
 
 def _places(nodes: Sequence[Node]) -> Iterator[int]:
-    """Where tags stand."""
+    """The characters of the plain text that tags stand before."""
     for node in nodes:
         if isinstance(node, Pair):
             yield from (node.begin, node.end)

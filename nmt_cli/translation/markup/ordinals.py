@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nmt_cli.data.markup.links import is_link_tag
 from nmt_cli.data.markup.marked_text import Text
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
-from nmt_cli.translation.markup.tokens import Matrix, Token
+from nmt_cli.translation.markup.tokens import Matrix, Token, align
 
 _NUMBER = re.compile(r"(?<![\w.,])\d+\Z")
 _ENDINGS = frozenset(
@@ -27,7 +27,10 @@ Span = tuple[int, int]
 
 
 class Ordinal(NamedTuple):
-    """A number and its ending in the source, and the same in the translation, or the number."""
+    """The spans of a number and its ending in the source and in its translation.
+
+    Where there is no ending, both have the span of the number alone.
+    """
 
     source: tuple[Span, ...]
     target: tuple[Span, ...]
@@ -44,14 +47,14 @@ def with_ordinals(
     ordinals: list[Ordinal] = []
     used: set[int] = set()
 
-    def found(nodes: Sequence[Node]) -> Iterator[Node]:
+    def rewritten(nodes: Sequence[Node]) -> Iterator[Node]:
         for node in nodes:
             if isinstance(node, Atom):
                 yield node
                 continue
             number = _number_before(node, source)
             if number is None:
-                yield replace(node, children=tuple(found(node.children)))
+                yield replace(node, children=tuple(rewritten(node.children)))
                 continue
             match = _number_in(target, source[slice(*number)], used)
             has_ending = match is not None and match[2] is not None
@@ -62,7 +65,7 @@ def with_ordinals(
                 ordinals.append(Ordinal(*spans))
             yield node if has_ending else _atom(node, source)
 
-    return list(found(nodes)), ordinals
+    return list(rewritten(nodes)), ordinals
 
 
 def _number_in(target: str, digits: str, used: set[int]) -> re.Match[str] | None:
@@ -123,6 +126,4 @@ def align_ordinals(
     for ordinal in ordinals:
         for source, target in zip(*ordinal, strict=True):
             if source in columns and target in rows:
-                row, column = rows[target], columns[source]
-                matrix[row], matrix[:, column] = 0.0, 0.0
-                matrix[row, column] = 1.0
+                align(matrix, rows[target], columns[source])

@@ -16,6 +16,8 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder
 
 # In the place of a placeholder, so that no mark goes on beyond it.
 _PLACEHOLDER = "\ufffc"
+# What has no space before it.
+_CLOSING = ",.;:!?)]"
 
 
 class _Edits(NamedTuple):
@@ -131,14 +133,25 @@ def _edited(pieces: MarkedText, text: str, edits: _Edits) -> MarkedText:
 def _removed_characters(text: str, edits: _Edits) -> set[int]:
     """The characters to remove, with one of the spaces around what leaves nothing behind."""
     gone = {index for span in edits.removed for index in range(*span)}
-    for begin, end in edits.removed:
-        if begin in edits.moved:
-            continue
+    for begin, end in _runs(text, edits):
+        gone.update(range(begin, end))
         before, after = text[begin - 1 : begin] if begin else " ", text[end : end + 1]
-        if not before.isspace() or begin - 1 in gone:
+        if not before.isspace():
             continue
         if after.isspace():
             gone.add(end)
-        elif begin and (not after or after in ",.)]"):
+        elif begin and (not after or after in _CLOSING):
             gone.add(begin - 1)
     return gone
+
+
+def _runs(text: str, edits: _Edits) -> list[tuple[int, int]]:
+    """The ranges that leave nothing behind, those with only spaces between them as one."""
+    runs: list[tuple[int, int]] = []
+    for begin, end in sorted(edits.removed):
+        if begin in edits.moved:
+            continue
+        if runs and not text[runs[-1][1] : begin].strip():
+            begin = runs.pop()[0]
+        runs.append((begin, end))
+    return runs

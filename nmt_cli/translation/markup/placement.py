@@ -16,7 +16,7 @@ from nmt_cli.translation.markup.boundaries import (
     is_in_brackets,
 )
 from nmt_cli.translation.markup.carrier import Atom, Node, Pair
-from nmt_cli.translation.markup.gaps import Element, joined
+from nmt_cli.translation.markup.gaps import Element, Space, joined
 from nmt_cli.translation.markup.rules import Places, is_link
 from nmt_cli.translation.markup.spans import Aligned, PairSpan, Spans, best_words
 from nmt_cli.translation.markup.stand_ins import Copied
@@ -54,11 +54,13 @@ class Placer:
         return joined(self._aligned.target, self._aligned.tgt, self._gaps, texts)
 
     def _spans(self, texts: Mapping[int, MarkedText]) -> Spans:
-        """What finds the spans; texts: the pieces of words that are no text, by their places."""
+        """What finds the spans; texts: as of `gaps.joined`."""
         target, tgt = self._aligned.target, self._aligned.tgt
-        words = [raw_text(texts.get(each.begin, (Text(target[each.begin : each.end]),)))
-                 for each in tgt]  # fmt: skip
-        spaces = [target[each.begin - 1 : each.begin].isspace() for each in tgt]
+        words = [
+            raw_text(texts.get(token.begin, (Text(target[token.begin : token.end]),)))
+            for token in tgt
+        ]
+        spaces = [target[token.begin - 1 : token.begin].isspace() for token in tgt]
         placeholders = {
             index: words[index] for index, token in enumerate(tgt) if token.begin in texts
         }
@@ -66,8 +68,10 @@ class Placer:
         return Spans(self._aligned, places, placeholders)
 
     def replaced(self, lost: Sequence[Atom], kept: Sequence[Copied]) -> dict[int, Copied]:
-        """The words that stand for lost stand-ins, by the place of these: each is the other one's
-        best word, and no part of a larger one.
+        """The words that translate lost stand-ins, by the places of these in the source.
+
+        A word counts if it is aligned best with the stand-in, the stand-in with it, and if it is no
+        part of a larger word. kept: the copies of the other stand-ins.
         """
         taken = {copy.begin for copy in kept}
         result = {}
@@ -113,7 +117,7 @@ class Placer:
         """Put the nodes into the gaps around and between the target tokens within the bounds."""
         low, high = bounds
         placed = spans.of_pairs([node for node in nodes if isinstance(node, Pair)], low, high)
-        moved = {id(child) for each in placed for child in each.children}
+        moved = {id(child) for span in placed for child in span.children}
         atoms: dict[int, list[Atom]] = {}
         for node in nodes:
             if isinstance(node, Atom) and id(node) not in moved:
@@ -121,31 +125,31 @@ class Placer:
                 gap = self._beside_elision(node, _outside(gap, node, placed), bounds, placed)
                 atoms.setdefault(gap, []).append(node)
         gap = low
-        for each in [*placed, None]:
-            until = each.low if each else high
+        for span in [*placed, None]:
+            until = span.low if span else high
             for at in sorted(at for at in atoms if gap <= at <= until):
                 self._gaps[at] += [_atom_element(atom) for atom in atoms.pop(at)]
-            if each is None:
+            if span is None:
                 break
-            self._open(each)
-            self._emit(each.children, (each.low, each.high), spans)
-            self._close(each)
-            gap = each.high
+            self._open(span)
+            self._emit(span.children, (span.low, span.high), spans)
+            self._close(span)
+            gap = span.high
 
     def _open(self, placed: PairSpan) -> None:
         tag = placed.pair.opening
         if tag is not None:
-            space = 1 if placed.pair.space_inside[0] else -1
+            space = Space.AFTER if placed.pair.space_inside[0] else Space.BEFORE
             pieces: MarkedText = (tag,)
             if placed.low == placed.high and placed.pair.closing and is_link(placed.pair):
                 # A link without a word shows a space.
-                pieces, space = (tag, Text(" ")), 1
+                pieces, space = (tag, Text(" ")), Space.AFTER
             self._gaps[placed.low].append(Element(pieces, space, "open"))
 
     def _close(self, placed: PairSpan) -> None:
         tag = placed.pair.closing
         if tag is not None:
-            space = -1 if placed.pair.space_inside[1] else 1
+            space = Space.BEFORE if placed.pair.space_inside[1] else Space.AFTER
             self._gaps[placed.high].append(Element((tag,), space, "close"))
 
     def _between_words(self, atom: Atom, gap: int) -> int:
@@ -181,10 +185,10 @@ class Placer:
         while is_elided(target, tgt, after):
             after += 1
         # Behind the pairs that begin with the second word.
-        after = max([after, *(each.high for each in placed if each.low < after < each.high)])
+        after = max([after, *(span.high for span in placed if span.low < after < span.high)])
         is_at_end = atom.space_after and not atom.space_before
         for place in (after, before) if is_at_end else (before, after):
-            within = any(each.low < place < each.high for each in placed)
+            within = any(span.low < place < span.high for span in placed)
             if bounds[0] <= place <= bounds[1] and not within:
                 return place
         return gap
@@ -233,14 +237,19 @@ class Placer:
 
 def _outside(gap: int, atom: Atom, placed: Sequence[PairSpan]) -> int:
     """The gap, or the end of the pair that it would be inside of."""
-    for each in placed:
-        if each.low < gap < each.high:
-            return each.low if atom.at <= each.pair.begin else each.high
+    for span in placed:
+        if span.low < gap < span.high:
+            return span.low if atom.at <= span.pair.begin else span.high
     return gap
 
 
 def _atom_element(atom: Atom) -> Element:
-    space = {(True, False): -1, (False, True): 1, (True, True): 2, (False, False): 0}[
-        atom.space_before, atom.space_after
-    ]
-    return Element(atom.pieces, 3 if atom.replaces_space else space, mark_after=atom.mark_after)
+    space = {
+        (True, False): Space.BEFORE,
+        (False, True): Space.AFTER,
+        (True, True): Space.BOTH,
+        (False, False): Space.WHERE_IT_FITS,
+    }[atom.space_before, atom.space_after]
+    if atom.replaces_space:
+        space = Space.NONE
+    return Element(atom.pieces, space, mark_after=atom.mark_after)

@@ -45,7 +45,7 @@ from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.spans import Aligned
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 from nmt_cli.translation.markup.term_alignment import align_terms
-from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids
+from nmt_cli.translation.markup.tokens import Matrix, Token, align, token_matrix, token_of_ids
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
 # Returns the attention (target ids, source ids) of each pair of source and target ids.
@@ -126,18 +126,19 @@ class Projector:
     def _project(self, job: Job, attention: dict[IdPair, Matrix]) -> Projected:
         is_valid = False
         for strict in (False, True):
-            found = [
+            projected = [
                 self._segment(job, segment, attention, strict=strict) for segment in job.segments
             ]
-            placed = [without_second_stops(job.source, pieces) for pieces, _ in found]
+            placed = [without_second_stops(job.source, pieces) for pieces, _ in projected]
             pieces = self._joined(job.carrier, job.segments, placed)
             result = separated(job.source, pieces, spaced=self._words.spaced)
             is_valid = has_valid_emphasis(result) or not has_valid_emphasis(job.source)
             if is_valid:
                 break
         sentences = self._sentences(job, placed)
-        moved = any(displaced for _, displaced in found)
-        if not (is_valid and is_kept(job.source, pieces) and any(s.text for s in job.segments)):
+        moved = any(displaced for _, displaced in projected)
+        has_text = any(segment.text for segment in job.segments)
+        if not (is_valid and is_kept(job.source, pieces) and has_text):
             pieces = at_ends(job.source, words_of(pieces))
             result = separated(job.source, pieces, spaced=self._words.spaced)
             moved = True
@@ -154,10 +155,15 @@ class Projector:
         carrier = job.carrier
         stand_ins = stand_ins_of(carrier, segment)
         copies = copies_in(carrier, segment)
+        kept = [copy for copy in copies if copy]
         if not _needs_alignment(carrier, segment):
-            return _restored(segment.text, [copy for copy in copies if copy]), False
+            return _restored(segment.text, kept), False
         source = carrier.text[segment.begin : segment.end]
-        begins = [each.begin - segment.begin for each in stand_ins]
+        # Where the stand-ins are in the segment.
+        places = [
+            (stand_in.begin - segment.begin, stand_in.begin - segment.begin + len(stand_in.word))
+            for stand_in in stand_ins
+        ]
         nodes, ordinals = with_ordinals(_nodes_of(carrier, segment), source, segment.text)
         taken = [span for ordinal in ordinals for span in ordinal.source]
         ordinals += [
@@ -165,34 +171,29 @@ class Projector:
             for number in same_numbers(nodes, source, segment.text)
             if len(apart(taken, number.source)) > len(taken)
         ]
-        copied = [(copy.begin, copy.end) for copy in copies if copy]
+        copied = [(copy.begin, copy.end) for copy in kept]
         numbers = [span for ordinal in ordinals for span in ordinal.target]
         tgt = self._words.tokens(segment.text, apart(copied, numbers))
-        spans = [
-            (begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins, strict=True)
-        ]
-        spans = apart(spans, [span for ordinal in ordinals for span in ordinal.source])
+        spans = apart(places, [span for ordinal in ordinals for span in ordinal.source])
         src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
         terms = _terms_of(job, segment)
         align_terms(matrix, terms, segment.text, src, tgt, spaced=self._words.spaced)
         align_ordinals(matrix, ordinals, src, tgt)
-        for begin, copy in zip(begins, copies, strict=True):
+        for (begin, _), copy in zip(places, copies, strict=True):
             if copy is not None:
                 row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
                 column = next(i for i, token in enumerate(src) if token.begin == begin)
-                matrix[row], matrix[:, column] = 0.0, 0.0
-                matrix[row, column] = 1.0
+                align(matrix, row, column)
         placer = Placer(Aligned(source, segment.text, src, tgt, matrix), strict=strict)
         lost = [
-            Atom((Placeholder(each.raw),), begin, *_spaces(source, begin, begin + len(each.word)))
-            for begin, each, copy in zip(begins, stand_ins, copies, strict=True)
+            Atom((Placeholder(stand_in.raw),), place[0], *_spaces(source, *place))
+            for place, stand_in, copy in zip(places, stand_ins, copies, strict=True)
             if copy is None
         ]
-        kept = [copy for copy in copies if copy]
-        found = placer.replaced(lost, kept)
-        nodes = _with_atoms(nodes, [atom for atom in lost if atom.at not in found])
-        pieces = placer.place(nodes, [*kept, *found.values()])
+        translated = placer.replaced(lost, kept)
+        nodes = _with_atoms(nodes, [atom for atom in lost if atom.at not in translated])
+        pieces = placer.place(nodes, [*kept, *translated.values()])
         return pieces, placer.displaced
 
     def _matrix(
@@ -212,13 +213,13 @@ class Projector:
         if weights is None or not all(counts):
             return np.zeros((counts[1], counts[0]))
         unk_id = self._subwords.unk_id
-        of_src, of_tgt = (
+        src_tokens, tgt_tokens = (
             token_of_ids(ids, spellings, unk_id, text, tokens)
             for ids, spellings, text, tokens in zip(
                 segment.ids, self._spellings, (source, segment.text), (src, tgt), strict=True
             )
         )
-        return token_matrix(weights, of_src, of_tgt, counts)
+        return token_matrix(weights, src_tokens, tgt_tokens, counts)
 
     def _joined(
         self, carrier: Carrier, segments: Sequence[Segment], placed: Sequence[MarkedText]
@@ -296,15 +297,18 @@ def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:
 
 def stand_ins_of(carrier: Carrier, segment: Segment) -> list[StandIn]:
     """The stand-ins of a segment."""
-    return [each for each in carrier.stand_ins if segment.begin <= each.begin < segment.end]
+    begin, end = segment.begin, segment.end
+    return [stand_in for stand_in in carrier.stand_ins if begin <= stand_in.begin < end]
 
 
 def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
     """Where the stand-ins of a segment are in its translation."""
     stand_ins = stand_ins_of(carrier, segment)
     if segment.ids is None:
-        first = segment.begin
-        return [Copied(each.begin - first, each.end - first, each.raw) for each in stand_ins]
+        return [
+            Copied(stand_in.begin - segment.begin, stand_in.end - segment.begin, stand_in.raw)
+            for stand_in in stand_ins
+        ]
     return find_copies(segment.text, stand_ins, carrier.text)
 
 

@@ -66,9 +66,9 @@ def has_mixed_lines(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]
         return False
     scale = sum(after) / sum(before)
     return any(
-        abs(scale * wanted - found) >= _UNUSUAL_LETTERS
-        and max(scale * wanted, found) > _UNUSUAL_RATIO * min(scale * wanted, found)
-        for wanted, found in zip(before, after, strict=True)
+        abs(expected - letters) >= _UNUSUAL_LETTERS
+        and max(expected, letters) > _UNUSUAL_RATIO * min(expected, letters)
+        for expected, letters in zip((scale * count for count in before), after, strict=True)
     )
 
 

@@ -24,7 +24,7 @@ class MarkedTranslation:
 
 
 class MarkedResult(NamedTuple):
-    """pieces: those of each alternative, best first."""
+    """A translation whose marks are put back; pieces: those of each alternative, best first."""
 
     pieces: list[MarkedText]
     translation: Translation

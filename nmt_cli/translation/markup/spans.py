@@ -122,8 +122,8 @@ class Spans:
                     return [replace(part, low=bounds[0], high=whole.low), whole]
                 return [whole, replace(part, low=whole.high, high=bounds[1])]
         left, right = sorted((first, second), key=lambda span: span.pair.begin)
-        found = self._two_words(left, right, bounds)
-        if found is None:
+        spans = self._two_words(left, right, bounds)
+        if spans is None:
             self.displaced = True
             if not (is_link(left.pair) and is_link(right.pair)):
                 return [self._union(left, right, bounds)]
@@ -132,9 +132,9 @@ class Spans:
                 replace(left, low=max(low, bounds[0]), high=high),
                 replace(right, core=high, low=high, high=high),
             ]
-        for before, after in zip((left, right), found, strict=True):
+        for before, after in zip((left, right), spans, strict=True):
             self.displaced |= not self._owns(after, before)
-        return found
+        return spans
 
     def _two_words(
         self, left: PairSpan, right: PairSpan, bounds: tuple[int, int]
@@ -143,8 +143,8 @@ class Spans:
 
         The spans go on to the other words that they had outside of both.
         """
-        best: tuple[int, int] | None = None
-        found: list[PairSpan] | None = None
+        least_cost: tuple[int, int] | None = None
+        best: tuple[PairSpan, PairSpan] | None = None
         words = [word for word in self._words if bounds[0] <= word < bounds[1]]
         for word in words:
             one = self._unit(left, word, bounds)
@@ -158,11 +158,11 @@ class Spans:
             if one is None or two is None:
                 continue
             cost = abs(word - left.core) + abs(two.core - right.core), -word
-            if best is None or cost < best:
-                best, found = cost, [one, two]
-        if found is None:
+            if least_cost is None or cost < least_cost:
+                least_cost, best = cost, (one, two)
+        if best is None:
             return None
-        one, two = found
+        one, two = best
         low, high = max(bounds[0], min(one.low, left.low)), two.high
         if right.core == two.core:
             high = max(high, right.high)
@@ -196,7 +196,7 @@ class Spans:
     def _cut_apart(self, first: PairSpan, second: PairSpan) -> list[PairSpan] | None:
         """Two pairs cut apart: most words stay with the pair that they belong to."""
 
-        def right(cut: int) -> int:
+        def words_of_own_pair(cut: int) -> int:
             words = range(first.core, second.core + 1)
             return sum(
                 self._belongs(word, first.pair if word < cut else second.pair) for word in words
@@ -207,8 +207,8 @@ class Spans:
             left = self._clipped(replace(first, high=cut))
             other = self._clipped(replace(second, low=self._first_word(second, cut)))
             if self._may_end(left, other):
-                cuts.append((right(cut), -cut, [left, other]))
-        return max(cuts, key=lambda found: found[:2])[2] if cuts else None
+                cuts.append((words_of_own_pair(cut), -cut, [left, other]))
+        return max(cuts, key=lambda candidate: candidate[:2])[2] if cuts else None
 
     def _may_end(self, first: PairSpan, second: PairSpan) -> bool:
         """Whether the first of two pairs may end, and the second begin, where they do."""
@@ -248,8 +248,8 @@ class Spans:
         strength = self._aligned.matrix[words][:, src_words].sum(1)
         core = words[int(np.argmax(strength))]
         own = set(src_words)
-        found = {word for word in words if self._of_tgt[word] in own} | {core}
-        begin, end = min(found), max(found) + 1
+        aligned = {word for word in words if self._of_tgt[word] in own} | {core}
+        begin, end = min(aligned), max(aligned) + 1
         begin, end = self._with_edges(pair, src, begin, end, low, high)
         begin, end = self._with_brackets(begin, end, low, high)
         begin, end = self._places.fitted(pair, begin, end, (low, high))

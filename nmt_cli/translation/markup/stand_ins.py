@@ -159,9 +159,9 @@ def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Co
     in_brackets = [index for index in lost if _is_number_in_brackets(source, stand_ins[index])]
     begins = {copy.begin for copy in copies if copy}
     strange = _strange_numbers(text, source)
-    surplus = [each for each in _BRACKETED.finditer(text) if each.start(1) not in begins]
-    found = strange if len(strange) == len(in_brackets) else surplus
-    for index, match in zip(in_brackets, found, strict=False):
+    surplus = [match for match in _BRACKETED.finditer(text) if match.start(1) not in begins]
+    matches = strange if len(strange) == len(in_brackets) else surplus
+    for index, match in zip(in_brackets, matches, strict=False):
         copies[index] = Copied(*match.span(1), stand_ins[index].raw)
     return copies
 
@@ -180,7 +180,7 @@ def _strange_numbers(text: str, source: str) -> "list[re.Match[str]]":
 
 
 def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
-    """The word, with the ending that it may have got."""
+    """The spans of a stand-in's word with the ending that it may have got, and this ending."""
     letters = rf"(?:[^\W\d_]|{MARK}){{0,{_LONGEST_ENDING}}}"
     pattern = rf"{_BEGIN}{re.escape(stand_in.word)}({letters})({_CLITIC.pattern}){_END}"
     # An ending would become a part of an address or of `%s`.
@@ -192,13 +192,14 @@ def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
 
 
 def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
-    """The number as it is, or else the numbers with the same digits: 12,50 for 12.50."""
-    found = [match for match in _NUMBER.finditer(text) if match[0].rstrip(_MARKS) == number]
-    if not found:
+    """The spans and endings of a number, or else of those with its digits: 12,50 for 12.50."""
+    numbers = list(_NUMBER.finditer(text))
+    matches = [match for match in numbers if match[0].rstrip(_MARKS) == number]
+    if not matches:
         digits = re.sub(r"\D", "", number)
-        found = [match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits]
+        matches = [match for match in numbers if re.sub(r"\D", "", match[0]) == digits]
     spans = []
-    for match in found:
+    for match in matches:
         end = match.start() + len(match[0].rstrip(_MARKS))
         ending = _CLITIC.match(text, end)
         assert ending is not None

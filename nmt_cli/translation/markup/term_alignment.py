@@ -28,10 +28,11 @@ def align_terms(
         by_forms[term.entry.forms].append(term)
     for forms, matches in by_forms.items():
         # The forms are found in the translation as terms are in the source.
-        found = list(Glossary((Entry(form, (), 0) for form in forms), spaced=spaced).matches(text))
-        if len(found) != len(matches):
+        glossary = Glossary((Entry(form, (), 0) for form in forms), spaced=spaced)
+        form_matches = list(glossary.matches(text))
+        if len(form_matches) != len(matches):
             continue
-        for form, term in zip(found, matches, strict=True):
+        for form, term in zip(form_matches, matches, strict=True):
             rows, columns = _inside(tgt, form), _inside(src, term)
             matrix[rows], matrix[:, columns] = 0.0, 0.0
             matrix[np.ix_(rows, columns)] = 1.0

@@ -70,7 +70,10 @@ def token_of_ids(
 
 
 def _character(word: str, byte: int, length: int) -> int:
-    """The character of a word that a byte of its spelling belongs to."""
+    """The index of the character of a word that a byte of its spelling belongs to.
+
+    length: that of the spelling in bytes, by which the bytes are scaled if it is another one.
+    """
     if word.isascii() and length == len(word):
         return min(byte, len(word) - 1)
     encoded = word.encode("utf-8", "replace")
@@ -81,7 +84,10 @@ def _character(word: str, byte: int, length: int) -> int:
 def _spelt_words(
     ids: Sequence[int], spellings: Sequence[bytes], unk_id: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """Of each id its word and the byte that it begins with there; the length of each word."""
+    """The word of each id (-1: none), the byte of the word that it begins at, and word lengths.
+
+    The first two have an entry for each id, the last one, in bytes, for each word.
+    """
     words, begins, lengths = [], [], []
     inside = False
     for token_id in ids:
@@ -104,10 +110,11 @@ def _spelt_words(
 def token_matrix(
     attention: Matrix, src: Sequence[int], tgt: Sequence[int], counts: tuple[int, int]
 ) -> Matrix:
-    """How strongly each target token and each source token belong together, (target, source).
+    """How strongly each target token and each source token are aligned: (target, source) tokens.
 
-    attention: (target ids, source ids); src, tgt: the token of each id. It is the product of the
-    shares that each has of the other one's attention.
+    attention: (target ids, source ids); src, tgt: the token of each id, -1 for none; counts: of
+    source tokens and target tokens. The attention is normalised over the source, and multiplied by
+    the same normalised over the target.
     """
     by_token = np.zeros((counts[1] + 1, counts[0] + 1))
     # Ids without a token go to a last row or column, which is dropped.
@@ -117,3 +124,9 @@ def token_matrix(
     columns = rows / np.maximum(rows.sum(0, keepdims=True), 1e-12)
     product: Matrix = rows * columns
     return product
+
+
+def align(matrix: Matrix, row: int, column: int) -> None:
+    """Align a target token and a source token with each other and with nothing else, in place."""
+    matrix[row], matrix[:, column] = 0.0, 0.0
+    matrix[row, column] = 1.0

@@ -91,7 +91,7 @@ class MarkupTranslator:
             texts.append(pieces if is_marked(pieces) else None)
         requests = [
             request._replace(prefix=_plain_prefix(request.prefix, {}, search.kept))
-            if text is None and any(isinstance(each, Tag) for each in parse_line(request.prefix))
+            if text is None and any(isinstance(piece, Tag) for piece in parse_line(request.prefix))
             else request
             for request, text in zip(requests, texts, strict=True)
         ]
@@ -146,11 +146,11 @@ class MarkupTranslator:
             for request, item, carrier in zip(requests, items, carriers, strict=True)
             if item is None or carrier
         ]
-        found = iter(search.full(asked))
+        searched = iter(search.full(asked))
         return [
-            next(found).translation
+            next(searched).translation
             if item is None
-            else _Searched(carrier, next(found))
+            else _Searched(carrier, next(searched))
             if carrier
             else None
             for item, carrier in zip(items, carriers, strict=True)
@@ -178,10 +178,13 @@ class MarkupTranslator:
                 for carrier in map(item.carrier, range(len(item.choices))[tried])
             ]
             if asked:
-                found = search.quick(
-                    [replace_text(requests[i], carrier, search.kept) for i, carrier in asked]
+                lines = search.quick(
+                    [
+                        replace_text(requests[index], carrier, search.kept)
+                        for index, carrier in asked
+                    ]
                 )
-                for (index, carrier), line in zip(asked, found, strict=True):
+                for (index, carrier), line in zip(asked, lines, strict=True):
                     best, other = chosen[index], _Searched(carrier, line)
                     if isinstance(best, _Searched) and _best([best, other]) is other:
                         chosen[index] = changed[index] = other
@@ -206,28 +209,30 @@ class MarkupTranslator:
         chosen: "Sequence[_Searched | Translation | None]",
         search: MarkedSearch,
     ) -> "list[Translation | MarkedResult]":
+        """Put the marks back into the chosen translations; what has no item stays as it is."""
         jobs: list[Job] = []
         ranks: list[list[int]] = []
-        for item, each in zip(items, chosen, strict=True):
+        for item, searched in zip(items, chosen, strict=True):
             ranks.append([])
-            if item is None or not isinstance(each, _Searched):
+            if item is None or not isinstance(searched, _Searched):
                 continue
-            terms = search.terms_in(each.carrier.text)
-            for rank in _ranks(each):
-                segments = _segments(each.line, each.carrier, rank)
-                jobs.append(Job(item.source, each.carrier, segments, terms))
+            terms = search.terms_in(searched.carrier.text)
+            for rank in _ranks(searched):
+                segments = _segments(searched.line, searched.carrier, rank)
+                jobs.append(Job(item.source, searched.carrier, segments, terms))
                 ranks[-1].append(rank)
         projected = iter(self._projector.project(jobs))
         results: list[Translation | MarkedResult] = []
-        for item, each, of_item in zip(items, chosen, ranks, strict=True):
-            if isinstance(each, Translation):
-                results.append(each)
+        for item, searched, item_ranks in zip(items, chosen, ranks, strict=True):
+            if isinstance(searched, Translation):
+                results.append(searched)
                 continue
             assert item is not None
-            if each is None:
+            if searched is None:
                 results.append(_copied(item.source))
                 continue
-            results.append(_result(item, each, of_item, [next(projected) for _ in of_item]))
+            item_projected = [next(projected) for _ in item_ranks]
+            results.append(_result(item, searched, item_ranks, item_projected))
         return results
 
 
@@ -236,7 +241,7 @@ def replace_text(request: Request, carrier: Carrier, kept: Kept) -> Request:
 
     Of its placeholders only names may be others than those of the line.
     """
-    words = {each.raw: each.word for each in carrier.stand_ins}
+    words = {stand_in.raw: stand_in.word for stand_in in carrier.stand_ins}
     return Request(carrier.text, request.line, _plain_prefix(request.prefix, words, kept))
 
 
@@ -261,7 +266,7 @@ def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
     """
     return max(
         tried,
-        key=lambda each: (-each.lost, 0.0 if ranked else each.line.score),
+        key=lambda searched: (-searched.lost, 0.0 if ranked else searched.line.score),
     )
 
 
@@ -287,7 +292,7 @@ def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segme
     pieces, sources = searched.source_line.pieces, searched.source_line.sources
     if not all(searched.parts):
         return []
-    parts = [of_segment[min(rank, len(of_segment) - 1)] for of_segment in searched.parts]
+    parts = [alternatives[min(rank, len(alternatives) - 1)] for alternatives in searched.parts]
     segments = []
     spans = locate(carrier.text, pieces)
     for piece, source, part, span in zip(pieces, sources, parts, spans, strict=True):
@@ -321,7 +326,7 @@ def _result(
         flags=in_order(flags),
         sentences=sentences or translation.sentences,
     )
-    return MarkedResult([each.pieces for each in projected], marked)
+    return MarkedResult([alternative.pieces for alternative in projected], marked)
 
 
 def _has_words(pieces: MarkedText) -> bool:
@@ -337,8 +342,10 @@ def markup_translator(
     """
 
     def attend(pairs: Sequence[IdPair]) -> list[Matrix]:
-        weights = forcer().cross_attentions(pairs, ALIGNMENT_LAYERS)
-        return [arrays_of(of_pair).to_numpy(of_pair).astype(np.float64) for of_pair in weights]
+        attentions = forcer().cross_attentions(pairs, ALIGNMENT_LAYERS)
+        return [
+            arrays_of(attention).to_numpy(attention).astype(np.float64) for attention in attentions
+        ]
 
     projector = Projector(subwords, attend, TargetWords(language))
     return MarkupTranslator(projector, StandIns(translate, subwords))

@@ -54,13 +54,16 @@ class Confidence(NamedTuple):
 
     @classmethod
     def measured(cls, token_scores: Sequence[Sequence[float]], share: float) -> "Confidence | None":
-        """What all but a `share` (0 to 1) of these translations exceed; None if there are none."""
+        """The values that all but a `share` (0 to 1) of some translations exceed; None if none.
+
+        token_scores: the log-probabilities of the tokens of each translation.
+        """
         scored = [scores for scores in token_scores if scores]
         if not scored:
             return None
         means = [sum(scores) / len(scores) for scores in scored]
         mean, lowest = (
-            float(np.quantile(values, share)) for values in (means, [min(s) for s in scored])
+            float(np.quantile(values, share)) for values in (means, list(map(min, scored)))
         )
         return cls(mean, lowest)
 

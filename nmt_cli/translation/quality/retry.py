@@ -48,8 +48,9 @@ def retry_settings(search: SearchConfig) -> SearchConfig:
 
 
 def better(first: Translation, second: Translation) -> Translation:
-    """A translation that did not fail, then the one with fewer flags, then the one with the better
-    score.
+    """The better of two translations.
+
+    That is the one that did not fail, else the one with fewer flags, else that of the better score.
     """
 
     def quality(translation: Translation) -> tuple[bool, int, float]:

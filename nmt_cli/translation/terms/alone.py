@@ -43,7 +43,7 @@ class ReplacedWord(NamedTuple):
 
     @property
     def other_forms(self) -> list[str]:
-        """Which forms the word may have, if its ending is an ending.
+        """The other forms that the word may have, if what it has in common is an ending.
 
         >>> ReplacedWord((), "Hauses", "s", ("",)).other_forms
         ['Hause', 'Haus']
@@ -75,17 +75,17 @@ class TermsAlone:
         answer = together.ask(
             [
                 (self.ids(source, place), (*word, *after, self._subwords.eos_id))
-                for source, of_source in words.items()
+                for source, positions in words.items()
                 for place in places(source)
-                for word, after in _with_next(plain[source].ids, of_source)
+                for word, after in _with_next(plain[source].ids, positions)
             ]
         )
 
         def scores() -> dict[Source, list[WordScores]]:
             forced = iter(answer())
             return {
-                source: [_word_scores(of_source, forced) for _ in places(source)]
-                for source, of_source in words.items()
+                source: [_word_scores(positions, forced) for _ in places(source)]
+                for source, positions in words.items()
             }
 
         return scores
@@ -115,7 +115,7 @@ class TermsAlone:
             ]
         )
 
-        def found() -> list[bool]:
+        def are_inflected() -> list[bool]:
             forced = iter(answer())
             result = []
             for word in words:
@@ -123,7 +123,7 @@ class TermsAlone:
                 result.append(max(others, default=-math.inf) > own - UNLIKELY)
             return result
 
-        return found
+        return are_inflected
 
     def ids(self, source: Source, place: Place) -> tuple[int, ...]:
         """The ids of the term as a source by itself."""
@@ -143,7 +143,7 @@ def _word_scores(words: Sequence[tuple[int, ...]], forced: Iterator[ForcedPair])
     """The scores of words, each of which was forced together with the next one."""
     scores = [next(forced).token_scores[:-1] for _ in words]
     first, following = [], [-math.inf]
-    for word, of_word in zip(words, scores, strict=True):
-        first.append(sum(of_word[: len(word)]))
-        following.append(sum(of_word[len(word) :]))
+    for word, token_scores in zip(words, scores, strict=True):
+        first.append(sum(token_scores[: len(word)]))
+        following.append(sum(token_scores[len(word) :]))
     return WordScores(first, following[:-1])

@@ -57,26 +57,26 @@ class Compounds:
 
         words: the positions of each word in the ids of the translation.
         """
-        found = {
-            source: list(self._found(source, hypothesis, words[source]))
+        compounds = {
+            source: list(self._compounds_in(source, hypothesis, words[source]))
             for source, hypothesis in plain.items()
         }
         together = ForcedTogether(self._force)
-        answers = {source: together.ask(list(self._pairs(found[source]))) for source in plain}
+        answers = {source: together.ask(list(self._pairs(compounds[source]))) for source in plain}
         result = {}
         for source in plain:
             scores = [sum(forced.token_scores) for forced in answers[source]()]
             terms = {
                 compound.term
-                for compound, of_form, of_word in zip(
-                    found[source], scores[::2], scores[1::2], strict=True
+                for compound, form_score, word_score in zip(
+                    compounds[source], scores[::2], scores[1::2], strict=True
                 )
-                if of_form > of_word + LIKELIER
+                if form_score > word_score + LIKELIER
             }
             result[source] = without_terms(source, terms) if terms else source
         return result
 
-    def _found(
+    def _compounds_in(
         self, source: Source, hypothesis: Hypothesis, words: Sequence[tuple[int, ...]]
     ) -> Iterator[_Compound]:
         """The compounds of a translation that its terms may be left in."""

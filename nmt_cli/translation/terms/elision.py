@@ -47,7 +47,7 @@ def joined_draft(
             text, is_joined = text + article + term, True
         elif suffix := _shared_suffix(term, rest):
             # The form has what follows the word: `soko-inĩ` for `thoko`, before `-inĩ`.
-            text, is_joined, dropped = f"{text}{_like(word, term)}", True, len(suffix)
+            text, is_joined, dropped = f"{text}{_spaced_like(word, term)}", True, len(suffix)
         elif elided_word(word + rest[:1]) == word + rest[:1] and rest[1:2].isalpha():
             # The word is an article: its noun stays, and so does the article.
             text, is_joined = f"{text} {term}{_spaced(word)}", True
@@ -70,15 +70,15 @@ def _shared_suffix(term: str, rest: str) -> str:
     >>> _shared_suffix("soko-inĩ", "-inĩ gwa"), _shared_suffix("soko-inĩ", "-inĩra")
     ('-inĩ', '')
     """
-    found = _SUFFIX.search(term)
-    if found is None:
+    suffix = _SUFFIX.search(term)
+    if suffix is None:
         return ""
-    match = re.match(rf"[{HYPHENS}]{re.escape(found[1])}{_END}", rest, re.IGNORECASE)
+    match = re.match(rf"[{HYPHENS}]{re.escape(suffix[1])}{_END}", rest, re.IGNORECASE)
     return match[0] if match else ""
 
 
-def _like(word: str, term: str) -> str:
-    """The term with the space that stands before the word."""
+def _spaced_like(word: str, term: str) -> str:
+    """The term, with a space before it if the word has one."""
     return f" {term}" if word.startswith(" ") else term
 
 

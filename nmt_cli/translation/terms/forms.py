@@ -50,14 +50,14 @@ class TermForms:
     ) -> dict[Source, list[PlacedForm]]:
         """For each span the form that ends like the replaced word, or else is the likeliest."""
         fitting = {
-            source: [self._fitting(source, span, plain[source]) for span in of_source]
-            for source, of_source in spans.items()
+            source: [self._fitting(source, span, plain[source]) for span in source_spans]
+            for source, source_spans in spans.items()
         }
         pairs: list[Pair] = []
         alone: list[tuple[tuple[int, ...], Form]] = []
-        for source, of_source in spans.items():
+        for source, source_spans in spans.items():
             ids = plain[source].ids
-            for span, forms in zip(of_source, fitting[source], strict=True):
+            for span, forms in zip(source_spans, fitting[source], strict=True):
                 term = self._term(source, span)
                 for form in forms:
                     pairs.append((source.ids, (*ids[: span.begin], *form, *ids[span.end :])))
@@ -67,8 +67,8 @@ class TermForms:
         endings = self._endings(together, spans, fitting, plain)
         results = zip(placed(), by_itself(), strict=True)
         chosen: dict[Source, list[PlacedForm]] = {source: [] for source in spans}
-        for source, of_source in spans.items():
-            for span, forms in zip(of_source, fitting[source], strict=True):
+        for source, source_spans in spans.items():
+            for span, forms in zip(source_spans, fitting[source], strict=True):
                 options = []
                 likeliest = []
                 for form, length in zip(forms, next(endings), strict=True):
@@ -96,7 +96,7 @@ class TermForms:
 
     def _term(self, source: Source, span: TermSpan) -> tuple[int, ...]:
         """The ids of the term as a source by itself."""
-        place = next(each for each in places_of(source) if each.term == span.term)
+        place = next(place for place in places_of(source) if place.term == span.term)
         return self._alone.ids(source, place)
 
     def _endings(
@@ -112,10 +112,10 @@ class TermForms:
         `Haus` is no genitive.
         """
         result, replaced, indices = [], [], []
-        for source, of_source in spans.items():
-            for span, of_span in zip(of_source, fitting[source], strict=True):
+        for source, source_spans in spans.items():
+            for span, form_ids in zip(source_spans, fitting[source], strict=True):
                 word, *forms = (
-                    self._text(ids) for ids in (plain[source].ids[span.begin : span.end], *of_span)
+                    self._text(ids) for ids in (plain[source].ids[span.begin : span.end], *form_ids)
                 )
                 endings = endings_of(forms) if self._spaced else []
                 lengths = [len(common_suffix(ending, word)) for ending in endings]
@@ -136,16 +136,21 @@ class TermForms:
 
 
 def unfit_forms(texts: Sequence[str], *, capital: bool) -> set[str]:
-    """Those forms of which another one, but for its first letter the same, fits a place.
+    """The forms that do not fit a place, since another one, with the first letter as there, does.
 
-    capital: whether words begin with a capital there.
+    texts: all forms of a term; capital: whether words begin with a capital in this place.
 
-    >>> [unfit_forms(["maillot", "Maillot", "tee-shirt"], capital=each) for each in (True, False)]
-    [{'maillot'}, {'Maillot'}]
+    >>> forms = ["maillot", "Maillot", "tee-shirt"]
+    >>> unfit_forms(forms, capital=True), unfit_forms(forms, capital=False)
+    ({'maillot'}, {'Maillot'})
     """
     capitals = {text: capitalised(text) for text in texts}
-    pairs = [each for each in capitals.items() if each[0] != each[1] and each[1] in capitals]
-    return {with_capital if not capital else text for text, with_capital in pairs}
+    pairs = [
+        (text, with_capital)
+        for text, with_capital in capitals.items()
+        if text != with_capital and with_capital in capitals
+    ]
+    return {text if capital else with_capital for text, with_capital in pairs}
 
 
 def endings_of(forms: Sequence[str]) -> list[str]:

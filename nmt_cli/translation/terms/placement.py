@@ -90,12 +90,16 @@ class TermPlacer:
         plain: those that a search without terms found; search: finds those with them, where the
         draft does not settle the translation.
         """
-        left = self._without_compounds(plain)
-        rest = {left[source]: each for source, each in plain.items() if left[source].constraints}
-        placed = self._place(rest, search, config)
+        reduced = self._without_compounds(plain)
+        constrained = {
+            reduced[source]: hypotheses
+            for source, hypotheses in plain.items()
+            if reduced[source].constraints
+        }
+        placed = self._place(constrained, search, config)
         return {
-            source: placed[left[source]] if left[source] in placed else list(each)
-            for source, each in plain.items()
+            source: placed[reduced[source]] if reduced[source] in placed else list(hypotheses)
+            for source, hypotheses in plain.items()
         }
 
     def missing(self, constraints: LexicalConstraints, ids: Sequence[int]) -> int:
@@ -108,11 +112,13 @@ class TermPlacer:
         self, plain: Mapping[Source, Sequence[Hypothesis]]
     ) -> dict[Source, Source]:
         """Each source without the terms that its best translation has in compounds."""
-        best = {source: each[0] for source, each in plain.items() if each}
+        best = _best_of(plain)
         result = {source: source for source in plain}
         if self._spaced:
             compounds = Compounds(self._force, self._alone, self._spellings, self._subwords.eos_id)
-            words = {source: self._words(each.ids[:-1]) for source, each in best.items()}
+            words = {
+                source: self._words(hypothesis.ids[:-1]) for source, hypothesis in best.items()
+            }
             result |= compounds.leave(best, words)
         return result
 
@@ -125,20 +131,19 @@ class TermPlacer:
         """As `place`, of terms that are in no compound."""
         drafts = {
             source: draft
-            for source, draft in self._drafts(
-                {source: each[0] for source, each in plain.items() if each}
-            ).items()
+            for source, draft in self._drafts(_best_of(plain)).items()
             if len(draft.ids) <= max_target_length(source, config)
         }
         settled = {
             source for source, draft in drafts.items() if draft.settled and config.n_best == 1
         }
-        of_drafts = self._hypotheses(drafts, config)
-        searched = search(plain.keys() - settled) if plain.keys() - settled else {}
+        drafted = self._hypotheses(drafts, config)
+        unsettled = plain.keys() - settled
+        searched = search(unsettled) if unsettled else {}
         result = {}
-        for source, of_plain in plain.items():
-            own = [of_drafts[source]] if source in of_drafts else []
-            merged = [*of_plain, *searched.get(source, ()), *own]
+        for source, hypotheses in plain.items():
+            own = [drafted[source]] if source in drafted else []
+            merged = [*hypotheses, *searched.get(source, ()), *own]
             result[source] = self._ranked(source, merged, drafts.get(source))
         return result
 
@@ -168,8 +173,8 @@ class TermPlacer:
             for source, hypothesis in plain.items()
         }
         joined = {
-            source: self._joined(hypothesis.ids[:-1], of_source)
-            for (source, hypothesis), of_source in zip(plain.items(), words.values(), strict=True)
+            source: self._joined(hypothesis.ids[:-1], words[source])
+            for source, hypothesis in plain.items()
         }
         spans = self._spans.find(plain, words, joined)
         return {
@@ -246,7 +251,10 @@ class TermPlacer:
             missing = self.missing(source.constraints, hypothesis.ids[:-1])
             faults = self._faults(source.constraints, hypothesis, draft) if draft else 0
             checked.append(replace(hypothesis, missing=missing, term_faults=faults))
-        return sorted(checked, key=lambda each: (each.missing, each.term_faults, -each.score))
+        return sorted(
+            checked,
+            key=lambda hypothesis: (hypothesis.missing, hypothesis.term_faults, -hypothesis.score),
+        )
 
     def _faults(self, constraints: LexicalConstraints, hypothesis: Hypothesis, draft: Draft) -> int:
         """The faults of a hypothesis beside the draft.
@@ -273,12 +281,17 @@ class TermPlacer:
         return re.findall(WORD, text) if self._spaced else list(text)
 
 
+def _best_of(hypotheses: Mapping[Source, Sequence[Hypothesis]]) -> dict[Source, Hypothesis]:
+    """The first hypothesis of each source that has any."""
+    return {source: group[0] for source, group in hypotheses.items() if group}
+
+
 def _neighbours(ids: Sequence[int], forms: Sequence[Form]) -> set[tuple[int, int]]:
-    """The ids before (0) and after (1) any of these forms."""
-    found = set()
+    """The ids next to any of these forms, each with its side: 0 before the form, 1 after it."""
+    neighbours = set()
     for form in forms:
         for begin in range(len(ids) - len(form)):
             if tuple(ids[begin : begin + len(form)]) == form:
-                found.add((0, ids[begin - 1] if begin else NOTHING))
-                found.add((1, ids[begin + len(form)]))
-    return found
+                neighbours.add((0, ids[begin - 1] if begin else NOTHING))
+                neighbours.add((1, ids[begin + len(form)]))
+    return neighbours

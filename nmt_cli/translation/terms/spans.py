@@ -87,35 +87,38 @@ class TermSpans:
         words: the positions of each word in the ids of the translation that may be replaced.
         joined: the indices of those that a hyphen joins with the next one.
         """
-        filled = {source: plain[source] for source, of_source in words.items() if of_source}
+        filled = {source: plain[source] for source, positions in words.items() if positions}
         together = ForcedTogether(self._force, attention=True)
-        whole = together.ask([(source.ids, each.ids) for source, each in filled.items()])
+        whole = together.ask(
+            [(source.ids, hypothesis.ids) for source, hypothesis in filled.items()]
+        )
         left_out = [(source, place.positions) for source in filled for place in places_of(source)]
         changed = together.ask(_without(left_out, filled))
         scores = self._alone.word_scores(
             together, filled, {source: words[source] for source in filled}, places_of
         )()
         wholes = dict(zip(filled, whole(), strict=True))
-        of_places = iter(_dependence(left_out, wholes, changed))
+        dependences = iter(_dependence(left_out, wholes, changed))
         weights = {
             source: [
-                weights_of(words[source], next(of_places), of_place) for of_place in scores[source]
+                weights_of(words[source], next(dependences), place_scores)
+                for place_scores in scores[source]
             ]
             for source in filled
         }
         doubtful = {
             source: filled[source]
-            for source, of_source in weights.items()
-            if any(of_place.is_doubtful(joined[source]) for of_place in of_source)
+            for source, source_weights in weights.items()
+            if any(place_weights.is_doubtful(joined[source]) for place_weights in source_weights)
             or any(len(place.positions) > 1 for place in places_of(source))
         }
         others = self._other_weights(doubtful, wholes, words)
         return {
             source: spans
-            for source, of_source in weights.items()
+            for source, source_weights in weights.items()
             if (
                 spans := _spans(
-                    source, words[source], of_source, others.get(source, {}), joined[source]
+                    source, words[source], source_weights, others.get(source, {}), joined[source]
                 )
             )
         }
@@ -132,8 +135,8 @@ class TermSpans:
         ]
         result: dict[Source, dict[int, list[float]]] = {source: {} for source in plain}
         changed = ForcedTogether(self._force).ask(_without(left_out, plain))
-        of_positions = _dependence(left_out, wholes, changed)
-        for (source, (position,)), weights in zip(left_out, of_positions, strict=True):
+        dependences = _dependence(left_out, wholes, changed)
+        for (source, (position,)), weights in zip(left_out, dependences, strict=True):
             result[source][position] = _means(weights, words[source])
         return result
 
@@ -144,7 +147,7 @@ def _without(
     """Each source without these positions, and its translation."""
     return [
         (
-            [each for index, each in enumerate(source.ids) if index not in positions],
+            [token_id for index, token_id in enumerate(source.ids) if index not in positions],
             plain[source].ids,
         )
         for source, positions in left_out
@@ -184,10 +187,13 @@ def _spans(
 ) -> list[TermSpan]:
     """What each place of a term is translated by, in the order of the translation."""
     spans: list[TermSpan] = []
-    for place, of_place in zip(places_of(source), weights, strict=True):
-        rest = [of_id for position, of_id in others.items() if position not in place.positions]
-        own = parts(of_place, [others[position] for position in place.positions if others])
-        span = span_of(place.term, words, of_place, claims(of_place, rest), own, joined)
+    for place, place_weights in zip(places_of(source), weights, strict=True):
+        rest = [
+            id_weights for position, id_weights in others.items() if position not in place.positions
+        ]
+        own = parts(place_weights, [others[position] for position in place.positions if others])
+        claimed = claims(place_weights, rest)
+        span = span_of(place.term, words, place_weights, claimed, own, joined)
         if not any(span.begin < other.end and other.begin < span.end for other in spans):
             spans.append(span)
     return sorted(spans)
@@ -207,7 +213,7 @@ def weights_of(words: Sequence[Sequence[int]], weights: Array, alone: WordScores
             for weight, log_prob in zip(in_sentence, log_probs, strict=True)
         ]
 
-    either = [max(each) for each in zip(alone.first, alone.next, strict=True)]
+    either = list(map(max, alone.first, alone.next))
     return TermWeights(in_sentence, times_alone(alone.first), times_alone(either))
 
 
@@ -225,9 +231,9 @@ def claims(weights: TermWeights, others: Sequence[Sequence[float]]) -> dict[int,
     relative to how much the word depends on the term.
     """
     result: dict[int, float] = {}
-    for of_id in others:
-        word = max(range(len(of_id)), key=of_id.__getitem__)
-        claim = of_id[word] / max(FORGOTTEN, weights.in_sentence[word])
+    for id_weights in others:
+        word = max(range(len(id_weights)), key=id_weights.__getitem__)
+        claim = id_weights[word] / max(FORGOTTEN, weights.in_sentence[word])
         if claim > OTHER_WORD:
             result[word] = max(claim, result.get(word, 0.0))
     return result
@@ -240,7 +246,7 @@ def parts(weights: TermWeights, own: Sequence[Sequence[float]]) -> set[int]:
     another form of the word, so that the word is no likely translation of the term.
     """
     least = max(FORGOTTEN, PART * max(weights.in_sentence))
-    words = (max(range(len(of_id)), key=of_id.__getitem__) for of_id in own)
+    words = (max(range(len(id_weights)), key=id_weights.__getitem__) for id_weights in own)
     return {word for word in words if weights.in_sentence[word] > least}
 
 

@@ -13,7 +13,7 @@ from nmt_cli.documents.labels import is_letter, parts_of
 from nmt_cli.documents.list_marks import _beginning
 from nmt_cli.documents.markdown.inline import _escaped
 from nmt_cli.translation.markup.carrier import Atom, carry
-from nmt_cli.translation.markup.gaps import Element, _needs_space
+from nmt_cli.translation.markup.gaps import Element, Space, _needs_space
 from nmt_cli.translation.markup.wordless import is_wordless
 
 # Words that end with a vowel sign or another combining mark: Hindi, Bengali, Tamil, and Latin ones.
@@ -92,4 +92,4 @@ def test_a_vowel_sign_behind_a_mark_is_no_punctuation() -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 def test_a_placeholder_has_a_space_behind_a_word(word: str) -> None:
-    assert _needs_space(Element((Placeholder("%s"),), space=1), -1, word[-1])
+    assert _needs_space(Element((Placeholder("%s"),), space=Space.AFTER), Space.BEFORE, word[-1])

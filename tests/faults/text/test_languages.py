@@ -87,6 +87,30 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
     checks()
 
 
+def test_wrong_lines_in_a_third_language_are_not_said_to_be_in_that_of_the_other_side(
+    tmp_path: Path,
+) -> None:
+    """nmt knows English and French, and not the language of the target."""
+    nouns = ("animal", "village", "question", "table", "train", "station")
+    chance = random.Random(4)
+    pairs = []
+    for index, (_, own) in enumerate(made_up(1_000, 4)):
+        words = " ".join(chance.sample(nouns, 5))
+        english, french = f"the {words} and it {index}", f"le {words} et il {index}"
+        wrong = english if index % 50 == 20 else french if index % 50 == 10 else own
+        pairs.append((english, wrong))
+    codes = {"languages_src": "en", "languages_tgt": "xx", "data_drop_wrong_language": True}
+    third, copied = "a side in a third language", "target in the source's language"
+    assert prepared(tmp_path, pairs, **codes).dropped == {third: 20, copied: 20}
+    turned = [pair[::-1] for pair in pairs]
+    codes.update(languages_src="xx", languages_tgt="en")
+    copied = "source in the target's language"
+    assert prepared(tmp_path, turned, **codes).dropped == {third: 20, copied: 20}
+    # What is similar to a language that nmt knows may be in another one that it does not know.
+    codes.update(languages_tgt="yy")
+    assert prepared(tmp_path, turned, **codes).dropped == {copied: 40}
+
+
 def test_copied_pairs_have_the_same_name_kept_or_dropped(tmp_path: Path) -> None:
     pairs = made_up(3_000, 2)
     pairs[:100] = [(src, src) for src, _ in pairs[:100]]

@@ -15,7 +15,7 @@ from nmt_cli.training.evaluation.passes import (
     compared_sentences,
     comparison_share,
 )
-from nmt_cli.training.reporting.report import Validation
+from nmt_cli.training.reporting.report import PERPLEXITY_DECIDES, Validation
 from nmt_cli.training.state import TrainState
 
 FOUND = Validation(loss=3.0, nll=3.0, perplexity=20.0, bleu=0.0, signature="s")
@@ -37,7 +37,8 @@ class Validations(ModelSelector):
 
     def publish(self, state, chosen, found=None):
         self.published.append(state.step)
-        published = {"perplexity": found.perplexity, "bleu": found.bleu}
+        highest = model_selection._highest_bleu(found, state)
+        published = {"perplexity": found.perplexity, "bleu": found.bleu, "highest_bleu": highest}
         state.set_published(published, found.score)
 
     def see(self, bleu: float | None, loss: float) -> int:
@@ -80,6 +81,14 @@ def test_perplexity_decides_where_bleu_differs_by_chance(judge) -> None:
     assert judge.published == [1, 3]
     assert judge.see(57.1, 2.9) == 0
     assert judge.published == [1, 3, 4]
+
+
+def test_highest_bleu_is_remembered_beside_what_is_published(judge) -> None:
+    highest = []
+    for bleu, loss in ((57.0, 2.9), (57.6, 3.0), (56.4, 2.8), (58.5, 2.7)):
+        judge.see(bleu, loss)
+        highest.append(judge.state.published["highest_bleu"])
+    assert (highest, judge.published) == ([57.0, 57.6, 57.6, 58.5], [1, 3, 4])
 
 
 def test_without_bleu_the_loss_decides(judge) -> None:
@@ -179,6 +188,12 @@ def test_perplexity_decides_on_the_last_average_where_bleu_differs_by_chance(
 ) -> None:
     selector = Comparisons(BLEU_OF_BOTH | {("mean", 1_014): bleu}, perplexity={"mean": perplexity})
     assert bool(selector.compare()) is is_published
+    comparisons = [
+        selector.state.published.get("comparison", ""),
+        *(c for *_, c in selector.published),
+    ]
+    decided = (bleu > 16.06) is not is_published
+    assert comparisons[-1].endswith(f"; {PERPLEXITY_DECIDES}") is decided
 
 
 @pytest.mark.usefixtures("published_model")
@@ -226,14 +241,16 @@ def test_weights_before_training_are_kept_unless_others_are_better_on_all_pairs(
             f"{average} (steps 500 to 525)"
         )
         own = f"BLEU {bleu:.2f}, perplexity {perplexity:.2f}"
-        assert comparison == f"{WHERE}: {own}, against {others}"
+        reason = f"; {PERPLEXITY_DECIDES}" if bleu < 16.54 else ""
+        assert comparison == f"{WHERE}: {own}, against {others}{reason}"
     else:
         assert (kind, usual, tuned.final) == ("mean", 18.3, (16.54, 1_014))
         others = (
             f"BLEU 16.06, perplexity 20.00 with {published} and BLEU {bleu:.2f}, perplexity "
             f"{perplexity:.2f} with {START}"
         )
-        assert comparison == f"{WHERE}: BLEU 16.54, perplexity 20.00, against {others}"
+        reason = f"; {PERPLEXITY_DECIDES}" if bleu > 16.54 else ""
+        assert comparison == f"{WHERE}: BLEU 16.54, perplexity 20.00, against {others}{reason}"
     assert [each.before for each in tuned.passes] == [0, 1_014, 2_028, 3_042]
     assert {each.whole for each in tuned.passes} == {3_542}
 

@@ -231,6 +231,12 @@ def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator
     assert "12.50" not in translator.translate(line).text
 
 
+def test_part_numbers_are_kept_whole_where_asked(translator: Translator) -> None:
+    kept = translator.translate("I have 3 dogs for AX-200/5, <b>not</b> HM71-B.", keep_numbers=True)
+    for number in ("3", "AX-200/5", "HM71-B"):
+        assert marks_of(parse_line(kept.text, Kept(numbers=True)))[number] >= 1
+
+
 def test_numbers_that_are_put_back_are_no_mismatch(translator: Translator) -> None:
     """The flag is given for the words that the model wrote, which lack them."""
     line = "Section 114(2)"

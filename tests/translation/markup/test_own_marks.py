@@ -32,6 +32,8 @@ def shown(pieces: MarkedText, source: str, kept: Kept = MARKS_ONLY) -> tuple[str
         # The place where the model has written it is the better one.
         ((BUTTON, Text(" Drücke auf {button} hier.")), "Press {button} here.",
          ("Drücke auf {button} hier.", False)),
+        ((NAME, Text(" Drücke {name} und {button} hier.")), "Press {name} here.",
+         ("Drücke {name} und hier.", True)),
         ((Text("Seite %d"), NUMBER, Text(": x %d")), "Page %d: x", ("Seite %d: x", True)),
         # A tag was placed within a tag of the model's own.
         ((OPENING, Text("Dreh das <b"), CLOSING, Text(">Ventil</b> zu.")), "Turn the <b>valve</b>.",
@@ -49,6 +51,26 @@ def test_marks_of_the_model_are_removed(
     pieces: MarkedText, source: str, expected: tuple[str, bool]
 ) -> None:
     assert shown(pieces, source) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Of the spaces on both sides of one, or of several beside each other, one stays.
+        ("Drücke {a} hier", "Drücke hier"), ("Drücke {a} {b} hier", "Drücke hier"),
+        ("Drücke {a}{b} hier", "Drücke hier"), ("Drücke {a}, {b} hier", "Drücke, hier"),
+        # None stays at the ends and before marks that close something.
+        ("{a} Drücke", "Drücke"), ("{a} {b} Drücke", "Drücke"), ("Drücke {a}", "Drücke"),
+        ("Drücke {a} {b}", "Drücke"), ("(Drücke {a}) hier", "(Drücke) hier"),
+        ("Drücke {a}. Ja", "Drücke. Ja"), ("Drücke {a} {b}!", "Drücke!"),
+        ("Drücke {a}: hier", "Drücke: hier"), ("Drücke {a} !", "Drücke !"),
+        # Words that it was joined to keep their spaces.
+        ("Drücke x{a} hier", "Drücke x hier"), ("Drücke {a}x hier", "Drücke x hier"),
+        ("{a}. Ja", ". Ja"), ("{a}", ""),
+    ],
+)  # fmt: skip
+def test_marks_of_the_model_leave_one_space(text: str, expected: str) -> None:
+    assert shown((Text(text),), "Press here") == (expected, True)
 
 
 def test_kept_names_that_the_model_writes_are_not_doubled() -> None:

@@ -75,11 +75,20 @@ def check_options(parameters: Mapping[str, object]) -> None:
     if parameters["files"] and not by_model:
         _refuse_options_of_models(given, parameters)
     if by_model and parameters["files"]:
-        raise UsageError("--pairs and --n-best-list are used without other files")
+        raise UsageError(
+            "--pairs and --n-best-list are used without other files",
+            f"leave out {shlex.join(cast('Sequence[str]', parameters['files']))}",
+        )
     if "--score-only" in given and ("--json" in given or by_model):
-        raise UsageError("--score-only cannot be combined with --json, --pairs or --n-best-list")
+        raise UsageError(
+            "--score-only cannot be combined with --json, --pairs or --n-best-list",
+            "leave out --score-only, or the other option",
+        )
     if "--score-only" in given and given & {"--worst", "--by"}:
-        raise UsageError("--score-only cannot be combined with --worst or --by")
+        raise UsageError(
+            "--score-only cannot be combined with --worst or --by",
+            "leave out --score-only, or the other option",
+        )
     ignored = [name for name in OF_METRICS if name in given and by_model]
     if ignored:
         raise UsageError(
@@ -108,8 +117,8 @@ def _refuse_options_of_models(given: Collection[str], parameters: Mapping[str, o
         what = f"`{source}`" if len(files) == 2 else "a test set"
         raise UsageError(
             "--model cannot be combined with a hypothesis: the model translates the test set",
-            f"to translate {what} and score that: {command}; to score a finished translation, "
-            "leave out --model",
+            "to score a finished translation, leave out --model; to translate "
+            f"{what} and score that: {command}",
         )
     if "--threads" in given:
         raise UsageError(
@@ -165,7 +174,7 @@ def warn_of_spellings(
         command = copy_command(compose, forms.reference, "nfc", takes_name=False)
         console.warning(f"{forms.note}, which this command gives to a file: {command}")
     if invisible := invisible_difference(hypotheses, references):
-        escapes = "".join(f"\\u{ord(each):04x}" for each in invisible.characters)
+        escapes = "".join(f"\\u{ord(character):04x}" for character in invisible.characters)
         remove = f"python3 -c {shlex.quote(REMOVE.format(escapes))}"
         command = copy_command(remove, invisible.reference, "visible", takes_name=False)
         console.warning(f"{invisible.note}; this command does so with the reference: {command}")
@@ -252,13 +261,16 @@ def _warn_of_references(
     find: Callable[[Sequence[str]], str],
     advice: str,
 ) -> None:
-    """Warn of each reference in whose lines `find` finds something, with what follows from it."""
+    """Warn of each reference with faults.
+
+    find: says what is wrong with lines, "" for nothing; advice: what follows, and what to do.
+    """
     if console.quiet:
         return
     for name, lines in references:
-        if found := find(lines):
+        if faults := find(lines):
             count = counted(len(lines), "line")
-            console.warning(f"the reference `{name}` has {count}, of which {found}{advice}")
+            console.warning(f"the reference `{name}` has {count}, of which {faults}{advice}")
 
 
 def warn_of_unspaced_words(
@@ -291,11 +303,11 @@ def check_references(
 ) -> None:
     """Warn once if a reference is the hypothesis itself, in another language or another order.
 
-    There is no check if `console` is quiet. gated: the score decides about success, which would
-    mean nothing then. Raises DataError in this case, also if `console` is quiet; but two files with
-    the same text may be right. translated: by the model, for this score: then they are. languages:
-    the codes of source and target, if the settings name them; test_set: the names of its files if
-    the references are of it.
+    gated: the score decides about success, which a wrong reference would make meaningless:
+    DataError is raised instead, also if `console` is quiet; otherwise a quiet console is no check
+    at all. Two files with the same text are only warned of, and not if the hypotheses were
+    `translated` by the model for this score. languages: the codes of source and target, if the
+    settings name them; test_set: the names of the test set's files if the references are of it.
     """
     from nmt_cli.scoring.notes import order_note
 

@@ -82,7 +82,7 @@ def source_language_note(
     test_set: Sequence[str],
     languages: Languages,
 ) -> str:
-    """What says that a reference is in the source language, unlike the hypotheses; or "".
+    """The message that a reference is in the source language, unlike the hypotheses; or "".
 
     hypotheses, reference: names and lines; test_set: the names of the files of the test set if the
     reference is one of them.
@@ -92,7 +92,7 @@ def source_language_note(
 
     src, tgt = languages
     name, lines = reference
-    first, second = (list(islice(each, LINES_LOOKED_AT)) for each in (hypotheses[1], lines))
+    first, second = (list(islice(side, LINES_LOOKED_AT)) for side in (hypotheses[1], lines))
     is_named = are_swapped(test_set, src, tgt) or are_swapped((hypotheses[0], name), src, tgt)
     if not is_named and not is_on_other_side(first, second, src):
         return ""

@@ -74,7 +74,7 @@ def score_by_model(
 ) -> None:
     """Score pairs or rescore an n-best list; raises UsageError if both are given."""
     if pairs and n_best_list:
-        raise UsageError("--pairs and --n-best-list cannot be combined")
+        raise UsageError("--pairs and --n-best-list cannot be combined", "leave out one of them")
     check_files([*(pairs or ()), *(n_best_list or ())])
     note_waiting(console, *(pairs or ()), *(n_best_list or ()))
     if n_best_list:
@@ -110,7 +110,7 @@ def score_pairs(
     warn_of_invalid(console, reading.src, reading.tgt)
     if not count:
         raise DataError(
-            "nothing to score: the files have no lines", "did the step before write its output?"
+            "nothing to score: the files have no lines", "check the step that writes these files"
         )
     total = {
         "schema": SCHEMA, "lines": count, "tokens": tokens, "log_prob": log_prob,
@@ -157,8 +157,8 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
     candidates = _candidates(listed_lines, len(sources))
-    for index, some in groupby(candidates, key=lambda candidate: candidate.source_index):
-        listed = list(some)
+    for index, group in groupby(candidates, key=lambda candidate: candidate.source_index):
+        listed = list(group)
         scores = _scores(
             translator, ranker, sources[index], [candidate.text for candidate in listed]
         )
@@ -171,11 +171,13 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
 def _scores(
     translator: "Translator", ranker: "HypothesisRanker", source: str, texts: list[str]
 ) -> list[float]:
+    """The scores of several translations of a source, as a search would rank them."""
     pairs = list(translator.score((source, text) for text in texts))
     return [ranker.score_of(pair.log_prob, len(pair.tokens)) for pair in pairs]
 
 
 def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
+    """The lines of an n-best list; raises DataError for one that is not of so many sources."""
     with listed as lines:
         for line_number, line in enumerate(lines, 1):
             number, *rest = line.split(BETWEEN.strip())
@@ -185,8 +187,9 @@ def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
                 )
             if int(number) >= sources:
                 raise DataError(
-                    f"`{lines.name}`, line {line_number}: there is no source line {int(number)}, "
-                    f"only 0 to {sources - 1}"
+                    f"`{lines.name}`, line {line_number}: there is no source line {int(number)}; "
+                    f"the source has {counted(sources, 'line')}",
+                    "give the source of this list, whose lines count from 0",
                 )
             yield ScoredCandidate(int(number), rest[0].strip(), line)
 

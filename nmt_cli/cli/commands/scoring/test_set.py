@@ -78,12 +78,13 @@ def _other_language(
         return ""
     if swapped := swapped_test_set_note(files, sides, model, languages):
         return swapped
-    found = other_language(islice(sides[0], LINES_LOOKED_AT), languages[0])
-    if found is None:
+    source_language = other_language(islice(sides[0], LINES_LOOKED_AT), languages[0])
+    if source_language is None:
         return ""
     return (
-        f"the test set seems to be in {found}, but `{model}` translates from {languages[0]} to "
-        f"{languages[1]}: is another --model meant, or another order of the files in data.test?"
+        f"the test set seems to be in {source_language}, but `{model}` translates from "
+        f"{languages[0]} to {languages[1]}: is another --model meant, or another order of the "
+        "files in data.test?"
     )
 
 

@@ -224,7 +224,9 @@ def check_files(names: Sequence[str]) -> None:
     from nmt_cli.storage.files import require_file
 
     if names.count(STDIN) > 1:
-        raise UsageError("only one of the texts can come from stdin (`-`)")
+        raise UsageError(
+            "only one of the texts can come from stdin (`-`)", "write the others to files"
+        )
     problems: list[NoInputError] = []
     for name in names:
         try:

@@ -99,14 +99,14 @@ def without_headers(
 
 def other_separators_warning(entries: Sequence["Entry"]) -> str:
     """The warning that forms may be separated by other marks than `|`, or ""."""
-    found = [form for entry in entries for form in entry.forms if _OTHER_SEPARATOR.search(form)]
-    if not found:
+    forms = [form for entry in entries for form in entry.forms if _OTHER_SEPARATOR.search(form)]
+    if not forms:
         return ""
     more = ""
-    if others := len(found) - 1:
+    if others := len(forms) - 1:
         more = f", and so {agreeing(others, 'is', 'are')} {others:,} more"
     return (
-        f"`{found[0]}` is one form of a term, which is written as it is{more}; several forms are "
+        f"`{forms[0]}` is one form of a term, which is written as it is{more}; several forms are "
         "separated by `|`"
     )
 
@@ -171,33 +171,35 @@ def open_prefixes(path: Path | None, work: "Work") -> Iterator["Prefixes | None"
     banned: list[int] = []
     unwritable: list[int] = []
     with read_lines(path) as lines:
-        own = work.part.lines(lines)
+        part_lines = work.part.lines(lines)
         if work.constraints.banned:
-            finds = _finds_banned(work.constraints.banned, last.config.languages.tgt)
-            own = _noting(own, finds, banned)
-        own = _noting(own, lambda prefix: _is_unwritable(prefix, kept, last.subwords), unwritable)
-        prefixes = Prefixes(own, f"`{lines.name}`")
+            has_banned = _banned_finder(work.constraints.banned, last.config.languages.tgt)
+            part_lines = _noting(part_lines, has_banned, banned)
+        part_lines = _noting(
+            part_lines, lambda prefix: _is_unwritable(prefix, kept, last.subwords), unwritable
+        )
+        prefixes = Prefixes(part_lines, f"`{lines.name}`")
         yield prefixes
         prefixes.end()
-    for found, what, ending in (
+    for indices, what, ending in (
         (banned, "a phrase of --ban", "prefixes are kept as they are"),
         (unwritable, "letters that the model cannot write", "these become `⁇`"),
     ):
-        if found:
+        if indices:
             work.console.warning(
-                f"`{path}`: {counted(len(found), 'prefix')} "
-                f"{agreeing(len(found), 'contains', 'contain')} {what}, first in line "
-                f"{work.part.index(found[0]) + 1:,}; {ending}"
+                f"`{path}`: {counted(len(indices), 'prefix')} "
+                f"{agreeing(len(indices), 'contains', 'contain')} {what}, first in line "
+                f"{work.part.index(indices[0]) + 1:,}; {ending}"
             )
 
 
 def _noting(
-    prefixes: Iterable[str], is_noted: Callable[[str], bool], found: list[int]
+    prefixes: Iterable[str], is_noted: Callable[[str], bool], indices: list[int]
 ) -> Iterator[str]:
-    """The prefixes; the index of each that `is_noted` is added to `found`."""
+    """The prefixes; the index of each that `is_noted` is added to `indices`."""
     for index, prefix in enumerate(prefixes):
         if is_noted(prefix):
-            found.append(index)
+            indices.append(index)
         yield prefix
 
 
@@ -211,8 +213,8 @@ def _is_unwritable(prefix: str, kept: "Kept", subwords: "Subwords") -> bool:
     return any(subwords.unk_id in ids for ids in subwords.encode_target([text]))
 
 
-def _finds_banned(banned: Sequence[str], language: str) -> Callable[[str], bool]:
-    """What tells whether a text contains a banned phrase."""
+def _banned_finder(banned: Sequence[str], language: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a text contains a banned phrase."""
     from nmt_cli.data.languages.word_characters import borders
     from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 

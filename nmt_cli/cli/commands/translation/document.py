@@ -300,9 +300,9 @@ def _translations(
                 kept = work.kept
                 texts = [
                     "".join(
-                        each.text
-                        for each in with_placeholders(segment, kept)
-                        if isinstance(each, Text)
+                        piece.text
+                        for piece in with_placeholders(segment, kept)
+                        if isinstance(piece, Text)
                     )
                     for segment in window
                 ]

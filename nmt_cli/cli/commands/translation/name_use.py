@@ -42,5 +42,5 @@ class NameUse:
         shown = ", ".join(f"`{name}`" for name in unseen[:MOST_SHOWN])
         more = ", ..." if len(unseen) > MOST_SHOWN else ""
         does = agreeing(len(unseen), "does", "do")
-        of = f"{len(unseen):,} of {counted(self._count, 'name')}"
-        return f"{of} of --keep {does} not occur in the text as whole words: {shown}{more}"
+        names = f"{len(unseen):,} of {counted(self._count, 'name')}"
+        return f"{names} of --keep {does} not occur in the text as whole words: {shown}{more}"

@@ -28,12 +28,16 @@ PLACE = "{part}"
 # Options of a command that joins which its parts do not have, or which the hint gives itself.
 _NOT_FOR_PARTS = ("--join", "--part", "--output", "--force", "--quiet")
 _LISTED = re.compile(r"\d+ \|\|\| .* \|\|\| -?\d")
+_WRONG_PART = (
+    "translate this part again, with --force: the file may be a copy of another part, or a part of "
+    "another number of parts"
+)
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text: of `count` parts that with this number, from 1."""
+    """A part of a text: the one with this number, from 1, of `count` parts."""
 
     number: int = 1
     count: int = 1
@@ -195,7 +199,7 @@ def _require_whole(text: str, translated: int) -> None:
     if lines is not None and lines != translated:
         raise DataError(
             f"`{text}` has {counted(lines, 'line')}, and the parts are of {translated:,}",
-            "translate again what is incomplete, with --force; or are they parts of another text?",
+            "translate again what is incomplete, with --force, or name the text of these parts",
         )
 
 
@@ -212,18 +216,18 @@ def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
     before, after = (re.escape(text) for text in pattern.name.split(PLACE))
     name = re.compile(rf"{before}([1-9]\d{{0,8}})-of-([1-9]\d{{0,8}}){after}")
     names = sorted(pattern.parent.iterdir()) if pattern.parent.is_dir() else []
-    found = {
+    paths = {
         Part(int(match[1]), int(match[2])): path
         for path in names
         if (match := name.fullmatch(path.name))
     }
-    foreign = [path for part, path in found.items() if part.number > part.count]
+    foreign = [path for part, path in paths.items() if part.number > part.count]
     if foreign:
         raise DataError(
             f"--join {pattern}: `{foreign[0]}` is named like a part that there cannot be",
             "move it away, or give the parts another name",
         )
-    counts = sorted({part.count for part in found})
+    counts = sorted({part.count for part in paths})
     if len(counts) != 1:
         problem = f"parts of {' and of '.join(map(str, counts))}" if counts else "no part"
         raise NoInputError(
@@ -231,7 +235,7 @@ def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
             f"to write part K of N: {_command_for('K/N', pattern, text)}",
         )
     parts = [Part(number, counts[0]) for number in range(1, counts[0] + 1)]
-    missing = [str(part.number) for part in parts if part not in found]
+    missing = [str(part.number) for part in parts if part not in paths]
     if missing:
         raise NoInputError(
             f"--join {pattern}: of {counts[0]} parts, {', '.join(missing[:9])} "
@@ -239,7 +243,7 @@ def find_parts(pattern: Path, text: str = STDIN) -> list[PartFile]:
             f"to write part {missing[0]}: "
             f"{_command_for(f'{missing[0]}/{counts[0]}', pattern, text)}",
         )
-    return [PartFile(part, found[part]) for part in parts]
+    return [PartFile(part, paths[part]) for part in parts]
 
 
 def _command_for(part: str, pattern: Path, text: str) -> str:
@@ -284,12 +288,14 @@ def _flag_rows(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[
                 raise DataError(
                     f"`{rows.name}`, line {number:,}: not a row of part {part.number} of "
                     f"{part.count}",
-                    "is it a copy of another part, or a part of another number of parts?",
+                    _WRONG_PART,
                 )
             yield int(line), row
 
     yield "\t".join(COLUMNS)
-    keyed_parts = [keyed(of_part, file.part) for of_part, file in zip(lines, files, strict=True)]
+    keyed_parts = [
+        keyed(part_lines, file.part) for part_lines, file in zip(lines, files, strict=True)
+    ]
     for _, row in heapq.merge(*keyed_parts, key=lambda pair: pair[0]):
         yield row
 
@@ -321,7 +327,7 @@ def _in_turn(lines: Sequence["Lines"], files: Sequence[PartFile]) -> Iterator[st
 def _unequal(ended: PartFile, longer: PartFile, lines: int) -> DataError:
     return DataError(
         f"`{ended.path}` ends after {counted(lines, 'line')}, but `{longer.path}` goes on",
-        "are they parts of the same text, each translated to its end?",
+        "translate again what is incomplete, with --force, or name parts of the same text",
     )
 
 
@@ -343,28 +349,31 @@ def _by_index(
                 raise DataError(
                     f"{where}: a translation of line {index + 1:,}, which is in part {own} of "
                     f"{part.count}",
-                    "is it a copy of another part, or a part of another number of parts?",
+                    _WRONG_PART,
                 )
             yield index, line
 
-    keyed_parts = [keyed(of_part, file.part) for of_part, file in zip(lines, files, strict=True)]
+    keyed_parts = [
+        keyed(part_lines, file.part) for part_lines, file in zip(lines, files, strict=True)
+    ]
     expected = -1
     for index, line in heapq.merge(*keyed_parts, key=lambda pair: pair[0]):
         if index < expected or (as_json and index == expected):
             raise DataError(
                 f"the parts have line {index + 1:,} twice, or not in order",
-                "is each of them the output of one run?",
+                "translate each part again in one run, with --force",
             )
         if index > expected + 1:
             raise DataError(
                 f"the parts have no translation of line {expected + 2:,}",
-                "is each of them translated to its end?",
+                "translate again the part that has it, with --force",
             )
         expected = index
         yield line
 
 
 def _index_of(line: str, *, as_json: bool, where: str) -> int:
+    """The index of the source line, from 0, that an output line gives; raises DataError."""
     try:
         index = json.loads(line)["line"] if as_json else int(line.split(" ||| ", 1)[0])
     except (ValueError, KeyError, TypeError):

@@ -1,5 +1,6 @@
 """The models of `nmt translate`, loaded, with the settings and constraints of the run."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -181,7 +182,20 @@ def _load(
         load_translator, device=loading.device, precision=loading.precision.value, console=console
     )
     first, *others = loading.models
+    if console.interactive and resolved.origins["paths.model"] == "default":
+        _note_later_run(Path(first), console)
     translator = load(first, others=others)
     if not loading.then:
         return translator
     return chain([translator, *map(load, loading.then)], resolved)
+
+
+def _note_later_run(model: Path, console: "Console") -> None:
+    """Note that a model, which was not named, is not the one of the last training run."""
+    from nmt_cli.data.corpus.users import later_run
+
+    if later := later_run(model):
+        console.note(
+            f"`{model}` is used; `{later}` was trained later on the same corpus: "
+            f"--model {shlex.quote(str(later))}"
+        )

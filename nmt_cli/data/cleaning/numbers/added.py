@@ -27,9 +27,9 @@ _ZEROS = re.compile(
     r"(?<![\w.,:/-])(?<!\d['’ \u00a0\u202f\u2009])000(?:[.,'’ \u00a0\u202f\u2009]000)*"
     r"(?![\w/]|[.,:-]\d)"
 )
-# The number in digits, which ends right before a word.
+# The number in digits, which ends right before a word; so many characters are searched for it.
 _DIGITS_BEFORE = re.compile(rf"({AMOUNT})[ \u00a0\u202f]\Z")
-_LONGEST = 30
+_SEARCHED_BEFORE = 30
 # A smaller number is often said once more: `larger than 5 m in width or height`.
 LEAST_LONG = 100
 # The number of something that has a capital letter: `Lot 520 863`.
@@ -61,16 +61,16 @@ def numbers_are_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
     twice, glued = _TWICE.findall(tgt), _GLUED.findall(tgt)
     if not twice and not glued:
         return False
-    said = Counter(map(int, DIGITS.findall(with_plain_digits(src))))
-    said.update(number.value for number in numbers_in_words(src, languages[0]))
-    shown = Counter(map(int, DIGITS.findall(tgt)))
+    in_src = Counter(map(int, DIGITS.findall(with_plain_digits(src))))
+    in_src.update(number.value for number in numbers_in_words(src, languages[0]))
+    in_tgt = Counter(map(int, DIGITS.findall(tgt)))
     for number, _ in twice:
-        if all(0 < said[group] < shown[group] for group in map(int, DIGITS.findall(number))):
+        if all(0 < in_src[group] < in_tgt[group] for group in map(int, DIGITS.findall(number))):
             return True
     # In a language whose words are not known, a small number may be one.
     least = 0 if base_code(languages[0]) in LANGUAGES else HOURS
     return any(
-        int(number) not in said and int(number) > least and not _SYMBOL.fullmatch(word + number)
+        int(number) not in in_src and int(number) > least and not _SYMBOL.fullmatch(word + number)
         for word, number in glued
     )
 
@@ -90,12 +90,12 @@ def _are_words_added(src: str, tgt: str, languages: Sequence[str]) -> bool:
     if not all(base_code(language) in LANGUAGES for language in languages):
         return False
     for number in numbers_in_words(tgt, languages[1]):
-        before = _DIGITS_BEFORE.search(tgt, max(0, number.begin - _LONGEST), number.begin)
+        before = _DIGITS_BEFORE.search(tgt, max(0, number.begin - _SEARCHED_BEFORE), number.begin)
         # Not `60 secondes`, which is read as an ordinal.
         if not before or number.value < 3 or SCALE_WORD.match(tgt, number.begin):
             continue
-        said = {each.value for each in numbers_in_words(src, languages[0])}
-        if value_of(before[1]) == number.value or number.value not in said:
+        src_values = {src_number.value for src_number in numbers_in_words(src, languages[0])}
+        if value_of(before[1]) == number.value or number.value not in src_values:
             return True
     return False
 
@@ -107,14 +107,16 @@ def _is_long_number_repeated(src: str, tgt: str) -> bool:
     ...     "177 $ pour 177 hommes et 5", "177 unités pour 5 hommes, 5", "177 et 177")]
     [True, False, False]
     """
-    shown = Counter(map(value_of, NUMBER.findall(tgt)))
-    repeated = {number for number, count in shown.items() if count > 1 and number >= LEAST_LONG}
+    in_tgt = Counter(map(value_of, NUMBER.findall(tgt)))
+    repeated = {number for number, count in in_tgt.items() if count > 1 and number >= LEAST_LONG}
     if not repeated:
         return False
     # These stand for a pronoun, or for a name: `section 313 ... that section`, `Lot 520 863`.
     repeated -= set(map(Fraction, [*referred_numbers(tgt), *_YEAR.findall(tgt)]))
     names = Counter(_NAME.findall(tgt))
     repeated -= {value_of(number) for (_, number), count in names.items() if count > 1}
-    said = Counter(map(value_of, NUMBER.findall(src)))
+    in_src = Counter(map(value_of, NUMBER.findall(src)))
     # Where other numbers differ, too, the sentence may have been put in another way.
-    return said.keys() == shown.keys() and any(said[number] < shown[number] for number in repeated)
+    return in_src.keys() == in_tgt.keys() and any(
+        in_src[number] < in_tgt[number] for number in repeated
+    )

@@ -35,7 +35,7 @@ _CURRENCY_WORD = re.compile(
     r"|\b(?:EUR|USD|CAD|AUD|NZD|GBP)\b|欧元|美元|元|円|ユーロ|ドル|유로|달러|يورو|دولار",
     re.IGNORECASE,
 )
-# The percentages that are often all of something, or half of it.
+# The percentages that words such as `all` and `half` often say.
 _IN_WORDS = frozenset((50, 100))
 _ANY_CURRENCY, _ANY_PERCENT = re.compile(r"[$€£¢¥]"), re.compile(r"[%٪‰]")
 _PERCENT_WORD = re.compile(
@@ -75,7 +75,7 @@ def amounts_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
 def signs_are_lost(src: str, tgt: str, languages: Sequence[str]) -> bool:
     """Return whether a side has sums of money or percentages, and the other no sign or word of one.
 
-    Only of languages whose words are known; all of something may be 100 %.
+    False unless the words of both languages are known. A percentage of 50 or 100 may be in words.
 
     >>> [signs_are_lost("$200 or 5%", tgt, ("en", "fr")) for tgt in (
     ...     "200 ou 5 %", "200 dollars ou 5", "200 euros ou 5 p. 100", "200 $ ou 5 pour cent")]
@@ -98,7 +98,7 @@ def signs_are_lost(src: str, tgt: str, languages: Sequence[str]) -> bool:
 
 
 def _amounts(pattern: re.Pattern[str], text: str) -> list[set[Fraction]]:
-    """What each amount may say, without a word such as million behind it."""
+    """The possible values of each amount, without a word such as million behind it."""
     numbers = (next(filter(None, match.groups())) for match in pattern.finditer(text))
     return [set(readings(number)) for number in numbers]
 
@@ -138,10 +138,10 @@ def cents_are_lost(src: str, tgt: str) -> bool:
         cents = {Fraction(number) for number in CENTS.findall(side)}
         if not cents or CENTS.search(other):
             continue
-        sums, others = (
-            {value_of(match[1] or match[2]) for match in MONEY.finditer(each)}
-            for each in (side, other)
+        sums, other_sums = (
+            {value_of(match[1] or match[2]) for match in MONEY.finditer(text)}
+            for text in (side, other)
         )
-        if cents & (others - sums):
+        if cents & (other_sums - sums):
             return True
     return False

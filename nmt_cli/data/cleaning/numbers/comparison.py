@@ -122,8 +122,8 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
     side, other = (src, tgt) if only_src else (tgt, src)
     if len(NUMBER.findall(src)) == len(NUMBER.findall(tgt)):
         # None is in words, so that others stand in the place of the missing ones.
-        others = NUMBER.findall(other)
-        if any(not forms.has_form_in(number, others) for number in missing):
+        other_numbers = NUMBER.findall(other)
+        if any(not forms.has_form_in(number, other_numbers) for number in missing):
             return True
     in_digits, roman = always_in_digits(side, other), romans(other)
     if any(
@@ -134,9 +134,11 @@ def _short_numbers_differ(src: str, tgt: str, languages: tuple[str, str]) -> boo
         return True
     if _all_numbers_differ(src, tgt, forms):
         return True
-    of_side, of_other = languages if only_src else languages[::-1]
-    not_roman = {each: missing[each] for each in missing if as_roman(each) not in roman}
-    words = unmatched_number_words(other, of_other, side, of_side)
+    side_language, other_language = languages if only_src else languages[::-1]
+    not_roman = {
+        number: groups for number, groups in missing.items() if as_roman(number) not in roman
+    }
+    words = unmatched_number_words(other, other_language, side, side_language)
     return words is not None and any(
         is_rarely_left_out(side, {number: groups}) and not may_be_in_words(number, words, side)
         for number, groups in not_roman.items()

@@ -94,13 +94,13 @@ def _letters_differ(src: str, tgt: str) -> bool:
     (True, False)
     """
     for side, other in ((src, tgt), (tgt, src)):
-        found = _WITH_LETTER.findall(side)
-        if not found:
+        numbers_with_letters = _WITH_LETTER.findall(side)
+        if not numbers_with_letters:
             continue
         letters = {(number, letter.upper()) for number, letter in _WITH_ANY_LETTER.findall(other)}
         exact = dict(_WITH_LETTER.findall(other))
         numbers = set(DIGITS.findall(other))
-        for number, letter in found:
+        for number, letter in numbers_with_letters:
             if number not in numbers or not letters.isdisjoint(((number, letter), (number, ""))):
                 continue
             if number in exact or letter not in _UNITS:
@@ -172,15 +172,15 @@ def _digits_are_lost(text: str, other: str) -> bool:
     >>> _digits_are_lost("K1A 0N5", "K1A"), _digits_are_lost("an A320", "A 320")
     (True, False)
     """
-    found = {number for pattern in (OF_PART, CODE) for number in pattern.findall(text)}
+    in_digits = {number for pattern in (OF_PART, CODE) for number in pattern.findall(text)}
     if FIRST_PART.search(other):
-        found.discard("1")
-    found.update(_OF_UNIT.findall(text))
-    if not found:
+        in_digits.discard("1")
+    in_digits.update(_OF_UNIT.findall(text))
+    if not in_digits:
         return False
     groups = {group.lstrip("0") for group in DIGITS.findall(other)}
     roman = romans(other)
-    for number in found:
+    for number in in_digits:
         parts = DIGITS.findall(number)
         is_held = all(part.lstrip("0") in groups for part in parts)
         if not is_held and as_roman("".join(parts)) not in roman:

@@ -39,11 +39,10 @@ def is_enumeration_lost(src: str, tgt: str) -> bool:
     if ")" not in src and "）" not in src:
         return False
     marks = list(_marks(src))
-    found = {label for sequence in SEQUENCES for label in _chain(marks, sequence)}
-    if not found:
+    labels = {label for sequence in SEQUENCES for label in _chain(marks, sequence)}
+    if not labels:
         return False
-    shown = {with_ascii_digits(word).lower() for word in _ALONE.findall(tgt)}
-    missing = found - shown
+    missing = labels - {with_ascii_digits(word).lower() for word in _ALONE.findall(tgt)}
     return len(missing) > len(_OTHER_LETTER.findall(tgt))
 
 
@@ -64,7 +63,10 @@ def _marks(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _chain(marks: Iterable[tuple[str, bool]], sequence: Sequence[str]) -> list[str]:
-    """The marks that follow one another in a sequence; none where one may be no item."""
+    """The labels that follow one another in a sequence; none if a single one may be no item.
+
+    A single label is one only if it is the second of the sequence and stands where an item begins.
+    """
     chain: list[str] = []
     is_item = False
     awaited = sequence[:2]
@@ -72,6 +74,6 @@ def _chain(marks: Iterable[tuple[str, bool]], sequence: Sequence[str]) -> list[s
         if label in awaited:
             is_item = is_item or (follows_item and label == sequence[1])
             chain.append(label)
-            at = sequence.index(label) + 1
-            awaited = sequence[at : at + 1]
+            next_index = sequence.index(label) + 1
+            awaited = sequence[next_index : next_index + 1]
     return chain if len(chain) > 1 or is_item else []

@@ -22,8 +22,8 @@ def missing_numbers(
 ) -> dict[str, set[str]]:
     """Return the numbers of `text` that `other` lacks, with the missing groups of digits.
 
-    forms: those in which it may have them; None: digits may be a part of a longer number, too: 5 of
-    15.
+    candidates: the groups of digits that are in `text` alone. forms: the forms of a number that
+    count as the same; None: its digits may be anywhere in those of `other`, as 5 is in 15.
     """
     if not candidates:
         return {}
@@ -47,7 +47,7 @@ def missing_numbers(
 
 
 def _held_in_part(text: str) -> Callable[[str], bool]:
-    """What tells whether the digits of a number are anywhere in the numbers of a text."""
+    """Return a test whether the digits of a number are anywhere in the numbers of a text."""
     groups = DIGITS.findall(text)
     joined = "".join(groups)
     whole = {"".join(DIGITS.findall(number)).strip("0") for number in NUMBER.findall(text)}
@@ -63,7 +63,7 @@ def _held_in_part(text: str) -> Callable[[str], bool]:
 
 
 def _held_as_number(text: str, other: str, forms: NumberForms) -> Callable[[str], bool]:
-    """What tells whether a number of `text` is one of `other`, or a group of its digits."""
+    """Return a test whether a number of `text` is one of `other`, or a group of its digits."""
     groups = DIGITS.findall(other)
     values = set(map(value_of, NUMBER.findall(other)))
     short = {group.lstrip("0") for group in groups}

@@ -27,7 +27,7 @@ PERCENT = re.compile(rf"{AMOUNT_BEFORE}[%٪]")
 
 
 def value_of(number: str) -> Fraction:
-    """What a number says; groups of three digits are thousands.
+    """The value of a number; groups of three digits are thousands.
 
     >>> [float(value_of(number)) for number in ("1.000", "3,50", "1,234,567", "1.234,5")]
     [1000.0, 3.5, 1234567.0, 1234.5]

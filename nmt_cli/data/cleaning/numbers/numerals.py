@@ -33,9 +33,10 @@ def has_unread_numerals(text: str) -> bool:
 
 
 def _read(signs: re.Match[str]) -> str:
+    """The digits of an Ethiopic number; the signs themselves if it is not well formed."""
     if not _NUMBER.fullmatch(signs[0]):
         return signs[0]
-    # What is before the last ten thousand, and the number below ten thousand behind it.
+    # The value up to the last sign for ten thousand, and the number that follows it.
     myriads = below = 0
     for sign in signs[0]:
         if sign == _MYRIAD:

@@ -56,13 +56,13 @@ def _lacks_raised(text: str, other: str) -> bool:
 
 
 def _raised(text: str) -> list[tuple[str, str]]:
-    """Each superscript or subscript number in plain digits, behind the word before it."""
-    found = []
+    """The superscript and subscript numbers: the word before each, and its plain digits."""
+    raised = []
     for match in _RAISED.finditer(text):
         begin = match.start()
         base = _BASE.search(text, max(0, begin - _LONGEST_BASE), begin)
-        found.append((base[0] if base else "", with_plain_digits(match[0])))
-    return found
+        raised.append((base[0] if base else "", with_plain_digits(match[0])))
+    return raised
 
 
 def with_plain_digits(text: str) -> str:

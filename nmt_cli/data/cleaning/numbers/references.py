@@ -53,8 +53,9 @@ def referred_numbers(text: str) -> list[str]:
     >>> referred_numbers("Under section 7 and 12(3) the fee [1] of 20 goes to K1A.")
     ['12', '3', '1', '7', '1']
     """
-    found = [number for pattern in (_REFERENCE, OF_PART, CODE) for number in pattern.findall(text)]
-    return DIGITS.findall(" ".join(found))
+    patterns = (_REFERENCE, OF_PART, CODE)
+    references = [number for pattern in patterns for number in pattern.findall(text)]
+    return DIGITS.findall(" ".join(references))
 
 
 def with_divided_verses(text: str, other: str) -> str:

@@ -125,11 +125,11 @@ def _with_durations(text: str, other: str, languages: Sequence[str]) -> str:
 
 def _durations(text: str, language: str) -> Iterator[_Duration]:
     """The numbers before units of time, in the order of the text."""
-    found = [(int(match[0]), *match.span()) for match in DIGITS.finditer(text)]
-    found += [(word.value, word.begin, word.end) for word in numbers_in_words(text, language)]
+    numbers = [(int(match[0]), *match.span()) for match in DIGITS.finditer(text)]
+    numbers += [(word.value, word.begin, word.end) for word in numbers_in_words(text, language)]
     if base_code(language) == "en":
-        found += [(1, *match.span()) for match in _ARTICLE.finditer(text)]
-    for value, begin, end in sorted(found, key=lambda number: number[1]):
+        numbers += [(1, *match.span()) for match in _ARTICLE.finditer(text)]
+    for value, begin, end in sorted(numbers, key=lambda number: number[1]):
         if (match := _TIME.match(text, end)) and match.lastgroup:
             yield _Duration(value, match.lastgroup, begin, end)
 

@@ -68,8 +68,9 @@ _GROUPED = re.compile(r"\d{1,3}(?:\D\d{3})*(?:\D\d+)?")
 class _Amounts(NamedTuple):
     """The amounts of a side.
 
-    demanded: what each number in digits before million or more may say. numbers: in digits, without
-    their scales. values: all that one may find, with and without scales, and in words.
+    demanded: the possible values of each number in digits before a word for a million or more.
+    numbers: the values of the numbers in digits, without their scales. values: those of all
+    numbers, in digits and in words, with their scales and alone.
     """
 
     demanded: list[set[Fraction]]
@@ -124,7 +125,7 @@ def are_scales_read(src: str, tgt: str, languages: Sequence[str]) -> bool:
 
 
 def values_of(text: str, language: str) -> set[Fraction]:
-    """All that the numbers of a text may say, in digits and in words, with their scales."""
+    """The possible values of the numbers of a text, in digits and in words, with their scales."""
     return _amounts(text, language).values
 
 
@@ -160,25 +161,25 @@ def _amounts(text: str, language: str) -> _Amounts:
     powers: tuple[int, ...] = ()
     next_begin = len(text)
     for match in reversed(list(_NUMBER.finditer(text))):
-        own = set(readings(match["number"]))
+        unscaled = set(readings(match["number"]))
         scale = next((name for name in _SCALES if match[name]), "")
         if scale:
             powers = _SCALES[scale][1]
         elif not _SAME_SCALE.fullmatch(text, match.end(), next_begin):
             powers = ()
         next_begin = match.start()
-        scaled = {value * 10**power for value in own for power in powers}
+        scaled = {value * 10**power for value in unscaled for power in powers}
         if scale in _DEMANDED:
             demanded.append(scaled)
-        numbers |= own
-        values |= scaled if scale else scaled | own
+        numbers |= unscaled
+        values |= scaled if scale else scaled | unscaled
     for power in _powers_of_table(text, language):
         values.update(number * 10**power for number in numbers)
     return _Amounts(demanded, numbers, values)
 
 
 def readings(number: str) -> Iterator[Fraction]:
-    """What a number may say.
+    """The possible values of a number whose separators can be read in several ways.
 
     >>> [[float(value) for value in readings(number)] for number in ("3.125", "2015 40", "5 000")]
     [[3125.0, 3.125], [2015.4, 40.0], [5000.0]]

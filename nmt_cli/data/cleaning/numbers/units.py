@@ -52,7 +52,7 @@ def _have_other_units(src: str, tgt: str) -> bool:
 
 
 def _with_units(text: str) -> Counter[tuple[Fraction, str]]:
-    """How often each number has a unit."""
+    """How often each pair of a number and its unit occurs."""
     return Counter(
         (value_of(match[2] or match[3]), match[1] or match[4])
         for match in _WITH_UNIT.finditer(text)

@@ -88,9 +88,11 @@ class NumberInWords(NamedTuple):
 
 
 class _Vocabulary(NamedTuple):
-    """numbers: the words that are added; factors: those that multiply; run: words in a row.
+    """The number words of a language.
 
-    alone: ordinals that end no longer number, as in `trente premiers jours` or `soixante secondes`.
+    numbers: the values of words that are added; factors: those of words that multiply; alone:
+    ordinals that are no part of a longer number, as in `trente premiers jours` or `soixante
+    secondes`; word: the pattern of a number word; run: that of several in a row.
     """
 
     language: str
@@ -121,12 +123,12 @@ def _vocabulary(language: str) -> _Vocabulary:
         changed |= {word[:-1]: value for word, value in numbers.items() if word[-1] == "e"}
         factors["mill"] = factors["mille"]
     stems = "|".join(sorted({*changed, "mill"}, key=len, reverse=True))
-    of_ordinal = _ORDINAL_ENDINGS.get(language, _NEVER)
-    ending = f"{of_ordinal}|{_CASE_ENDINGS.get(language, _NEVER)}"
-    word = f"(?:(?:{stems})(?={of_ordinal})|{whole})"
+    ordinal_ending = _ORDINAL_ENDINGS.get(language, _NEVER)
+    ending = f"{ordinal_ending}|{_CASE_ENDINGS.get(language, _NEVER)}"
+    word = f"(?:(?:{stems})(?={ordinal_ending})|{whole})"
     between = rf"[\s\u00a0-]{{0,2}}(?:{_JOINERS[language]}[\s\u00a0-]{{0,2}})?"
     run = rf"(?<![^\W_]){word}(?:{between}{word})*(?:{ending})?(?![^\W_])"
-    word_pattern, run_pattern = (re.compile(each, re.IGNORECASE) for each in (word, run))
+    word_pattern, run_pattern = (re.compile(pattern, re.IGNORECASE) for pattern in (word, run))
     alone = frozenset(re.split("[ /]", _ORDINALS["fr"] if language == "fr" else ""))
     return _Vocabulary(language, changed | numbers, factors, alone, word_pattern, run_pattern)
 
@@ -196,7 +198,7 @@ def _compounds(language: str) -> re.Pattern[str]:
 def unmatched_number_words(
     text: str, language: str, source: str = "", source_language: str = ""
 ) -> list[int] | None:
-    """The numbers of two or more that a text has in words and its source has not, in their order.
+    """The numbers but 1 that a text has in words and its source does not have, in their order.
 
     None where the words of its language are not known, or others may stand for a number.
 
@@ -248,7 +250,7 @@ def _numbers_of_run(
 def _first_number(
     words: Sequence[_NumberWord], begin: int, text: str, vocabulary: _Vocabulary
 ) -> tuple[int, int]:
-    """What the words from `begin` on say, and where the next number begins.
+    """The value of the number that begins at `begin`, and the index of the word behind it.
 
     `one thousand and two thousand` and `one hundred and two hundred` are two numbers each.
     """
@@ -286,7 +288,7 @@ def _first_number(
 
 
 def _added(before: int | None, value: int, between: str, language: str) -> int | None:
-    """A number below a thousand with another word behind it; None: that is another number.
+    """The number below a thousand that `before` and the next word make; None: two numbers.
 
     >>> _added(100, 20, "", "en"), _added(20, 1, "", "en"), _added(2, 3, "", "en")
     (120, 21, None)

@@ -66,9 +66,10 @@ def is_rarely_written_out(number: str, missing: set[str]) -> bool:
 
 
 def is_rarely_left_out(text: str, missing: Mapping[str, set[str]]) -> bool:
-    """Whether one of the numbers of a text of which these groups of digits are missing counts.
+    """Whether a translation rarely leaves out one of the numbers of a text that it lacks.
 
-    One and zero may be an article, or a word such as `no`.
+    missing: these numbers with the groups of digits that are missing. One and zero may be an
+    article, or a word such as `no`.
 
     >>> [is_rarely_left_out(text, {number: {number}}) for text, number in (
     ...     ("200 men", "200"), ("1 man", "1"), ("100 % of it", "100"), ("2-butanone", "2"))]
@@ -133,7 +134,7 @@ def always_in_digits(text: str, other: str) -> set[str]:
     >>> always_in_digits("$4,500", "viertausendfünfhundert Dollar")
     set()
     """
-    found = {number for number in _PART.findall(text) if int(number) > HOURS}
+    numbers = {number for number in _PART.findall(text) if int(number) > HOURS}
     if not _CURRENCY.search(other):
-        found.update(number for match in MONEY.findall(text) for number in match)
-    return {number for number in found if number}
+        numbers.update(filter(None, (number for match in MONEY.findall(text) for number in match)))
+    return numbers
