@@ -8,9 +8,10 @@ import pytest
 from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
-from nmt_cli.config.schema import dump
+from nmt_cli.config.schema import DataConfig, dump
 from nmt_cli.data.cleaning.held_out import SplitSizes, digests_of, pair_hashes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.preparation import split
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
@@ -177,6 +178,21 @@ def test_no_pair_that_training_drops_is_set_apart() -> None:
     # All others are where they would be without these.
     prepared(PAIRS)
     assert held_out() == (valid, test)
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "is_usual"),
+    [
+        # Half the length and half the ratio that training accepts: a word is several subwords.
+        (20, 20, True), (21, 21, False), (20, 21, False), (4, 12, True), (12, 4, True),
+        (4, 13, False), (13, 4, False),
+        # A word may be several ones in the other language.
+        (1, 4, True), (4, 1, True), (1, 5, False),
+    ],
+)  # fmt: skip
+def test_pairs_of_usual_length_are_set_apart(src: int, tgt: int, is_usual: bool) -> None:
+    data = DataConfig(max_length=40, max_ratio=6.0)
+    assert split._has_usual_length("a " * src, "b " * tgt, data) is is_usual
 
 
 def test_split_larger_than_the_pairs_that_training_keeps_is_refused() -> None:

@@ -4,10 +4,13 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
+from nmt_cli.data.cleaning import matching
+from nmt_cli.data.cleaning.cooccurrence import Table
 
 WARNING = "the words of the two sides do not seem to be related"
 PAIRS = 700
@@ -39,6 +42,8 @@ class TestUnrelatedSides:
         pairs = two_languages(PAIRS, 3)
         assert not self.is_warned(pairs, capsys)
         assert self.is_warned(shuffled(pairs), capsys)
+        # So many that single pairs are judged, too.
+        assert self.is_warned(shuffled(two_languages(matching.MIN_PAIRS + 300, 5)), capsys)
 
     def test_two_texts_without_relation_are_warned_of(
         self, capsys: pytest.CaptureFixture[str]
@@ -63,3 +68,25 @@ class TestUnrelatedSides:
         assert not self.is_warned(pairs[:499], capsys)
         words = [(src.split()[0], tgt.split()[0]) for src, tgt in pairs]
         assert not self.is_warned(words, capsys)
+
+
+@pytest.mark.parametrize(
+    ("errors", "counts", "is_unrelated"),
+    [
+        # Standard errors between the means; 1.5 words in a line that occur three times.
+        (4.0, ([75, 75], [75, 75]), True), (6.0, ([75, 75], [75, 75]), False),
+        (-9.0, ([75, 75], [75, 75]), True), (4.0, ([75, 74], [75, 75]), False),
+        (4.0, ([75, 75], [75, 74]), False), (4.0, ([148, *[2] * 99], [150]), False),
+        (4.0, ([147, 3, 1], [150]), True),
+    ],
+)  # fmt: skip
+def test_the_scores_and_enough_recurring_words_of_both_sides_tell(
+    errors: float, counts: tuple[list[int], list[int]], is_unrelated: bool
+) -> None:
+    nothing = np.zeros(1)
+    tables = [Table(100, *map(np.array, sides), nothing) for sides in (counts, counts[::-1])]
+    learnt = matching._Learnt((nothing, nothing), (tables[0], tables[1]))
+    random = np.array([-1.0, 1.0] * 200)
+    # Each mean has the error 1 / 20.
+    values = random + errors * np.sqrt(2) / 20
+    assert matching._is_unrelated(learnt, values, random) is is_unrelated

@@ -5,6 +5,7 @@ import gc
 import http.client
 import io
 import json
+import signal
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from servers import Answer, everything_from, is_true_soon, running_server
+from starlette.applications import Starlette
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands import serve
@@ -205,3 +207,25 @@ def test_address_that_is_shown_can_be_opened(host: str, address: str) -> None:
     first, *warning = stream.getvalue().splitlines()
     assert first == f"listening on {address}"
     assert bool(warning) == (host not in ("127.0.0.1", "::1"))
+
+
+def test_signals_stop_the_server_and_a_second_one_ends_the_process() -> None:
+    """SIGHUP stays ignored behind `nohup`; the handlers of before come back."""
+    stopped: list[str] = []
+    server = run.HttpServer(Starlette(), lambda: stopped.append("stop"), lambda: None)
+    numbers = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+    before = {number: signal.getsignal(number) for number in numbers}
+    for is_ignored in (False, True):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        try:
+            with server.capture_signals():
+                own = [number for number in numbers if signal.getsignal(number) == server._handle]
+                signal.raise_signal(signal.SIGTERM)
+                assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            assert own == [*numbers[:2], *([] if is_ignored else [signal.SIGHUP])]
+            assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
+        finally:
+            signal.signal(signal.SIGHUP, before[signal.SIGHUP])
+    assert stopped == ["stop", "stop"]
+    assert server.received == signal.SIGTERM
+    assert server.should_exit

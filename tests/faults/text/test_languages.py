@@ -252,6 +252,35 @@ def test_function_words_are_used_where_a_tenth_is_swapped(
         assert wrong_sides._learn(text, words, pool)[1] is uses_words
 
 
+@pytest.mark.parametrize(("mixed", "uses_words"), [(99, True), (100, False)])
+def test_function_words_must_tell_the_sides_of_most_pairs_that_have_any(
+    monkeypatch: pytest.MonkeyPatch, mixed: int, uses_words: bool
+) -> None:
+    both = "the dog of the house and der Hund und die Katze nicht mit"
+    pairs = [*captions(50, 1), *(pair[::-1] for pair in captions(50, 2)), *[(both, both)] * mixed]
+    monkeypatch.setattr(wrong_sides, "_WrongSidesJob", lambda *_: GivenPairs(pairs))
+    text = clean.CleanText(Path(), spans=[None])
+    words = wrong_sides._words_of(("en", "de"))
+    with ProcessPool(1) as pool:
+        assert wrong_sides._learn(text, words, pool)[1] is uses_words
+
+
+def test_languages_are_learnt_from_the_first_spans_and_some_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learnt: list[int] = []
+
+    def job(_: Path, span: int) -> GivenPairs:
+        learnt.append(span)
+        return GivenPairs(captions(2, 1))
+
+    monkeypatch.setattr(wrong_sides, "_WrongSidesJob", job)
+    text = clean.CleanText(Path(), spans=list(range(40)))
+    with ProcessPool(1) as pool:
+        wrong_sides._learn(text, None, pool)
+    assert learnt == [*range(16), 16, 32]
+
+
 @fault("P3")
 def test_similar_languages_are_not_judged(tmp_path: Path) -> None:
     """One language on both sides, in which few lines have something of their own."""
