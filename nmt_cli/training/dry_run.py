@@ -49,11 +49,11 @@ def dry_run(
         steps = _take_steps(run, listener)
         done = counted(steps, "step")
         memory = f"{_peak_memory(ranks.device) / GB:.1f} GB"
-        each = " in each process" if ranks.world_size > 1 else ""
+        per_process = " in each process" if ranks.world_size > 1 else ""
         begins = "begins" if is_new else "resumes"
         return [
             *run.notes,
-            f"memory: {memory}{each} at the peak of {done}; validations may take more",
+            f"memory: {memory}{per_process} at the peak of {done}; validations may take more",
             f"nothing was written; the same command without --dry-run {begins} the run",
         ]
 

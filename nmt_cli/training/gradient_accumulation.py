@@ -41,8 +41,11 @@ Backward = Callable[[nn.Module, MicroBatch], Tensor]
 
 
 class AccumulatedGradients(NamedTuple):
-    """sums: (2,) over the results of the micro-batches; splits: how often one was split;
-    too_large: a pair that does not fit even alone (no gradients are kept then), or None."""
+    """What one rank has accumulated in a step.
+
+    sums: (2,), loss and nll over all micro-batches; splits: how often one was split; too_large: a
+    pair that does not fit into memory even alone (no gradients are kept then), or None.
+    """
 
     sums: Tensor
     splits: int

@@ -14,11 +14,14 @@ from nmt_cli.storage import files
 
 
 class Learnt(NamedTuple):
-    """shortlist: as written; pairs: how many of the `of_pairs` pairs of the corpus were used."""
+    """A shortlist as it was written.
+
+    pairs: how many pairs of the corpus were used; corpus_pairs: how many it has.
+    """
 
     shortlist: Shortlist
     pairs: int
-    of_pairs: int
+    corpus_pairs: int
 
 
 def learn_shortlist(corpus: Path, model: Path, *, progress: Progress | None = None) -> Learnt:

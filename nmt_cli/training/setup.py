@@ -128,7 +128,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     """
     if is_new_run(config, corpus, out):
         files.make_directory(out)
-        text = _learnt_text(config, corpus)
+        text = _text_statistics(config, corpus)
         save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
     else:
         manifest.add_to_manifest(out, CONFIG, dump(config).encode())
@@ -158,8 +158,8 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
-            _other_corpus(earlier, now)
-            or _way_back(
+            _other_corpus_hint(earlier, now)
+            or _resume_hint(
                 {key: earlier[key] for key in differing},
                 _other_preset(earlier, now),
                 str(now["paths.corpus"]),
@@ -232,7 +232,7 @@ def _other_start(config: Config, *, was_random: bool) -> str:
     return f"it began with {began} that `{source}` has now"
 
 
-def _other_corpus(earlier: Mapping[str, object], now: Mapping[str, object]) -> str:
+def _other_corpus_hint(earlier: Mapping[str, object], now: Mapping[str, object]) -> str:
     """The hint for a run that began with another corpus, which is still there; else ""."""
     began = str(earlier["paths.corpus"])
     if began == now["paths.corpus"] or not Path(began).is_dir():
@@ -243,7 +243,7 @@ def _other_corpus(earlier: Mapping[str, object], now: Mapping[str, object]) -> s
     )
 
 
-def _way_back(
+def _resume_hint(
     earlier: Mapping[str, object], preset: str, corpus: str, chosen: Mapping[str, object]
 ) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
@@ -254,30 +254,30 @@ def _way_back(
     """
     if "train.init_sha256" in earlier:
         return "leave out --init-from to resume the run, or use another --out for a new one"
-    of_corpus = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
-    values = [earlier[key] for key in of_corpus]
-    if preset and not of_corpus:
+    corpus_keys = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
+    values = [earlier[key] for key in corpus_keys]
+    if preset and not corpus_keys:
         return (
             f"to resume it, add `--preset {preset}`, and the other options that it began with; "
             "for a new run, use another --out"
         )
-    if not of_corpus:
+    if not corpus_keys:
         options = " ".join(options_for(earlier))
         return f"to resume it, give `{options}`, no other values; for a new run, use another --out"
     if any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
-    restored = {key: earlier[key] for key in of_corpus if not key.startswith("model.")}
+    restored = {key: earlier[key] for key in corpus_keys if not key.startswith("model.")}
     words = [*file_options(chosen), *options_for({**restored, **chosen})]
     if corpus != PathsConfig().corpus:
         words += ["--out", shlex.quote(corpus)]
-    others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
+    others = "use the other settings again, and " if len(corpus_keys) < len(earlier) else ""
     return (
         f"to resume it, {others}prepare the corpus as it was: "
         f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
     )
 
 
-def _learnt_text(config: Config, corpus: Corpus) -> TextStatistics | None:
+def _text_statistics(config: Config, corpus: Corpus) -> TextStatistics | None:
     """The statistics of the corpus, with the training pairs of the model that it begins with."""
     text, model = corpus.text, Path(config.train.init_from)
     if text is None or not config.train.init_from or not is_model_directory(model):
@@ -357,7 +357,7 @@ def _is_unused(config: Config, corpus: Corpus, out: Path) -> bool:
     if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
         return False
     leftovers = {".lock", manifest.MANIFEST, SUBWORDS}
-    text = _learnt_text(config, corpus)
+    text = _text_statistics(config, corpus)
     if text is not None and _holds(out / TEXT, text):
         leftovers.add(TEXT)
     return all(

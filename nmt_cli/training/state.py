@@ -11,15 +11,16 @@ from nmt_cli.data.corpus.batch_plan import Position
 class TrainState:
     """Where a run stands, beside weights and optimiser.
 
-    epoch, batch: the next batch; shards: in each batch of the plan; packed: whether batches are
-    packed; digest: of the corpus;
-    scores: negative validation loss of each validated step's own weights; validated: the last
-    validated step; published_score: of the best candidate so far; stale: validations since then;
-    seconds: time of all steps; elapsed: with validations and all else; skipped: steps in a row
-    without finite numbers; rollbacks: how often the learning rate was halved because of that;
-    trend: running means of the loss; splits: shards that did not fit into memory; finished: why the
-    run ended, or empty; unreported: sums over the steps that no report contains yet; validation:
-    the last one, until a report contains it; published: what the model directory holds; member:
+    step: the last one taken; epoch, batch: the next batch; shards: in each batch of the plan;
+    packed: whether batches are packed; digest: of the corpus; scores: negative validation loss of
+    each validated step's own weights; validated: the last validated step; published_score: of the
+    best candidate so far; stale: validations since then; flops: counted work; peak_flops: what the
+    devices could have done in the same time, None where that is unknown; seconds: time of all
+    steps; elapsed: with validations and all else; skipped: steps in a row without finite numbers;
+    rollbacks: how often the learning rate was halved because of that; trend: running means of the
+    loss; splits: shards that did not fit into memory; finished: why the run ended, or empty;
+    unreported: sums over the steps that no report contains yet; validation: the last one, until a
+    report contains it; published: what the model directory holds; member:
     whether averaging may use this checkpoint.
     """
 
@@ -58,8 +59,9 @@ class TrainState:
         return 0.5**self.rollbacks
 
     def best_steps(self, count: int) -> list[int]:
-        """The best-scored steps, best first; without the start of a fine-tuning, which has a score
-        but no checkpoint.
+        """The steps with the best scores, at most `count`, best first.
+
+        The start of a fine-tuning is left out: it has a score, but no checkpoint.
         """
         trained = [step for step in self.scores if int(step) > 0]
         ranked = sorted(trained, key=lambda step: (-self.scores[step], int(step)))

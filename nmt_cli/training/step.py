@@ -36,9 +36,12 @@ from nmt_cli.training.update import update_weights
 
 
 class StepResult(NamedTuple):
-    """loss, nll: sums over all target tokens of the step; skipped: loss or gradient not finite.
+    """What one step did.
 
-    splits: shards that did not fit into memory and were split in two, on all ranks.
+    loss, nll: sums over all target tokens of the step, with and without label smoothing; tokens:
+    their number; gradient_norm: before clipping; skipped: whether the weights were left as they
+    were, since loss or gradient were not finite; splits: shards that did not fit into memory and
+    were split in two, on all ranks.
     """
 
     loss: float
@@ -82,12 +85,13 @@ def take_step(
     clear_start_gradient(model)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
     set_learning_rate(optimizer, rate)
-    found = update_weights(
+    numbers = update_weights(
         optimizer, gradients_of(model), sums.totals, config.train.max_gradient_norm
     )
     return StepResult(
-        found.loss, found.nll, tokens, rate, found.norm, not found.is_finite, int(found.splits)
-    )
+        numbers.loss, numbers.nll, tokens, rate, numbers.norm, not numbers.is_finite,
+        int(numbers.splits),
+    )  # fmt: skip
 
 
 def make_gradient_sync(

@@ -18,8 +18,11 @@ from nmt_cli.training.optimizers.adam import Optimizer
 
 
 class StepNumbers(NamedTuple):
-    """norm: joint norm of all gradients; loss, nll: sums over target tokens; splits: how many
-    shards were split, failures: ranks on which a pair did not fit into memory."""
+    """The numbers of a step, read from its device.
+
+    norm: joint norm of all gradients; loss, nll: sums over target tokens; splits: how many shards
+    were split; failures: ranks on which a pair did not fit into memory.
+    """
 
     norm: float
     loss: float
@@ -55,12 +58,12 @@ def update_weights(
         optimizer.step_unless(found_inf)
         optimizer.zero_grad()
         return StepNumbers(*read())
-    found = StepNumbers(*numbers.tolist())
-    if found.is_finite:
-        clip(gradients, found.norm, max_norm)
+    step_numbers = StepNumbers(*numbers.tolist())
+    if step_numbers.is_finite:
+        clip(gradients, step_numbers.norm, max_norm)
         optimizer.step()
     optimizer.zero_grad()
-    return found
+    return step_numbers
 
 
 def updates_before_reading(device: torch.device) -> bool:

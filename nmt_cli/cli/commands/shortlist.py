@@ -63,8 +63,8 @@ def command(
     with console.stages() as progress:
         learnt = learn_shortlist(corpus, Path(paths.model), progress=progress)
     pairs = counted(learnt.pairs, "pair")
-    if learnt.pairs < learnt.of_pairs:
-        pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
+    if learnt.pairs < learnt.corpus_pairs:
+        pairs = f"{learnt.pairs:,} of {counted(learnt.corpus_pairs, 'pair')}"
     console.note(f"learnt from {pairs} of `{corpus}`")
     if note := _fine_tuned_note(Path(paths.model), corpus):
         console.note(note)
@@ -94,5 +94,5 @@ def _training_corpus(model: Path) -> Path | None:
     if not (model / CONFIG).is_file():
         return None
     recorded = load_config(model).paths.corpus
-    found = (folder / recorded for folder in (Path(), model.parent))
-    return next((corpus for corpus in found if (corpus / CORPUS).is_file()), None)
+    candidates = (folder / recorded for folder in (Path(), model.parent))
+    return next((corpus for corpus in candidates if (corpus / CORPUS).is_file()), None)

@@ -18,7 +18,7 @@ PAIRS_NAMED = 5
 
 
 class Divergence(NamedTuple):
-    """message: what happened; since: the first bad step, from before which training continues."""
+    """A divergence of training; message: what happened; since: the first bad step."""
 
     message: str
     since: int

@@ -160,56 +160,57 @@ class ModelSelector:
         sentences = min(len(text[0]), FINAL_SENTENCES)
         where = f"on {sentences:,} validation pairs, not only {sample:,}"
         contenders = [self._published(published["step"]), *others]
-        passes = comparison_passes([each.name for each in contenders], sentences, sample)
+        passes = comparison_passes([contender.name for contender in contenders], sentences, sample)
         try:
-            found = [
-                self._validate(contender.candidate, poll, sentences=sentences, of=each)
-                for contender, each in zip(contenders, passes, strict=False)
+            validations = [
+                self._validate(contender.candidate, poll, sentences=sentences, pass_=pass_)
+                for contender, pass_ in zip(contenders, passes, strict=False)
             ]
-            best = _best_of(contenders, found, sentences)
-            of_others = [
-                f"{scores(validation.bleu, validation.perplexity)} with {contender.words}"
-                for contender, validation in zip(contenders, found, strict=True)
-                if validation is not found[best]
+            best = _best_of(contenders, validations, sentences)
+            other_scores = [
+                f"{scores(validation.bleu, validation.perplexity)} with {contender.description}"
+                for contender, validation in zip(contenders, validations, strict=True)
+                if validation is not validations[best]
             ]
-            shown = scores(found[best].bleu, found[best].perplexity)
-            comparison = f"{where}: {shown}, against {' and '.join(of_others)}"
-            if any(each.score > found[best].score for each in found):
+            best_scores = scores(validations[best].bleu, validations[best].perplexity)
+            comparison = f"{where}: {best_scores}, against {' and '.join(other_scores)}"
+            if any(validation.score > validations[best].score for validation in validations):
                 comparison += f"; {PERPLEXITY_DECIDES}"
             if not best:
-                final = {"final_bleu": found[0].bleu, "final_sentences": sentences}
+                final = {"final_bleu": validations[0].bleu, "final_sentences": sentences}
                 state.set_published({**published, "comparison": comparison, **final}, None)
                 return
             chosen = contenders[best].candidate
             # The BLEU of the usual sentences, with which a continued run compares.
             validation = replace(
-                self._validate(chosen, poll, found[best], of=passes[-1]),
+                self._validate(chosen, poll, validations[best], pass_=passes[-1]),
                 averaged=max(1, len(chosen.steps)),
                 weights=chosen.kind,
             )
         finally:
             copy_weights(self._model, own.weights)
             place_training_weights(optimizer)
-        self.publish(state, chosen, validation, comparison, (found[best].bleu, sentences))
+        self.publish(state, chosen, validation, comparison, (validations[best].bleu, sentences))
 
     def _published(self, step: int) -> "_Contender":
+        """The weights of the model directory, which are those of `step`."""
         arrays = read_model(self._out).weights
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
         candidate = WeightsCandidate("", (), weights)
-        words = f"the weights of step {step:,}" if step else STARTING_WEIGHTS
-        return _Contender("published weights", words, candidate)
+        description = f"the weights of step {step:,}" if step else STARTING_WEIGHTS
+        return _Contender("published weights", description, candidate)
 
     def _contenders(
         self, averages: Sequence[WeightsCandidate], state: TrainState
     ) -> list["_Contender"]:
         """What may replace the published weights: the last average, and the starting weights."""
-        found = []
+        contenders = []
         if averages and not _is_published(averages[-1], state):
-            found.append(_Contender("last average", _average_of(averages[-1]), averages[-1]))
+            contenders.append(_Contender("last average", _average_of(averages[-1]), averages[-1]))
         if state.published["step"] and (weights := self._checkpoints.start_weights()) is not None:
             start = WeightsCandidate("current", (0,), weights)
-            found.append(_Contender("weights before training", STARTING_WEIGHTS, start))
-        return found
+            contenders.append(_Contender("weights before training", STARTING_WEIGHTS, start))
+        return contenders
 
     def _is_better(self, validation: Validation, state: TrainState) -> bool:
         """Whether it beats what is published: by BLEU, if that is clear, else by perplexity."""
@@ -227,16 +228,16 @@ class ModelSelector:
         poll: Callable[[], bool],
         losses: Validation | None = None,
         sentences: int | None = None,
-        of: Pass = VALIDATION,
+        pass_: Pass = VALIDATION,
     ) -> Validation:
         """The losses of a candidate; with known `losses`, or a number of `sentences`, its BLEU.
 
-        of: the pass that this is.
+        pass_: the one that this is, for the progress.
         """
         copy_weights(self._model, candidate.weights)
         return validate(
             self._model, self._config, self._corpus, self._device,
-            bleu=bool(losses or sentences), stop=poll, on_progress=partial(self.on_progress, of),
+            bleu=bool(losses or sentences), stop=poll, on_progress=partial(self.on_progress, pass_),
             losses=losses, sentences=sentences,
         )  # fmt: skip
 
@@ -291,25 +292,30 @@ class ModelSelector:
 
 
 class _Contender(NamedTuple):
-    """Weights of the comparison at the end: what they are, for the screen and for the result."""
+    """Weights that are compared at the end of a run.
+
+    name: what they are, for the screen; description: the same for the recorded comparison.
+    """
 
     name: str
-    words: str
+    description: str
     candidate: WeightsCandidate
 
 
-def _best_of(contenders: Sequence[_Contender], found: Sequence[Validation], sentences: int) -> int:
+def _best_of(
+    contenders: Sequence[_Contender], validations: Sequence[Validation], sentences: int
+) -> int:
     """The index of the weights to publish; the published ones are the first.
 
     The last average replaces them if it beats them as in a validation. The weights before training
     are kept unless the better of these two beats them so.
     """
     best = 0
-    for index, (contender, validation) in enumerate(zip(contenders, found, strict=True)):
+    for index, (contender, validation) in enumerate(zip(contenders, validations, strict=True)):
         if contender.candidate.steps == (0,):
-            is_better = not _beats(found[best], validation, sentences)
+            is_better = not _beats(validations[best], validation, sentences)
         else:
-            is_better = _beats(validation, found[best], sentences)
+            is_better = _beats(validation, validations[best], sentences)
         if is_better:
             best = index
     return best

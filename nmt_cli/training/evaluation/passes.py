@@ -44,7 +44,8 @@ def comparison_passes(contenders: Sequence[str], sentences: int, usual: int) -> 
     contenders: the names of the weights; sentences: that are translated with each of them; usual:
     those of a validation.
 
-    >>> [each.before for each in comparison_passes(["published weights", "last average"], 300, 200)]
+    >>> passes = comparison_passes(["published weights", "last average"], 300, 200)
+    >>> [one_pass.before for one_pass in passes]
     [0, 300, 600]
     """
     activities = [

@@ -66,7 +66,7 @@ def validate(
     sources, references = (sample_of(side, count) for side in corpus.valid_text or ([], []))
 
     def begin() -> None:
-        _check(stop)
+        _end_if_asked(stop)
         on_progress(0, len(sources))
 
     validation = losses or replace(
@@ -134,6 +134,7 @@ def _losses(
 
 
 def _confidence(translations: Sequence["Translation"]) -> str:
+    """The usual log-probabilities of these translations, as `Validation.confidence` has them."""
     from nmt_cli.translation.quality.checker import Confidence
 
     scores = [translation.hypotheses[0].token_scores for translation in translations]
@@ -147,6 +148,7 @@ def _translations(
     stop: Callable[[], bool],
     on_progress: OnProgress,
 ) -> list["Translation"]:
+    """The translations of the sources, some lines at a time; raises AbandonedError on `stop()`."""
     translations: list[Translation] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):
@@ -154,7 +156,7 @@ def _translations(
 
         def advance(share: float, start: int = start, lines: int = len(window)) -> None:
             # Called after each step of the search: a window of long outputs takes minutes.
-            _check(stop)
+            _end_if_asked(stop)
             on_progress(start + int(share * lines), len(sources))
 
         advance(0.0)
@@ -162,6 +164,7 @@ def _translations(
     return translations
 
 
-def _check(stop: Callable[[], bool]) -> None:
+def _end_if_asked(stop: Callable[[], bool]) -> None:
+    """Raise AbandonedError if `stop()` returns True."""
     if stop():
         raise AbandonedError

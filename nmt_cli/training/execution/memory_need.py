@@ -41,9 +41,9 @@ def memory_needed(config: Config, processes: int, corpus: CorpusTokens) -> int:
     """
     parameters = count_parameters(config.model)
     copies = 3 if config.train.optimizer == "muon" else 4
-    each = BASE_BYTES + BYTES_PER_NUMBER * copies * parameters
-    each += _kept_for_backward(config, processes, corpus)
-    return processes * each + (BYTES_PER_NUMBER * parameters if config.train.ema else 0)
+    per_process = BASE_BYTES + BYTES_PER_NUMBER * copies * parameters
+    per_process += _kept_for_backward(config, processes, corpus)
+    return processes * per_process + (BYTES_PER_NUMBER * parameters if config.train.ema else 0)
 
 
 def _kept_for_backward(config: Config, processes: int, corpus: CorpusTokens) -> int:
@@ -53,9 +53,10 @@ def _kept_for_backward(config: Config, processes: int, corpus: CorpusTokens) -> 
         return 0
     micro_batch = train.micro_batch_tokens
     limit = MICRO_BATCH_TOKENS["cpu"] if micro_batch == "auto" else micro_batch
-    most = min(limit, train.batch_tokens // processes)
-    fuller = max(1, *corpus)
-    src, tgt = (FILLED * min(most, fuller) * tokens / fuller for tokens in corpus)
+    capacity = min(limit, train.batch_tokens // processes)
+    # Batches are as long as their longer side: the other one has fewer tokens.
+    longer_side = max(1, *corpus)
+    src, tgt = (FILLED * min(capacity, longer_side) * tokens / longer_side for tokens in corpus)
     encoder_layers, decoder_layers = stack_depths(model)
     numbers = src * encoder_layers * (ENCODER_STREAMS * model.d_model + model.d_ff)
     numbers += tgt * decoder_layers * (DECODER_STREAMS * model.d_model + model.d_ff)
@@ -73,13 +74,13 @@ def require_memory(
     needed = memory_needed(config, processes, corpus)
     if available is None or needed <= available:
         return
-    per_process = memory_needed(config, 1, corpus)
-    each = f" ({needed / processes / GB:.1f} GB each)" if processes > 1 else ""
+    single = memory_needed(config, 1, corpus)
+    share = f" ({needed / processes / GB:.1f} GB each)" if processes > 1 else ""
     hints = ["a smaller preset (`nmt config presets` compares them), such as `--preset small`"]
-    without_activations = per_process - _kept_for_backward(config, 1, corpus)
-    if config.train.micro_batch_tokens == "auto" and without_activations <= available < per_process:
+    without_activations = single - _kept_for_backward(config, 1, corpus)
+    if config.train.micro_batch_tokens == "auto" and without_activations <= available < single:
         hints.append("smaller passes: `--set train.micro_batch_tokens=1000`")
-    if per_process <= available:
+    if single <= available:
         fitting = max(
             count
             for count in range(1, processes)
@@ -88,6 +89,6 @@ def require_memory(
         hints.insert(0, f"fewer processes: `--gpus {fitting}` at most")
     raise UnavailableError(
         f"training preset {config.train.preset} in {counted(processes, 'CPU process')} needs at "
-        f"least {needed / GB:.1f} GB of memory{each}, but {available / GB:.1f} GB are available",
+        f"least {needed / GB:.1f} GB of memory{share}, but {available / GB:.1f} GB are available",
         "; or ".join(hints),
     )

@@ -32,7 +32,10 @@ Part = tuple[Callable[..., list[Tensor]], tuple[nn.Linear, ...]]
 
 
 class ProductKernels:
-    """Those of a run. Only Transformers on a CPU need any, unless their products are split."""
+    """The kernels of a run's matrix products.
+
+    Only Transformers on a CPU need any, unless their products are split.
+    """
 
     def __init__(self, model: EncoderDecoder, config: Config, replicas: ReplicaThreadPool) -> None:
         on_cpu = isinstance(model, Transformer) and model.output_weight.device.type == "cpu"

@@ -18,8 +18,11 @@ STEP, MEAN, SQUARE = "step", "exp_avg", "exp_avg_sq"
 
 
 class Decays(NamedTuple):
-    """beta1: decay of the mean gradient, or of what replaces it; beta2: decay of the mean squared
-    gradient; epsilon: added to the root of the latter."""
+    """How fast an optimiser forgets earlier gradients.
+
+    beta1: decay of the mean gradient, or of what replaces it; beta2: decay of the mean squared
+    gradient; epsilon: added to the root of the latter.
+    """
 
     beta1: float
     beta2: float

@@ -86,7 +86,7 @@ def _apply(weights: list[Tensor], updates: Tensor, rate: float, weight_decay: fl
 
 
 def _orthogonalised(stacks: Iterator[Tensor]) -> Iterator[Tensor]:
-    """`orthogonalise` of each; in C all at once, so that threads are woken once."""
+    """`orthogonalise` of each stack; in C all at once, so that threads are woken once."""
     first = next(stacks, None)
     if first is None:
         return
@@ -95,9 +95,9 @@ def _orthogonalised(stacks: Iterator[Tensor]) -> Iterator[Tensor]:
     if kernels is None:
         yield from map(orthogonalise, chain((first,), stacks))
     else:
-        every = [first, *stacks]
-        orthogonalise_(kernels, every, QUINTIC)
-        yield from every
+        all_stacks = [first, *stacks]
+        orthogonalise_(kernels, all_stacks, QUINTIC)
+        yield from all_stacks
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:

@@ -65,7 +65,7 @@ def subtree_sum(index: int, stride: int, shards: int, leaf: Callable[[int], Tens
 
 
 def next_power_of_two(number: int) -> int:
-    """The smallest one that is not below `number`.
+    """The smallest power of two that is not below `number`.
 
     >>> [next_power_of_two(number) for number in (1, 2, 3, 7, 8)]
     [1, 2, 4, 8, 8]

@@ -145,13 +145,14 @@ class Forecast:
         The intervals of validations change with the number of steps. The last validation does not
         count, as it comes on top.
         """
-        each = self._pace.seconds_per_step
+        seconds_per_step = self._pace.seconds_per_step
         allowed = SHARE_USED * self.seconds_allowed(elapsed)
-        steps = min(self._last, step + int(allowed / max(each, 1e-9)))
+        steps = min(self._last, step + int(allowed / max(seconds_per_step, 1e-9)))
         while steps > step:
             every = Intervals.of(replace(self._config.train, max_steps=steps)).validate
             validations = max(0, validations_left(step, steps, every) - 1)
-            if (steps - step) * each + validations * validation_seconds <= allowed:
+            needed = (steps - step) * seconds_per_step + validations * validation_seconds
+            if needed <= allowed:
                 return max(step + 1, _two_digits(steps))
             steps -= max(1, steps // 100)
         return 0

@@ -146,11 +146,11 @@ class Monitor:
     def _update_elapsed(self) -> None:
         self._run.state.set_elapsed(self._before + time.monotonic() - self._began)
 
-    def _on_validation_progress(self, of: Pass, done: int, total: int) -> None:
-        """A pass has translated this many sentences; sends an event about once a second."""
+    def _on_validation_progress(self, pass_: Pass, done: int, total: int) -> None:
+        """A pass has translated `done` of `total` sentences; sends an event about once a second."""
         now = time.monotonic()
         clock = self._validation
-        clock.update(of.before + done, of.whole or total, now)
+        clock.update(pass_.before + done, pass_.whole or total, now)
         if now - self._validation_sent < SECONDS_BETWEEN_VALIDATION_EVENTS:
             return
         assert clock.began is not None
@@ -159,14 +159,14 @@ class Monitor:
         spent, expected = now - clock.began, clock.expected
         elapsed = self._before + now - self._began
         step, unmeasured = run.state.step, 0
-        if of.whole:
+        if pass_.whole:
             left = self._forecast.seconds_left_comparing(spent, expected)
         else:
             left = self._forecast.seconds_left_validating(step, elapsed, spent, expected)
             # With the progress of this one, the time of all is known.
             if not expected:
                 unmeasured = self._forecast.unmeasured(step, elapsed, validating=True)
-        self._listener(Validating(step, done, total, elapsed, left, unmeasured, of.activity))
+        self._listener(Validating(step, done, total, elapsed, left, unmeasured, pass_.activity))
 
     def end_validation(self, seconds: float, validation: Validation | None) -> None:
         """A validation took this many seconds; None: it was abandoned.

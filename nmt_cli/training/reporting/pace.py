@@ -129,11 +129,11 @@ class Pace:
         validation comes on top; validation_seconds: of one validation, else those measured, which
         are zero before the first.
         """
-        each = self.validation_seconds if validation_seconds is None else validation_seconds
-        end = self.end_step(step, last, validate_every, seconds_allowed, each)
-        return (end - step) * self.seconds_per_step + (
-            validations_left(step, end, validate_every) * each
-        )
+        if validation_seconds is None:
+            validation_seconds = self.validation_seconds
+        end = self.end_step(step, last, validate_every, seconds_allowed, validation_seconds)
+        validations = validations_left(step, end, validate_every)
+        return (end - step) * self.seconds_per_step + validations * validation_seconds
 
     def end_step(
         self,
@@ -144,17 +144,17 @@ class Pace:
         validation_seconds: float,
     ) -> int:
         """The step at which the run ends: `last`, or the first one after `seconds_allowed`."""
-        each = self.seconds_per_step
-        if seconds_allowed == math.inf or not each or step >= last:
+        seconds_per_step = self.seconds_per_step
+        if seconds_allowed == math.inf or not seconds_per_step or step >= last:
             return max(step, last)
         if seconds_allowed <= 0:
             return step
-        # As if counted from the last validation on.
+        # Time and steps are counted from the last validation on.
         since = step % validate_every
-        interval = validate_every * each + validation_seconds
-        intervals, rest = divmod(seconds_allowed + since * each, interval)
-        steps = int(intervals) * validate_every + min(validate_every, math.ceil(rest / each))
-        return min(last, step - since + steps)
+        interval = validate_every * seconds_per_step + validation_seconds
+        intervals, rest = divmod(seconds_allowed + since * seconds_per_step, interval)
+        rest_steps = min(validate_every, math.ceil(rest / seconds_per_step))
+        return min(last, step - since + int(intervals) * validate_every + rest_steps)
 
 
 def validations_left(step: int, last: int, validate_every: int) -> int:

@@ -91,7 +91,10 @@ def _confidence(models: Iterable[Path]) -> Confidence | None:
     known = [confidence for confidence in parsed if confidence is not None]
     if not known:
         return None
-    return Confidence(min(each.mean for each in known), min(each.lowest for each in known))
+    return Confidence(
+        min(confidence.mean for confidence in known),
+        min(confidence.lowest for confidence in known),
+    )
 
 
 class _ModelDescription(NamedTuple):
@@ -116,8 +119,8 @@ def runs_of(members: Iterable[Path]) -> list[Path]:
 
 def last_checkpoint(model: Path) -> Path | None:
     """The newest checkpoint in a model directory, or None."""
-    kept = Checkpoints(model / CHECKPOINTS, 1, 1).all()
-    return kept[-1].directory if kept else None
+    checkpoints = Checkpoints(model / CHECKPOINTS, 1, 1).all()
+    return checkpoints[-1].directory if checkpoints else None
 
 
 def _model_of(path: Path) -> Path:
@@ -142,6 +145,10 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | None) -> list[Path]:
+    """The checkpoints of a model directory to average; raises NoInputError if they are not there.
+
+    last, best: how many of the last or of the best ones; None for both: as the settings say.
+    """
     train = model.config.train
     checkpoints = Checkpoints(path / CHECKPOINTS, train.keep_last, train.keep_best)
     members = checkpoints.members()
@@ -150,10 +157,10 @@ def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | 
     if best is None:
         return [checkpoint.directory for checkpoint in members[-(last or train.keep_last) :]]
     # A step that was validated is of the run itself, even if its checkpoint is not of the interval.
-    kept = checkpoints.all()
-    state = kept[-1].state()
+    saved = checkpoints.all()
+    state = saved[-1].state()
     ranked = state.best_steps(best)
-    chosen = [checkpoint.directory for checkpoint in kept if checkpoint.step in ranked]
+    chosen = [checkpoint.directory for checkpoint in saved if checkpoint.step in ranked]
     if len(chosen) < len(ranked) or not chosen:
         by_last = f"average the last with --last {min(len(members), train.keep_last)}"
         hint = (

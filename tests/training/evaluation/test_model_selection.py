@@ -124,8 +124,8 @@ class Comparisons(ModelSelector):
         yield WeightsCandidate("current", (), {})
         yield WeightsCandidate("mean", (500, 525), {})
 
-    def _validate(self, candidate, poll, losses=None, sentences=None, of=VALIDATION):
-        self.passes.append(of)
+    def _validate(self, candidate, poll, losses=None, sentences=None, pass_=VALIDATION):
+        self.passes.append(pass_)
         kind = "start" if candidate.steps == (0,) else candidate.kind
         bleu, perplexity = self.bleu[kind, sentences or 200], self.perplexity.get(kind, 20.0)
         return replace(FOUND, bleu=bleu, perplexity=perplexity)
