@@ -2,9 +2,10 @@
 
 The languages are learnt from the two sides themselves, as counts of byte trigrams (Cavnar and
 Trenkle 1994 count characters), and each line is compared with both. Where the function words of
-both languages are known, they say which pairs are swapped while the languages are learnt, so that
-half of the pairs and more may be. Otherwise the languages are those of most lines. Sides that are
-too similar to be distinguished, such as two spellings of one language, are not checked.
+one of the languages are known and the other language has few of their trigrams, they say which
+pairs are swapped while the languages are learnt, so that half of the pairs and more may be.
+Otherwise the languages are those of most lines. Sides that are too similar to be distinguished,
+such as two spellings of one language, are not checked.
 
 A line that is not in the language of its side is more like the other side also where it is in
 neither language. Function words tell such lines, where those of the other side are known.
@@ -40,7 +41,8 @@ LEARNT_SPANS = 16
 LEAST_TRIGRAMS, LEAST_AGREEING_SHARE = 3, 0.6
 # They are used if they say it of more than this share of the pairs that have any, and more than
 # this share of these is swapped. With fewer, the languages are those of most lines, which include
-# short ones.
+# short ones. If only one language is known, this share must be right, too: text without any such
+# pair is in another language than the known one.
 MIN_TELLING_SHARE, MIN_SWAPPED_SHARE = 0.5, 0.1
 
 
@@ -104,10 +106,10 @@ def find_wrong_sides(
 def _words_of(languages: tuple[str, str]) -> np.ndarray | None:
     """1 for trigrams of the source's function words, -1 for the target's: (BUCKETS,) float32.
 
-    None unless the function words of both are known, and differ.
+    None unless function words of one of them are known that the other one does not have.
     """
     src, tgt = (function_words(code) for code in languages)
-    if not src or not tgt or src == tgt:
+    if src == tgt:
         return None
     in_src, in_tgt = (
         trigram_counts(np.frombuffer("".join(f" {word} \n" for word in words).encode(), np.uint8))
@@ -135,6 +137,8 @@ def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> tupl
         pairs += span.pairs
     with_words, telling, swapped = pairs
     uses_words = telling > MIN_TELLING_SHARE * with_words and swapped > MIN_SWAPPED_SHARE * telling
+    if words is not None and (words.min() == 0 or words.max() == 0):
+        uses_words &= telling - swapped > MIN_SWAPPED_SHARE * telling
     return log_odds(turned if uses_words else every), bool(uses_words)
 
 

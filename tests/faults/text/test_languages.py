@@ -157,13 +157,26 @@ def captions(count: int, seed: int) -> Pairs:
 
 @fault("P3")
 @pytest.mark.parametrize("share", [0.05, 0.45, 0.5, 0.65])
-def test_known_languages_tell_which_half_is_swapped(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("codes", [("en", "de"), ("en", "xx"), ("xx", "en")])
+def test_known_languages_tell_which_half_is_swapped(
+    tmp_path: Path, share: float, codes: tuple[str, str]
+) -> None:
+    """One of them is enough beside a language that has few of its trigrams."""
     count = 3_000
     pairs = captions(count, 1)
+    if "xx" in codes:
+        english = [src for src, _ in pairs]
+        # With the same number at the end.
+        others = [
+            f"{own} {src.split()[-1]}"
+            for src, (own, _) in zip(english, made_up(count, 1), strict=True)
+        ]
+        sides = (english, others) if codes[0] == "en" else (others, english)
+        pairs = list(zip(*sides, strict=True))
     swapped = round(share * count)
     for index in random.Random(2).sample(range(count), swapped):
         pairs[index] = pairs[index][::-1]
-    languages = {"languages_src": "en", "languages_tgt": "de"}
+    languages = {"languages_src": codes[0], "languages_tgt": codes[1]}
     done = prepared(tmp_path, pairs, data_clean="safe", **languages)
     assert counted(done) == (swapped, 0, 0)
 
@@ -188,6 +201,20 @@ def test_fewer_than_a_hundred_pairs_are_not_judged(
     pairs[:30] = [pair[::-1] for pair in pairs[:30]]
     languages = {"languages_src": "en", "languages_tgt": "de"}
     assert counted(prepared(tmp_path, pairs, data_clean="safe", **languages)) == (swapped, 0, 0)
+
+
+@pytest.mark.parametrize(("right", "uses_words"), [(5, False), (20, True)])
+def test_text_without_the_only_known_language_on_its_side_is_not_turned(
+    monkeypatch: pytest.MonkeyPatch, right: int, uses_words: bool
+) -> None:
+    """The code says that the target is Dutch, and the words of the English source look like it."""
+    pairs = [("is in het water van een man", tgt) for _, tgt in made_up(100, 1)]
+    pairs[:right] = [pair[::-1] for pair in pairs[:right]]
+    monkeypatch.setattr(wrong_sides, "_WrongSidesJob", lambda *_: GivenPairs(pairs))
+    text = clean.CleanText(Path(), spans=[None])
+    words = wrong_sides._words_of(("xx", "nl"))
+    with ProcessPool(1) as pool:
+        assert wrong_sides._learn(text, words, pool)[1] is uses_words
 
 
 class GivenPairs:
