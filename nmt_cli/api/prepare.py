@@ -33,13 +33,13 @@ _OPTIONS = (
 def prepare(
     train: Sequence[tuple[PathLike, PathLike]] = (),
     valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
-    test: tuple[PathLike, PathLike] | None = None,
-    valid_split: int | None = None, test_split: int | None = None,
-    src_lang: str | None = None, tgt_lang: str | None = None, subwords_from: PathLike | None = None,
-    out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
-    settings: Mapping[str, object] | None = None, config: PathLike | None = None,
-    dropped: PathLike | None = None, repaired: PathLike | None = None, workers: int = 0,
-    force: bool = False, on_progress: Callable[[str, int, int | None], None] | None = None,
+    test: tuple[PathLike, PathLike] | None = None, valid_split: int | None = None,
+    test_split: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
+    subwords_from: PathLike | None = None, out: PathLike | None = None, preset: str | None = None,
+    vocab_size: int | str | None = None, settings: Mapping[str, object] | None = None,
+    config: PathLike | None = None, dropped: PathLike | None = None,
+    repaired: PathLike | None = None, workers: int = 0, force: bool = False,
+    on_progress: Callable[[str, int, int | None], None] | None = None,
 ) -> PreparedCorpus:  # fmt: skip
     """Clean parallel text, learn subwords, and write the corpus that `train` reads.
 
@@ -78,13 +78,9 @@ def prepare(
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
-        held_out = (
-            None if pair is None else _file_pair(name, pair, _PAIR.replace("valid", name))
-            for name, pair in (("valid", valid), ("test", test))
-        )
-        files = file_settings(_file_pairs(train), _files("train_tsv", train_tsv), *held_out)
         values = {
-            **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
+            **_given_files(train, train_tsv, valid, test), "train.preset": preset,
+            "paths.corpus": optional_path("out", out),
             "data.valid_split": valid_split, "data.test_split": test_split,
             "data.vocab_size": vocab_size, "languages.src": src_lang, "languages.tgt": tgt_lang,
             "data.subwords_from": optional_path("subwords_from", subwords_from),
@@ -186,11 +182,23 @@ def language_notes(config: Config) -> list[str]:
     return [note] if note else []
 
 
+def _given_files(
+    train: object, train_tsv: object, valid: object, test: object
+) -> dict[str, object]:
+    """The `file_settings` of the arguments of the function; raises TypeError for a wrong one."""
+    held_out = _optional_pair("valid", valid), _optional_pair("test", test)
+    return file_settings(_file_pairs(train), _files("train_tsv", train_tsv), *held_out)
+
+
 def _file_pairs(train: object) -> list[list[str]]:
     if isinstance(train, str | bytes) or not isinstance(train, Sequence):
         raise TypeError(f"train is {_PAIRS}, not {type(train).__name__}")
     expected = _PAIR.replace("valid", "train")
     return [_file_pair("each entry of train", pair, expected) for pair in train]
+
+
+def _optional_pair(argument: str, pair: object) -> list[str] | None:
+    return None if pair is None else _file_pair(argument, pair, _PAIR.replace("valid", argument))
 
 
 def _file_pair(argument: str, pair: object, expected: str) -> list[str]:
