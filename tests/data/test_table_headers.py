@@ -166,25 +166,34 @@ def test_a_header_with_the_target_first_below_other_rows_is_a_reason_to_refuse_a
     assert "has the header `gsw`, tab, `en`" in refused("a.tsv", *SWISS, capsys)
 
 
+@pytest.mark.parametrize("name", ["my a.tsv", "a.tsv.gz"])
+@pytest.mark.parametrize("role", ["train", "valid"])
 @pytest.mark.parametrize(
     "header", [("gsw", "en"), ("Swiss German", "English"), ("Schweizerdeutsch", "Englisch")]
 )
-@pytest.mark.parametrize("name", ["my a.tsv", "a.txt", "a.tsv.gz"])
-def test_a_table_with_the_target_first_is_refused_with_the_command_that_swaps_it(
-    name: str, header: tuple[str, str], capsys: pytest.CaptureFixture[str]
+def test_a_table_with_the_target_first_is_refused_with_the_way_to_swap_it(
+    header: tuple[str, str], role: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(name, header, *(pair[::-1] for pair in PAIRS))
     if name.endswith(".gz"):
         Path(name).write_bytes(gzip.compress(Path(name).read_bytes()))
-    err = refused(name, *SWISS, capsys)
+    write("train.tsv", *PAIRS)
+    others = ["--train-tsv", "train.tsv", "--valid-tsv"] if role == "valid" else ["--train-tsv"]
+    command = ["init", *others, name, "--src-lang", "en", "--tgt-lang", "gsw"]
+    assert main(command) == 65
+    err = capsys.readouterr().err
     assert f"has the header `{header[0]}`, tab, `{header[1]}`" in err
-    program = "gzip -dc" if name.endswith(".gz") else "awk"
-    command = err[err.index(f"columns: {program}") + len("columns: ") :].strip()
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
-    swapped = shlex.split(command)[-1]
-    rows = [tuple(row.split("\t")) for row in Path(swapped).read_text("utf-8").splitlines()]
-    assert rows == [header[::-1], *PAIRS]
-    assert main(["init", "--train-tsv", swapped, "--src-lang", "en", "--tgt-lang", "gsw"]) == 0
+    if role == "train":
+        assert err.rstrip().endswith(" --tsv-columns 2,1")
+        assert main([*command, "--tsv-columns", "2,1"]) == 0
+    else:
+        program = "gzip -dc" if name.endswith(".gz") else "awk"
+        swapping = err[err.index(f"columns: {program}") + len("columns: ") :].strip()
+        subprocess.run(["sh", "-c", swapping], check=True, timeout=30)
+        swapped = shlex.split(swapping)[-1]
+        rows = [tuple(row.split("\t")) for row in Path(swapped).read_text("utf-8").splitlines()]
+        assert rows == [header[::-1], *PAIRS]
+        assert main(["init", *others, swapped, "--src-lang", "en", "--tgt-lang", "gsw"]) == 0
     # The other direction is that of the file.
     capsys.readouterr()
     arguments = ["init", "--force", "--train-tsv", name, "--src-lang", "gsw", "--tgt-lang", "en"]
