@@ -44,6 +44,16 @@ class TestUnrelatedSides:
         assert self.is_warned(shuffled(pairs), capsys)
         # So many that single pairs are judged, too.
         assert self.is_warned(shuffled(two_languages(matching.MIN_PAIRS + 300, 5)), capsys)
+        # 126 of these seem shifted by chance.
+        assert self.is_warned(shuffled(two_languages(2_100, 3)), capsys)
+
+    def test_shifted_pairs_are_warned_of_as_shifted(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pairs = two_languages(2_100, 3)
+        sources, targets = zip(*pairs[700:], strict=True)
+        shifted = list(zip(sources[1:], targets, strict=False))
+        assert not self.is_warned([*shuffled(pairs[:700]), *shifted], capsys)
 
     def test_two_texts_without_relation_are_warned_of(
         self, capsys: pytest.CaptureFixture[str]

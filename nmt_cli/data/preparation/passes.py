@@ -66,6 +66,8 @@ from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes
 MAX_TARGETS = 50
 # With fewer pairs too few words may be known to conclude that all pairs are wrong.
 MIN_PAIRS_DOUBTED = 5_000
+# The warning of shifted lines is enough where such a share of the text is shifted.
+LEAST_SHIFTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,8 @@ class PreparationRun:
         self._alignment_notes = alignment_notes(self.config, unmatched.matcher)
         has_few_right = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         is_doubtful = has_few_right and text.pairs >= MIN_PAIRS_DOUBTED
-        if (is_doubtful or unmatched.is_unrelated) and not text.shifts:
+        # Chance makes a short block of shuffled lines look shifted.
+        if (is_doubtful or unmatched.is_unrelated) and shifted.mean() < LEAST_SHIFTED:
             text.notes.append(
                 "the words of the two sides do not seem to be related: is line n "
                 "of one file the translation of line n of the other?"
