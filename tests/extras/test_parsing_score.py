@@ -258,6 +258,16 @@ def test_parse_score_of_each_sentence_equals_evalb(tmp_path: Path, index: int) -
     assert list(sentence_table(scores))[3 + index] == ROWS.splitlines()[index]
 
 
+def test_the_table_of_sentences_ends_with_their_sums() -> None:
+    words, tags = "(S (A a) (B b))", "(S (A a) (C b))"
+    scores = score_lines([words, "(S (NP (A a)) (B c))", "", tags], [words, words, words, words])
+    *_, rule, sums = sentence_table(scores)
+    assert set(rule) == {"="}
+    assert sums == "                100.00 100.00      2     2     2      0      4     3    75.00"
+    *_, rule, sums = sentence_table(score_lines([""], [words]))
+    assert sums == "      0     0     0.00"
+
+
 def test_parse_score_summary_equals_evalb(tmp_path: Path) -> None:
     parameters = parameters_of(tmp_path, PARAMETERS)
     assert printed(scored(parameters), parameters.cutoff) == SUMMARY.splitlines()
@@ -284,7 +294,9 @@ def test_evalb_sample_has_evalbs_result() -> None:
     # The recorded result is older: without F-measure, and with the words of what does not count.
     shown = [line for line in printed(scores, 40) if line and "FMeasure" not in line]
     assert shown == [line.rstrip() for line in wanted[start:] if line]
-    rows = list(sentence_table(scores))[3:-1]
+    *rows, _, sums = list(sentence_table(scores))[3:]
+    # The column of crossing brackets has another meaning in the older result.
+    assert sums.split() == wanted[start - 1].replace("  16 ", "   1 ").split()
     for row, line, score in zip(rows, wanted[3 : 3 + len(rows)], scores, strict=True):
         assert row.split()[:9] == line.split()[:9]
         assert score.status != "valid" or row.split() == line.split()

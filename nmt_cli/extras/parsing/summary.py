@@ -158,7 +158,7 @@ def unlabelled(lines: Iterable[str]) -> int:
 
 
 def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
-    """Yield the lines of EVALB's table of sentences."""
+    """Yield the lines of EVALB's table of sentences, and that of their sums."""
     yield from _HEAD.splitlines()
     for index, score in enumerate(scores, 1):
         yield (
@@ -169,6 +169,15 @@ def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
             f"   {score.words:4d}  {score.tags:4d}   {_percent(score.tags, score.words):6.2f}"
         )
     yield _RULE
+    total = summarize(scores)
+    brackets = (
+        f"{'':16}{total.recall:6.2f} {total.precision:6.2f} {total.matched:6d} {total.gold:5d} "
+        f"{total.parsed:5d}  {total.crossing:5d}"
+    )
+    yield (
+        f"{brackets if total.gold and total.parsed else ''}"
+        f"  {total.words:5d} {total.tags:5d}   {_percent(total.tags, total.words):6.2f}"
+    )
 
 
 def summary_lines(title: str, summary: Summary) -> Iterator[str]:
