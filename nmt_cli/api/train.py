@@ -17,8 +17,8 @@ from nmt_cli.api.arguments import (
 )
 from nmt_cli.api.stop_request import StopRequest
 from nmt_cli.api.training_setup import (
-    optimizer_note,
     prepare_process,
+    rate_notes,
     require_cpu_memory,
     resolve_training,
     train_settings,
@@ -174,7 +174,7 @@ def _train(
     prepare_process(config)
     out = Path(config.paths.model)
     opened = Corpus.open(Path(config.paths.corpus))
-    notes = [note for note in (optimizer_note(resolved),) if note]
+    notes = rate_notes(resolved)
     if opened.valid is None:
         way = "`prepare` with force=True, valid_split="
         notes.append(no_validation_note(len(opened.train), "`valid` of `prepare`", way))

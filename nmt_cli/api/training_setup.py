@@ -6,11 +6,12 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
+from nmt_cli.config.train import TrainConfig
 from nmt_cli.errors import CannotCreateError, ConfigError, NmtError, NoInputError
 from nmt_cli.storage.files import require_creatable
 from nmt_cli.storage.model_check import CONFIG, CORPUS, is_model_directory
@@ -19,6 +20,9 @@ from nmt_cli.storage.output_directory import require_apart
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
+
+# A shorter warm-up is warned of where it multiplies the peak of the learning rate by this.
+MOST_RAISED = 2
 
 
 def train_settings(
@@ -125,6 +129,30 @@ def _fine_tuning(
     completed = fine_tuning_settings(resolved, model, name)
     start = {"train.init_from": name, "train.init_sha256": digest}
     return completed._replace(config=with_values(completed.config, start))
+
+
+def rate_notes(resolved: ResolvedConfig) -> list[str]:
+    """Warnings of a learning rate that does not suit the optimiser or the warm-up."""
+    return [note for note in (optimizer_note(resolved), warmup_note(resolved)) if note]
+
+
+def warmup_note(resolved: ResolvedConfig) -> str:
+    """A warning if a shorter warm-up raises the peak of the learning rate much, else "".
+
+    The peak is that of equation 3, which grows as the warm-up gets shorter.
+    """
+    train, d_model = resolved.config.train, resolved.config.model.d_model
+    usual = TrainConfig(preset=train.preset).warmup_steps
+    usual = cast("int", PRESETS[train.preset].get("train.warmup_steps", usual))
+    is_own = not resolved.origins["train.warmup_steps"].startswith(("default", "preset ", "model "))
+    if train.learning_rate != "auto" or not is_own or MOST_RAISED**2 * train.warmup_steps > usual:
+        return ""
+    peak, usual_peak = ((d_model * steps) ** -0.5 for steps in (train.warmup_steps, usual))
+    return (
+        f"with train.warmup_steps={train.warmup_steps} the learning rate rises to {peak:.2g} "
+        f"(equation 3), {peak / usual_peak:.1f} times that of preset `{train.preset}`; "
+        f"`--set train.learning_rate={usual_peak:.2g}` keeps the peak of the preset"
+    )
 
 
 def optimizer_note(resolved: ResolvedConfig) -> str:

@@ -9,7 +9,7 @@ from runs import assert_same_run
 
 from nmt_cli import average, prepare, train
 from nmt_cli.api.arguments import resolve_arguments
-from nmt_cli.api.training_setup import optimizer_note, resolve_training, train_settings
+from nmt_cli.api.training_setup import optimizer_note, rate_notes, resolve_training, train_settings
 from nmt_cli.config.schema import Config, load
 from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError
 from nmt_cli.model_dir import CONFIG, read_model, refresh_weights
@@ -149,6 +149,27 @@ def test_an_optimiser_with_the_learning_rate_of_another_is_noted(given, noted):
     note = optimizer_note(resolve_arguments("train", {}, given, None))
     assert noted in note
     assert bool(noted) == bool(note)
+
+
+@pytest.mark.parametrize(
+    ("given", "noted"),
+    [
+        (
+            {"train.preset": "base", "train.warmup_steps": 1_000},
+            "(equation 3), 2.0 times",
+        ),
+        ({"train.preset": "base", "train.warmup_steps": 1_001}, ""),
+        ({"train.preset": "base", "train.warmup_steps": 16_000}, ""),
+        ({"train.preset": "base", "train.warmup_steps": 9, "train.learning_rate": 1e-3}, ""),
+        ({"train.preset": "paper-small", "train.warmup_steps": 40}, "train.learning_rate=0.002`"),
+        ({"train.preset": "small", "train.warmup_steps": 1}, ""),
+        ({"train.preset": "tiny"}, ""),
+    ],
+)
+def test_a_warm_up_that_raises_the_peak_is_noted(given, noted):
+    notes = rate_notes(resolve_arguments("train", {}, given, None))
+    assert len(notes) == bool(noted)
+    assert noted in "".join(notes)
 
 
 def test_training_returns_the_note_on_the_optimiser(folder):

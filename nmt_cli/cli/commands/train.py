@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from nmt_cli.api.training_setup import (
-    optimizer_note,
     prepare_process,
+    rate_notes,
     require_cpu_memory,
     resolve_training,
 )
@@ -133,7 +133,7 @@ def command(
         note_defaults(resolved, config_file, console)
         is_new_run = not any((Path(config.paths.model) / CHECKPOINTS).glob("step-*"))
         check_corpus(resolved, console, is_new_run=is_new_run, config_file=config_file)
-        if note := optimizer_note(resolved):
+        for note in rate_notes(resolved):
             console.warning(note)
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
