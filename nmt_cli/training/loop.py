@@ -12,6 +12,7 @@ from nmt_cli.config.automatic import Intervals, max_steps
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.errors import DivergedError, TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
@@ -43,6 +44,7 @@ from nmt_cli.training.setup import (
     require_space,
     require_start,
 )
+from nmt_cli.training.starting_model import sentences_note
 from nmt_cli.training.state import TrainState
 
 
@@ -70,6 +72,7 @@ def train(
     config = complete(config, corpus)
     prepare_device(config, ranks.device)
     changes: list[tuple[str, str]] = []
+    notes = [sentences_note(config, corpus)]
     with ExitStack() as stack:
 
         def claim() -> None:
@@ -83,8 +86,11 @@ def train(
             files.remove_leftovers(out)
 
         ranks.run_on_first_or_fail(claim)
+        # Validations translate as the model will, which may begin with a model of other text.
+        corpus = replace(corpus, text=TextStatistics.load(out) or corpus.text)
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
+        run.notes += filter(None, notes)
         goes_on = run.state.step and not run.state.finished
         for search, schedule in changes:
             run.notes += filter(None, [search, schedule if goes_on else ""])

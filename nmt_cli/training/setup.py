@@ -278,12 +278,12 @@ def _resume_hint(
 
 
 def _text_statistics(config: Config, corpus: Corpus) -> TextStatistics | None:
-    """The statistics of the corpus, with the training pairs of the model that it begins with."""
+    """The statistics of the corpus, joined to those of the model that the run begins with."""
     text, model = corpus.text, Path(config.train.init_from)
     if text is None or not config.train.init_from or not is_model_directory(model):
         return text
     earlier = TextStatistics.load(model)
-    return text if earlier is None else text.with_pairs_of(earlier)
+    return text if earlier is None else text.joined_to(earlier)
 
 
 def refuse_foreign(config: Config, corpus: Corpus, out: Path) -> None:

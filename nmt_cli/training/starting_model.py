@@ -8,13 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.config.schema import TrainConfig
+from nmt_cli.config.schema import Config, TrainConfig
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.layout import SUBWORDS as CORPUS_SUBWORDS
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, TryAgainError
 from nmt_cli.model_dir import WEIGHTS, load_subwords, read_model
 from nmt_cli.storage import files, manifest
-from nmt_cli.storage.model_check import no_weights_error, require_model_directory
+from nmt_cli.storage.model_check import (
+    is_model_directory,
+    no_weights_error,
+    require_model_directory,
+)
 
 if TYPE_CHECKING:
     from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -51,6 +57,25 @@ def require_same_subwords(corpus: Path, model: Path) -> None:
             "on it cannot begin with the weights of this model",
             f"prepare the text with that one: {command}, and train with --corpus NEW",
         )
+
+
+def sentences_note(config: Config, corpus: Corpus) -> str:
+    """A warning if the training text has lines of several sentences and the model's had none.
+
+    Such lines are no longer split, which changes their translations; "" otherwise.
+    """
+    model = Path(config.train.init_from)
+    if config.search.sentences != "auto" or not config.train.init_from or corpus.text is None:
+        return ""
+    earlier = TextStatistics.load(model) if is_model_directory(model) else None
+    if earlier is None or not earlier.has_single_sentences or corpus.text.has_single_sentences:
+        return ""
+    return (
+        f"{corpus.text.src.several_sentences:.0%} of the training lines have several sentences, "
+        f"unlike those of `{config.train.init_from}`: such lines are translated as they are, "
+        "before training, too, while that model translates each sentence on its own; "
+        "--set search.sentences=split goes on with this"
+    )
 
 
 def load_starting_weights(

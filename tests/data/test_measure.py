@@ -18,6 +18,7 @@ from nmt_cli.data.corpus.text_statistics import (
 )
 from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.preparation import measure
+from nmt_cli.data.preparation.notes import sentence_remarks
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 
@@ -203,3 +204,16 @@ def test_length_ratios_of_fewer_than_a_hundred_pairs_are_those_of_all() -> None:
 def test_rare_length_ratios_and_empty_sources_do_not_count() -> None:
     assert ratios((3_000, 10, 10), (1, 10, 500), (1, 10, 1))[0] == (1.0, 1.0)
     assert ratios((3_000, 10, 10), (1, 0, 5))[0] == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "remark"),
+    [(0.04, ""), (0.05, "5% of the source lines have several"), (0.49, "49% of"), (0.5, "")],
+)
+def test_a_few_lines_of_several_sentences_are_remarked_on(share: float, remark: str) -> None:
+    side = SideStatistics("en", several_sentences=share)
+    ratios = ((0.5, 2.0),) * len(LENGTH_BOUNDS)
+    statistics = TextStatistics(side, SideStatistics("de"), 1, ratios, np.zeros(0, np.float32))
+    remarks = sentence_remarks(statistics)
+    assert len(remarks) == bool(remark)
+    assert "".join(remarks).startswith(remark)

@@ -29,6 +29,7 @@ from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputErr
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import CONFIG, WEIGHTS, read_model, refresh_weights
 from nmt_cli.storage import manifest
+from nmt_cli.training import starting_model
 from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
@@ -36,6 +37,8 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
 from nmt_cli.training.starting_model import load_starting_weights, published_digest
+from nmt_cli.translation import translator
+from nmt_cli.translation.translator import Translator
 
 KINDS: dict[str, dict[str, object]] = {
     "transformer": {},
@@ -98,6 +101,40 @@ def test_pairs_that_the_model_learnt_from_stay_known(project, tmp_path):
     assert len(earlier.pair_hashes) > 100
     assert text.pair_hashes.tolist() == [1, 2, *earlier.pair_hashes.tolist()]
     assert text.lines == 2
+
+
+@pytest.mark.parametrize(
+    ("earlier_share", "share", "splits", "warns"),
+    [(0.0, 0.0, True, False), (0.2, 0.0, False, False), (0.0, 0.2, False, True)],
+)
+def test_lines_of_several_sentences_are_translated_as_by_the_model_that_it_begins_with(
+    earlier_share, share, splits, warns, project, tmp_path, monkeypatch
+):
+    config, corpus, _ = project
+
+    def with_several(several_sentences: float) -> Corpus:
+        src = replace(corpus.text.src, several_sentences=several_sentences)
+        return replace(corpus, text=replace(corpus.text, src=src))
+
+    general = tmp_path / "general"
+    config = with_values(config, {"train.max_steps": 5})
+    go(config, with_several(earlier_share), general)
+    used = []
+
+    class Recorded(Translator):
+        def __init__(self, *arguments, text, **options):
+            used.append(text)
+            super().__init__(*arguments, text=text, **options)
+
+    monkeypatch.setattr(translator, "Translator", Recorded)
+    tuned = begun_with(config, general)
+    reports = go(tuned, with_several(share), tmp_path / "tuned")
+    assert {text.has_single_sentences for text in used} == {splits}
+    assert TextStatistics.load(tmp_path / "tuned").has_single_sentences is splits
+    notes = [report.note for report in reports if "20% of the training lines" in report.note]
+    assert len(notes) == warns
+    chosen = with_values(tuned, {"search.sentences": "split"})
+    assert starting_model.sentences_note(chosen, with_several(share)) == ""
 
 
 def test_model_is_validated_before_the_first_step_and_published(project, tmp_path):

@@ -29,8 +29,9 @@ FORMAT = 1
 MAX_BYTES = 1 << 22
 # As many hashes of training pairs take 256 KiB.
 MAX_HASHES = 1 << 15
-# Training lines count as single sentences where fewer than this share of them have several.
-SINGLE_SENTENCES = 0.05
+# Training lines count as single sentences where fewer than this share of them have several, and
+# as mostly single where fewer than half do.
+SINGLE_SENTENCES, MOSTLY_SINGLE_SENTENCES = 0.05, 0.5
 # Sources of at most this many characters share a range of lengths; longer ones have the last.
 LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
 HINT = "copy the directory again"
@@ -110,10 +111,15 @@ class TextStatistics:
             float(np.isin(form, self.pair_hashes).mean()) if len(form) else 0.0 for form in samples
         )
 
-    def with_pairs_of(self, earlier: "TextStatistics") -> "TextStatistics":
-        """The same, with the training pairs of an earlier training that this one goes on from."""
+    def joined_to(self, earlier: "TextStatistics") -> "TextStatistics":
+        """The same, for a training that goes on from a model of an earlier text.
+
+        The training pairs of both are known. If the lines of one of them have several sentences,
+        those of both do, so that a model that translates such lines as they are goes on doing so.
+        """
         hashes = np.union1d(self.pair_hashes, earlier.pair_hashes)[:MAX_HASHES]
-        return replace(self, pair_hashes=hashes)
+        share = max(self.src.several_sentences, earlier.src.several_sentences)
+        return replace(self, pair_hashes=hashes, src=replace(self.src, several_sentences=share))
 
     def to_bytes(self) -> bytes:
         """The content of the file."""

@@ -9,6 +9,7 @@ from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
+from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
 from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
@@ -173,6 +174,18 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
         f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as copies "
         f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
         "`--dropped FILE` lists them",
+    )
+
+
+def sentence_remarks(statistics: TextStatistics) -> tuple[str, ...]:
+    """Return what a model does with lines of several sentences, if a few lines are such lines."""
+    share = statistics.src.several_sentences
+    if statistics.has_single_sentences or share >= MOSTLY_SINGLE_SENTENCES:
+        return ()
+    return (
+        f"{share:.0%} of the source lines have several sentences, so a model of this text "
+        "translates such lines as they are; with `nmt translate --sentences split`, it translates "
+        "each sentence on its own: compare both",
     )
 
 

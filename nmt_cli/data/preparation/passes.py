@@ -26,7 +26,7 @@ from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
-from nmt_cli.data.corpus.text_statistics import TEXT, digest_of_pairs
+from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics, digest_of_pairs
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
 from nmt_cli.data.preparation.encode import (
     Encoded,
@@ -52,6 +52,7 @@ from nmt_cli.data.preparation.notes import (
     quoted_notes,
     rare_entries,
     replaced_notes,
+    sentence_remarks,
     swapped_notes,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
@@ -179,7 +180,7 @@ class PreparationRun:
         _require_pairs(train.pairs, ledger)
         if self.repaired is not None:
             write_repaired(work, self.repaired)
-        self._measure(text, ledger.keep, train, split.test)
+        statistics = self._measure(text, ledger.keep, train, split.test)
         remove(work)
         self._encode_valid(valid, subwords)
         return PreparedCorpus(
@@ -204,7 +205,7 @@ class PreparationRun:
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
             unknown_characters=unknown.listed(), test=len(split.test or test),
-            remarks=overlap_remarks(held_out, dropped),
+            remarks=(*overlap_remarks(held_out, dropped), *sentence_remarks(statistics)),
         )  # fmt: skip
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:
@@ -343,7 +344,7 @@ class PreparationRun:
 
     def _measure(
         self, text: CleanText, keep: np.ndarray, train: SplitWriter, test_set: Pairs
-    ) -> None:
+    ) -> TextStatistics:
         """Write statistics of the kept pairs, which the checks of translations need."""
         unknown = (train.src.unknown_share, train.tgt.unknown_share)
         statistics = measure_text(text, keep, self.config, unknown, self.pool, self.progress)
@@ -351,6 +352,7 @@ class PreparationRun:
             digest = digest_of_pairs(test_set)
             statistics = dataclasses.replace(statistics, test_digest=digest)
         write_bytes(self.directory / TEXT, statistics.to_bytes())
+        return statistics
 
     def _encode_valid(self, pairs: Pairs, subwords: Subwords) -> None:
         """Encode all validation pairs and keep their text unchanged."""
