@@ -5,7 +5,7 @@ import itertools
 import json
 import time
 import urllib.parse
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from starlette.routing import Route
 from nmt_cli.documents.document import warnings_of
 from nmt_cli.errors import NmtError
 from nmt_cli.server.bodies import Tokens, read_body
-from nmt_cli.server.cross_origin import cross_origin
+from nmt_cli.server.cross_origin import cors_middleware
 from nmt_cli.server.libretranslate.handlers import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
 from nmt_cli.server.open_requests import OpenRequests
@@ -32,11 +32,13 @@ from nmt_cli.translation.json_lines import as_json_line
 
 OPENAPI = Path(__file__).with_name("openapi.json")
 JSON_LINES = "application/x-ndjson"
-# What a status is called in the metrics when nobody gets the answer.
+# The status that is counted and logged where the client left before the answer.
 CLIENT_LEFT = 499
-# The label of paths that do not exist, and how much of one is written to the log.
-OTHER_PATHS, MOST_LOGGED = "other", 200
-# A server that stops waits so long for the step that the model is computing.
+# The label, in the metrics, of paths that do not exist.
+OTHER_PATHS = "other"
+# The most characters of such a path that are written to the log.
+MOST_LOGGED = 200
+# How long a server that stops waits for the step that the model is computing.
 CLOSE_SECONDS = 0.5
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -65,7 +67,7 @@ class Server:
         self._tokens = Tokens(tokens)
         self._log = log
         self._public_url = public_url.rstrip("/")
-        self._middleware: list[Middleware] = cross_origin(origins)
+        self._middleware: list[Middleware] = cors_middleware(origins)
 
     def app(self) -> Starlette:
         """The application."""
@@ -78,7 +80,7 @@ class Server:
             self._route("/openapi.json", self.openapi, "GET", is_open=True),
             *self._libretranslate_routes(),
         ]
-        handlers = {HTTPException: self._unknown}
+        handlers = {HTTPException: self._refuse_unknown}
         app = Starlette(
             routes=routes, middleware=self._middleware,
             exception_handlers=handlers, lifespan=self._lifespan,  # type: ignore[arg-type]
@@ -93,16 +95,16 @@ class Server:
 
     def _libretranslate_routes(self) -> list[Route]:
         """Paths of LibreTranslate; its requests have their token in the body."""
-        other = LibreTranslate(self._service, self._tokens, self._service.text, self._public_url)
+        libre = LibreTranslate(self._service, self._tokens, self._service.text, self._public_url)
         return [
-            self._route("/translate", other.translate, "POST", is_open=True),
-            self._route("/translate_file", other.translate_file, "POST", is_open=True),
-            self._route("/download_file/{name}", other.download_file, "GET", is_open=True),
-            self._route("/detect", other.detect, "POST", is_open=True),
-            self._route("/languages", other.languages, "GET", is_open=True),
-            self._route("/frontend/settings", other.settings, "GET", is_open=True),
-            self._route("/suggest", other.suggest, "POST", is_open=True),
-            self._route("/health", other.health, "GET", is_open=True),
+            self._route("/translate", libre.translate, "POST", is_open=True),
+            self._route("/translate_file", libre.translate_file, "POST", is_open=True),
+            self._route("/download_file/{name}", libre.download_file, "GET", is_open=True),
+            self._route("/detect", libre.detect, "POST", is_open=True),
+            self._route("/languages", libre.languages, "GET", is_open=True),
+            self._route("/frontend/settings", libre.settings, "GET", is_open=True),
+            self._route("/suggest", libre.suggest, "POST", is_open=True),
+            self._route("/health", libre.health, "GET", is_open=True),
             self._route("/spec", self.openapi, "GET", is_open=True),
         ]
 
@@ -134,7 +136,7 @@ class Server:
         if self._log is not None:
             self._log(method, path, status, seconds)
 
-    async def _unknown(self, request: Request, error: HTTPException) -> Response:
+    async def _refuse_unknown(self, request: Request, error: HTTPException) -> Response:
         """The answer to a path or a method that does not exist."""
         # Clients choose such paths: they are no labels, and are written without control characters.
         path = urllib.parse.quote(request.scope["path"])[:MOST_LOGGED]
@@ -189,17 +191,22 @@ class Server:
         )
         if asked.document is None:
             translations = await service.translate(asked, request)
-            lines = [as_json_line(*numbered) for numbered in enumerate(translations)]
+            lines = [
+                as_json_line(index, translation) for index, translation in enumerate(translations)
+            ]
             if JSON_LINES in request.headers.get("accept", ""):
                 return Response("".join(lines), media_type=JSON_LINES)
-            return _json({"translations": lines})
+            return _translations_answer(lines, {})
         data, document, translations = await service.translate_document(asked, request)
-        places = zip(translations, document.places, strict=True)
-        lines = [as_json_line(index, *placed) for index, placed in enumerate(places)]
+        placed = zip(translations, document.places, strict=True)
+        lines = [
+            as_json_line(index, translation, place)
+            for index, (translation, place) in enumerate(placed)
+        ]
         others: dict[str, object] = {"document": asked.document.written(data)}
         if warnings := warnings_of(document):
             others["warnings"] = warnings
-        return _json({"translations": lines}, f", {json.dumps(others, ensure_ascii=False)[1:-1]}")
+        return _translations_answer(lines, others)
 
     async def metrics(self, request: Request) -> Response:
         """Counts and durations for Prometheus."""
@@ -207,11 +214,11 @@ class Server:
 
     async def health(self, request: Request) -> Response:
         """Whether the process works; if not, it should be started again."""
-        return _state("ok" if self._service.is_alive else "stalled")
+        return _state_answer("ok" if self._service.is_alive else "stalled")
 
     async def ready(self, request: Request) -> Response:
         """Whether requests are accepted."""
-        return _state("ok" if self._service.is_ready else "not ready")
+        return _state_answer("ok" if self._service.is_ready else "not ready")
 
     async def page(self, request: Request) -> Response:
         """The page to translate by hand."""
@@ -227,14 +234,16 @@ class Server:
         return Response(OPENAPI.read_bytes(), media_type="application/json")
 
 
-def _json(lists: dict[str, list[str]], more: str = "") -> Response:
-    """An object of lists whose elements are JSON already."""
-    fields = ", ".join(
-        f'"{name}": [{", ".join(line.rstrip() for line in lines)}]' for name, lines in lists.items()
-    )
-    content = f"{{{fields}{more}}}\n".encode("utf-8", "replace")
+def _translations_answer(lines: Sequence[str], others: Mapping[str, object]) -> Response:
+    """A JSON object of translations, each a line of JSON already, and of other fields."""
+    fields = [f'"translations": [{", ".join(line.rstrip() for line in lines)}]']
+    fields += [
+        f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in others.items()
+    ]
+    content = f"{{{', '.join(fields)}}}\n".encode("utf-8", "replace")
     return Response(content, media_type="application/json")
 
 
-def _state(state: str) -> Response:
+def _state_answer(state: str) -> Response:
+    """The state as text, with status 200 if it is "ok", else 503."""
     return PlainTextResponse(f"{state}\n", 200 if state == "ok" else 503)

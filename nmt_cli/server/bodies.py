@@ -10,7 +10,7 @@ from nmt_cli.server.refusals import RefusedError
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """The body; raises RefusedError before it is read if it is too large or compressed."""
+    """The body; raises RefusedError, without reading the rest, if it is too large or compressed."""
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise RefusedError(
             415, "compressed bodies are not accepted", "send it without Content-Encoding",

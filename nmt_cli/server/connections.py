@@ -10,14 +10,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 5.0
 BODY_SECONDS = 10.0
-# To read an answer.
+# For a client to read what was written of an answer.
 ANSWER_SECONDS = 30.0
 
 
 class TimedConnection(H11Protocol):
     """A connection of HTTP/1.1 with absolute deadlines for each head, body and answer."""
 
-    # What the client has to send, of which request, and until when.
+    # The part that the client has to send now, and the `id` of its request.
     _expected: tuple[str, int] | None = None
     _request_timer: asyncio.TimerHandle | None = None
     _answer_timer: asyncio.TimerHandle | None = None

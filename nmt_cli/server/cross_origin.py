@@ -1,6 +1,7 @@
 """Cross-origin requests (CORS): which web pages may use the server from a browser.
 
-A browser shows a page only answers that name the origin of the page, and asks before it sends JSON.
+A browser shows a page only answers that name the origin of the page, and sends a preflight request
+before it sends JSON.
 """
 
 import re
@@ -16,11 +17,11 @@ _ORIGIN = re.compile(r"https?://[a-z0-9.\-]+(:\d{1,5})?|https?://\[[0-9a-f:.]+\]
 # What pages may send beyond what browsers always allow, and read of an answer.
 SENT_HEADERS = ("Authorization", "Content-Type")
 READ_HEADERS = ("Retry-After",)
-# How long a browser may remember the answer to its question.
-REMEMBERED_SECONDS = 600
+# How long a browser may keep the answer to a preflight request.
+PREFLIGHT_SECONDS = 600
 
 
-def cross_origin(origins: Sequence[str]) -> list[Middleware]:
+def cors_middleware(origins: Sequence[str]) -> list[Middleware]:
     """The middleware that lets pages of these origins use the server; none without origins.
 
     Cookies are not used: a request has a token, or needs none.
@@ -34,7 +35,7 @@ def cross_origin(origins: Sequence[str]) -> list[Middleware]:
             allow_methods=("GET", "POST"),
             allow_headers=SENT_HEADERS,
             expose_headers=READ_HEADERS,
-            max_age=REMEMBERED_SECONDS,
+            max_age=PREFLIGHT_SECONDS,
         )
     ]
 

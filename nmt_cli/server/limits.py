@@ -11,7 +11,8 @@ class Limits:
 
     requests: those that are translated or wait at a time; characters: of the text of a request,
     where each line counts one more; seconds: until the answer; body_bytes: of its body; beam: the
-    largest beam size.
+    largest beam size; headers: how many a request may have; head_bytes: of its first line and its
+    headers.
     """
 
     requests: int = 256

@@ -38,15 +38,15 @@ class Metrics:
             "nmt_flags", "Lines with a flag of a doubtful translation", ["flag"],
             registry=self._registry,
         )  # fmt: skip
-        steps = Counter(
+        self._steps = Counter(
             "nmt_steps", "Calls of the search, of a step or more", registry=self._registry
         )
+        self._restarts = Counter("nmt_restarts", "Restarts of the worker", registry=self._registry)
         busy = Gauge("nmt_busy_slots", "Sentences in work at this step", registry=self._registry)
-        restarts = Counter("nmt_restarts", "Restarts of the worker", registry=self._registry)
-        self._worker = worker
-        self._steps, self._restarts = steps, restarts
         busy.set_function(lambda: worker.busy_slots)
-        self._seen_steps = self._seen_restarts = 0
+        self._worker = worker
+        # The counts of the worker that the counters have already.
+        self._counted_steps = self._counted_restarts = 0
 
     def count(self, translations: Iterable[Translation]) -> None:
         """Count lines that were translated."""
@@ -59,7 +59,7 @@ class Metrics:
     def text(self) -> bytes:
         """All metrics, in the text format of Prometheus."""
         steps, restarts = self._worker.steps, self._worker.restarts
-        self._steps.inc(steps - self._seen_steps)
-        self._restarts.inc(restarts - self._seen_restarts)
-        self._seen_steps, self._seen_restarts = steps, restarts
+        self._steps.inc(steps - self._counted_steps)
+        self._restarts.inc(restarts - self._counted_restarts)
+        self._counted_steps, self._counted_restarts = steps, restarts
         return generate_latest(self._registry)

@@ -23,7 +23,8 @@ FINISH_SECONDS = 8.0
 # Connections that are still open then are closed: with the end of the worker and of the process,
 # the server has ended within 10 s.
 DRAIN_SECONDS = 9
-# Four turns of the event loop take a connection from the queue of the socket to its request.
+# It takes four turns of the event loop until a connection in the queue of the socket is accepted
+# and its request is read; these are twice as many.
 ARRIVAL_TURNS = 8
 KEEP_ALIVE_SECONDS = 5
 MAX_CONNECTIONS = 2_048
@@ -81,11 +82,11 @@ class HttpServer(uvicorn.Server):
             for number in existing_signals("SIGTERM", "SIGINT", "SIGHUP")
             if number.name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN
         ]
-        before = {number: signal.signal(number, self._handle) for number in numbers}
+        previous = {number: signal.signal(number, self._handle) for number in numbers}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: object) -> None:

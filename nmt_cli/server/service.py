@@ -26,11 +26,11 @@ from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
 Result = TypeVar("Result")
-# The rate at which requests are answered is measured over so many of them.
+# How many of the last answers the rate of answers is measured over.
 RATE_REQUESTS = 50
 # A single step, or the preparation of a request, never takes this long.
 STALLED_SECONDS = 30.0
-# Before the first request: what the translator makes when it is first needed.
+# Translated before the first request, so that it need not wait for what the translator makes then.
 WARM_UP = ["One.", "Two {name}."]
 
 
@@ -42,8 +42,8 @@ class Service:
     """The translator of a server and the requests in work.
 
     search: the settings that requests may change; constraints: those of every request;
-    draining: no request is accepted any more; model_changed: what some requests need cannot be
-    read any more.
+    draining: the server is about to stop; model_changed: what some requests need cannot be read any
+    more, because the model directory was changed. Either makes the server not ready.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Service:
         self._ready = self.worker.submit(self._warm_up)
 
     def _warm_up(self, translator: Translator) -> None:
-        """Make what is made when it is first needed, while nobody waits for it."""
+        """Let the translator make now what it would otherwise make in the first request."""
         translator.translate(WARM_UP, search=self.search)
         if self.search.markup != "off":
             # Read now, because the model directory may be replaced later.
@@ -97,7 +97,7 @@ class Service:
         self.worker.close(seconds)
 
     def drain(self) -> None:
-        """Be ready for no more requests, because the server is about to stop."""
+        """Be no longer ready, since the server is about to stop; what still comes is answered."""
         self.draining = True
 
     def require_room(self) -> None:
@@ -172,16 +172,16 @@ class Service:
         self.require_room()
         self._enter()
         work = awaitable(self.worker.submit(function))
-        gone = asyncio.ensure_future(_has_left(request))
+        departure = asyncio.ensure_future(_has_left(request))
         try:
-            tasks: list[asyncio.Future[Any]] = [work, gone]
+            tasks: list[asyncio.Future[Any]] = [work, departure]
             await asyncio.wait(
                 tasks, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if work.done():
                 self._finished.append(time.monotonic())
                 return await work
-            if gone.done():
+            if departure.done():
                 raise ClientLeftError
             raise missed_deadline(self.limits.seconds)
         except ModelChangedError:
@@ -194,10 +194,10 @@ class Service:
             raise refusal_of(error) from None
         finally:
             self._count -= 1
-            for task in (work, gone):
+            for task in (work, departure):
                 task.cancel()
             with suppress(asyncio.CancelledError):
-                await gone
+                await departure
 
 
 async def _has_left(request: Request) -> None:

@@ -171,7 +171,7 @@ def _document(value: object) -> DocumentText:
         )  # fmt: skip
     field = value.get("field", "")
     if not isinstance(field, str) or ("field" in value and not KINDS[kind].has_fields):
-        *others, last = (name for name, each in KINDS.items() if each.has_fields)
+        *others, last = (kind_name for kind_name, entry in KINDS.items() if entry.has_fields)
         kinds = f"{', '.join(others)} and {last}"
         raise RefusedError(
             400, f"`document.field` is a text, and only for documents of the kinds {kinds}"

@@ -15,7 +15,7 @@ from nmt_cli.server.limits import Limits
 from nmt_cli.server.refusals import RefusedError
 
 MAX_FIELDS = 1_000
-PARTS = "multipart/form-data"
+MULTIPART = "multipart/form-data"
 
 # It would write bytes of wrong forms to stderr, and the text of requests is never written.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
@@ -89,19 +89,19 @@ def form_fields(body: bytes, content_type: str) -> dict[str, Any]:
     Files are left out. Raises RefusedError if the body is no form in UTF-8.
     """
     try:
-        if content_type.partition(";")[0].strip().lower() == PARTS:
-            found: dict[str, list[str]] = {}
+        if content_type.partition(";")[0].strip().lower() == MULTIPART:
+            texts: dict[str, list[str]] = {}
             for part in _parts(body, content_type):
                 if part.is_text:
-                    found.setdefault(part.option(b"name"), []).append(part.text())
+                    texts.setdefault(part.option(b"name"), []).append(part.text())
         else:
-            found = urllib.parse.parse_qs(
+            texts = urllib.parse.parse_qs(
                 body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FIELDS,
                 errors="strict",
             )  # fmt: skip
     except (FormParserError, ValueError):
         raise RefusedError(400, "the body is not a form in UTF-8, and not JSON") from None
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    return {name: values if len(values) > 1 else values[0] for name, values in texts.items()}
 
 
 async def read_upload(request: Request, limits: Limits) -> Upload:
@@ -118,8 +118,8 @@ def _parts(body: bytes, content_type: str) -> list[_Part]:
     """The parts of a form; raises FormParserError if the body has none."""
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")
-    if kind != PARTS.encode() or not boundary:
-        raise FormParserError(f"no {PARTS}")
+    if kind != MULTIPART.encode() or not boundary:
+        raise FormParserError(f"its content-type is not {MULTIPART} with a boundary")
     reader = _FormReader()
     callbacks = {name: getattr(reader, name) for name in dir(reader) if name.startswith("on_")}
     parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]

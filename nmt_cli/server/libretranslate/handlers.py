@@ -25,7 +25,7 @@ from nmt_cli.data.markup.marked_text import raw_text
 from nmt_cli.documents.kinds import kind_by_suffix, readable_suffixes
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.libretranslate.forms import form_fields, read_upload
-from nmt_cli.server.libretranslate.translated_files import TranslatedFiles
+from nmt_cli.server.libretranslate.translated_files import SECONDS, TranslatedFiles
 from nmt_cli.server.refusals import RefusedError, missed_deadline
 from nmt_cli.server.service import Service
 from nmt_cli.server.strict_json import parse_json
@@ -44,7 +44,7 @@ CERTAIN = 90
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _TextRequest:
     """A request for translations; is_list: whether the texts were given as a list."""
 
     texts: list[str]
@@ -79,17 +79,18 @@ class LibreTranslate:
     async def translate(self, request: Request) -> Response:
         """Translate a text, or several."""
         self._service.require_room()
-        asked = self._asked(await self._fields(request))
+        asked = self._text_request(await self._fields(request))
         detected = [self._detected(text) for text in asked.texts] if asked.source == AUTO else []
-        kept = [self._is_translated(each) for each in detected] or [False] * len(asked.texts)
-        texts = [text for text, is_kept in zip(asked.texts, kept, strict=True) if not is_kept]
+        in_target = [self._is_in_target(language) for language in detected]
+        in_target = in_target or [False] * len(asked.texts)
+        texts = [text for text, is_done in zip(asked.texts, in_target, strict=True) if not is_done]
         if asked.format == "html":
-            translated = iter(await self._pages(texts, request))
+            translated = iter(await self._translate_pages(texts, request))
         else:
-            translated = iter(await self._plain(texts, asked, request) if texts else [])
+            translated = iter(await self._translate_plain(texts, asked, request) if texts else [])
         answers = [
-            [text] if is_kept else next(translated)
-            for text, is_kept in zip(asked.texts, kept, strict=True)
+            [text] if is_done else next(translated)
+            for text, is_done in zip(asked.texts, in_target, strict=True)
         ]
         result: dict[str, Any] = {"translatedText": [answer[0] for answer in answers]}
         if asked.alternatives:
@@ -98,7 +99,7 @@ class LibreTranslate:
             result["detectedLanguage"] = detected
         if not asked.is_list:
             result = {name: values[0] for name, values in result.items()}
-        return _answer(result)
+        return JSONResponse(result)
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a document; the answer has the address of the translated one."""
@@ -111,28 +112,31 @@ class LibreTranslate:
             hint = f"known suffixes: {' '.join(readable_suffixes())}"
             raise RefusedError(400, "files of this kind cannot be translated", hint)
         document = DocumentText(kind, upload.data, field=upload.fields.get("field", ""))
-        read, detected = None, None
+        opened, detected = None, None
         if upload.fields.get("source") == AUTO:
-            read = await self._service.read_document(document)
-            detected = self._detected("\n".join(map(raw_text, read.segments)))
-        if detected is not None and self._is_translated(detected):
+            opened = await self._service.read_document(document)
+            detected = self._detected("\n".join(map(raw_text, opened.segments)))
+        if detected is not None and self._is_in_target(detected):
             data = upload.data
         else:
-            page = self._document(document)
-            data, _, _ = await self._service.translate_document(page, request, read)
+            work = self._document_request(document)
+            data, _, _ = await self._service.translate_document(work, request, opened)
         name = PurePosixPath(upload.name.replace("\\", "/"))
         key = self._files.add(f"{name.stem}_{self._languages[1]}{name.suffix.lower()}", data)
         base = self._public_url or str(request.base_url).rstrip("/")
         result: dict[str, Any] = {"translatedFileUrl": f"{base}/download_file/{key}"}
         if detected is not None:
             result["detectedLanguage"] = detected
-        return _answer(result)
+        return JSONResponse(result)
 
     async def download_file(self, request: Request) -> Response:
         """A translated document, by the name that was given for it."""
         file = self._files.get(request.path_params["name"])
         if file is None:
-            raise RefusedError(404, "there is no such file, or no longer")
+            raise RefusedError(
+                404, "there is no such file, or no longer",
+                f"files are kept for {SECONDS / 60:g} minutes; translate the document again",
+            )  # fmt: skip
         quoted = urllib.parse.quote(file.name, safe="")
         # A page that somebody uploaded must not run as a page of this server.
         headers = {
@@ -144,10 +148,10 @@ class LibreTranslate:
     async def languages(self, request: Request) -> Response:
         """The languages, each with those that it can be translated to."""
         src, tgt = self._languages
-        return _answer(
+        return JSONResponse(
             [
-                {"code": src, "name": _name(src), "targets": [tgt]},
-                {"code": tgt, "name": _name(tgt), "targets": []},
+                {"code": src, "name": _language_name(src), "targets": [tgt]},
+                {"code": tgt, "name": _language_name(tgt), "targets": []},
             ]
         )
 
@@ -155,12 +159,12 @@ class LibreTranslate:
         """Which of the two languages of the model a text is in."""
         texts = _texts((await self._fields(request)).get("q"))
         require_characters(texts, self._service.limits)
-        return _answer([self._detected("\n".join(texts))])
+        return JSONResponse([self._detected("\n".join(texts))])
 
     async def settings(self, request: Request) -> Response:
         """What a page of LibreTranslate asks before it shows itself."""
-        src, tgt = ({"code": code, "name": _name(code)} for code in self._languages)
-        return _answer(
+        src, tgt = ({"code": code, "name": _language_name(code)} for code in self._languages)
+        return JSONResponse(
             {
                 "apiKeys": self._tokens.are_needed,
                 "charLimit": self._service.limits.characters,
@@ -181,14 +185,14 @@ class LibreTranslate:
         """Whether requests are accepted."""
         if not self._service.is_ready:
             raise RefusedError(503, "not ready")
-        return _answer({"status": "ok"})
+        return JSONResponse({"status": "ok"})
 
     async def _fields(self, request: Request) -> Mapping[str, Any]:
         """The fields of a request, as JSON or as a form; raises RefusedError without a token."""
         body = await read_body(request, self._service.limits)
         content_type = request.headers.get("content-type", "")
         kind = content_type.partition(";")[0].strip().lower()
-        # curl sends JSON as a form unless it is told otherwise; no form begins with a brace.
+        # curl declares JSON as a form unless it is told otherwise; no form begins with a brace.
         is_json = kind == "application/json" or body.lstrip()[:1] == b"{"
         fields = parse_json(body) if is_json else form_fields(body, content_type)
         self._require_key(fields, request)
@@ -200,8 +204,8 @@ class LibreTranslate:
         if not is_allowed and not self._tokens.allow_header(request):
             raise RefusedError(403, "the api_key is missing or wrong")
 
-    def _asked(self, fields: Mapping[str, Any]) -> _Asked:
-        """The request; raises RefusedError for fields that are missing or wrong."""
+    def _text_request(self, fields: Mapping[str, Any]) -> _TextRequest:
+        """The request to translate texts; raises RefusedError for missing or wrong fields."""
         given = fields.get("q")
         texts = _texts(given)
         require_characters(texts, self._service.limits)
@@ -209,7 +213,9 @@ class LibreTranslate:
         chosen = fields.get("format") or "text"
         if chosen not in FORMATS:
             raise RefusedError(400, "format must be text or html")
-        return _Asked(texts, isinstance(given, list), source, chosen, self._alternatives(fields))
+        return _TextRequest(
+            texts, isinstance(given, list), source, chosen, self._alternatives(fields)
+        )
 
     def _require_languages(self, fields: Mapping[str, Any]) -> str:
         """The source language, or AUTO; raises RefusedError for languages of other models."""
@@ -238,26 +244,26 @@ class LibreTranslate:
             raise RefusedError(400, f"alternatives must be a number from 0 to {most}")
         return value
 
-    async def _plain(
-        self, given: Sequence[str], asked: _Asked, request: Request
+    async def _translate_plain(
+        self, texts: Sequence[str], asked: _TextRequest, request: Request
     ) -> list[list[str]]:
         """The translation of each text, followed by alternatives, without duplicates.
 
         The lines of all texts are searched together.
         """
-        texts = [text.split("\n") for text in given]
-        lines = tuple(itertools.chain(*texts))
-        search = self._search(asked.alternatives)
-        asked_lines = TranslateRequest(lines, search, self._service.constraints)
-        found = iter(await self._service.translate(asked_lines, request))
+        lines_by_text = [text.split("\n") for text in texts]
+        lines = tuple(itertools.chain(*lines_by_text))
+        search = self._search_for(asked.alternatives)
+        work = TranslateRequest(lines, search, self._service.constraints)
+        translations = iter(await self._service.translate(work, request))
         answers = []
-        for own in texts:
-            translations = list(itertools.islice(found, len(own)))
-            ranked = [_ranked(translations, rank) for rank in range(asked.alternatives + 1)]
-            answers.append(list(dict.fromkeys(ranked)))
+        for text_lines in lines_by_text:
+            of_text = list(itertools.islice(translations, len(text_lines)))
+            by_rank = [_text_of_rank(of_text, rank) for rank in range(asked.alternatives + 1)]
+            answers.append(list(dict.fromkeys(by_rank)))
         return answers
 
-    async def _pages(self, texts: Sequence[str], request: Request) -> list[list[str]]:
+    async def _translate_pages(self, texts: Sequence[str], request: Request) -> list[list[str]]:
         """The translation of each text in HTML, without alternatives; one deadline is for all."""
         answers = []
         seconds = self._service.limits.seconds
@@ -265,24 +271,25 @@ class LibreTranslate:
             async with asyncio.timeout(seconds):
                 for text in texts:
                     document = DocumentText("html", text.encode("utf-8"), "utf-8")
-                    page = self._document(document)
-                    data, _, _ = await self._service.translate_document(page, request)
+                    work = self._document_request(document)
+                    data, _, _ = await self._service.translate_document(work, request)
                     answers.append([data.decode("utf-8", "replace")])
         except TimeoutError:
             raise missed_deadline(seconds) from None
         return answers
 
-    def _document(self, document: DocumentText) -> TranslateRequest:
+    def _document_request(self, document: DocumentText) -> TranslateRequest:
         """The request to translate a document; those of LibreTranslate have no options for it."""
         return TranslateRequest((), self._service.search, self._service.constraints, document)
 
-    def _is_translated(self, detected: Mapping[str, object]) -> bool:
+    def _is_in_target(self, detected: Mapping[str, object]) -> bool:
         """Whether a text is in the target language already; `detected`: as `_detected` says."""
         certainty = detected["confidence"]
         assert isinstance(certainty, int)
         return detected["language"] == self._languages[1] and certainty >= CERTAIN
 
-    def _search(self, alternatives: int) -> SearchConfig:
+    def _search_for(self, alternatives: int) -> SearchConfig:
+        """The settings of a search that gives a translation and so many alternatives."""
         search = self._service.search
         if not alternatives:
             return search
@@ -312,23 +319,20 @@ def _texts(value: object) -> list[str]:
     return given
 
 
-def _ranked(translations: Sequence[Translation], rank: int) -> str:
+def _text_of_rank(translations: Sequence[Translation], rank: int) -> str:
     """The lines of a text, each with its translation of this rank, or the last it has."""
     return "\n".join(
-        each.hypotheses[min(rank, len(each.hypotheses) - 1)].text for each in translations
+        translation.hypotheses[min(rank, len(translation.hypotheses) - 1)].text
+        for translation in translations
     )
 
 
-def _name(code: str) -> str:
+def _language_name(code: str) -> str:
     """The English name of a language.
 
-    >>> _name("deu"), _name("xx")
+    >>> _language_name("deu"), _language_name("xx")
     ('German', 'xx')
     """
-    names = {known: name for name, known in ENGLISH_NAMES.items()}
+    names = {known_code: name for name, known_code in ENGLISH_NAMES.items()}
     name = names.get(base_code(code))
     return name.capitalize() if name else code
-
-
-def _answer(content: object) -> Response:
-    return JSONResponse(content)

@@ -38,15 +38,16 @@ class TranslatedFiles:
         """Keep a file; returns the name by which it is found, which has the same suffix."""
         key = secrets.token_hex(16) + PurePosixPath(name).suffix
         self._files[key] = TranslatedFile(name, data, self._clock())
-        self._drop()
+        self._drop_old()
         return key
 
     def get(self, key: str) -> TranslatedFile | None:
         """The file of this name, or None if it is not kept, or no longer."""
-        self._drop()
+        self._drop_old()
         return self._files.get(key)
 
-    def _drop(self) -> None:
+    def _drop_old(self) -> None:
+        """Forget the oldest files, until the rest is within the limits."""
         size = sum(len(file.data) for file in self._files.values())
         oldest_allowed = self._clock() - SECONDS
         for key, file in list(self._files.items()):
@@ -63,11 +64,11 @@ def check_public_url(url: str) -> None:
     """
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
-        fits = fits and not (parts.query or parts.fragment or parts.username)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_valid = is_valid and not (parts.query or parts.fragment or parts.username)
     except ValueError:
-        fits = False
-    if not fits or not url.isascii() or any(map(str.isspace, url)):
+        is_valid = False
+    if not is_valid or not url.isascii() or any(map(str.isspace, url)):
         raise UsageError(
             f"--public-url {url}: not the address of a server",
             "scheme and host, with a path if the proxy has one: https://mt.example.org",

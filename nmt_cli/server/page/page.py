@@ -9,8 +9,8 @@ from nmt_cli.translation.quality.flags import FLAGS
 def page_and_policy(src: str, tgt: str, characters: int, terms: int = 0) -> tuple[str, str]:
     """The page and its Content-Security-Policy.
 
-    src, tgt: the codes of the languages; characters: the most of a request; terms: how many the
-    glossary of the server has.
+    src, tgt: the codes of the languages; characters: the most that a request may have; terms: how
+    many the glossary of the server has.
     """
     folder = files(__package__)
     style, script, template = (
