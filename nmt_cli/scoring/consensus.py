@@ -27,8 +27,8 @@ def expected_scores(texts: Sequence[str], metric: str) -> list[float]:
     counts = {text: texts.count(text) for text in texts}
     totals = dict.fromkeys(counts, 0.0)
     scores = CONSENSUS[metric](list(counts))
-    for (reference, times), of_reference in zip(counts.items(), scores, strict=True):
-        for text, score in zip(counts, of_reference, strict=True):
+    for (reference, times), reference_scores in zip(counts.items(), scores, strict=True):
+        for text, score in zip(counts, reference_scores, strict=True):
             totals[text] += score * (times - (text == reference))
     return [totals[text] / (len(texts) - 1) for text in texts]
 
@@ -43,17 +43,21 @@ def _chrf(texts: Sequence[str]) -> list[list[float]]:
     # (hypothesis counts, reference counts, matches) of each order: (references, hypotheses, 3)
     orders = [_common(counts) for counts in zip(*ngrams, strict=True)]
     statistics = np.concatenate(orders, axis=2).tolist()
-    return [[score_of_sums(engine, sums) for sums in of_reference] for of_reference in statistics]
+    return [[score_of_sums(engine, sums) for sums in row] for row in statistics]
 
 
 def _common(counts: Sequence[Mapping[str, int]]) -> "np.ndarray":
-    """What the n-grams of one order of some texts have in common, as sacreBLEU sums it up."""
+    """The n-grams of one order that each text has in common with each other one.
+
+    counts: those of each text. Returns (references, hypotheses, 3), as sacreBLEU sums them up: the
+    n-grams of the hypothesis, of the reference, and those in both.
+    """
     import numpy as np
 
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(chain(*counts)))}
     matrix = np.zeros((len(counts), len(columns)), np.int32)
-    for row, of_text in zip(matrix, counts, strict=True):
-        row[[columns[ngram] for ngram in of_text]] = list(of_text.values())
+    for row, text_counts in zip(matrix, counts, strict=True):
+        row[[columns[ngram] for ngram in text_counts]] = list(text_counts.values())
     matches = np.stack([np.minimum(matrix, reference).sum(1) for reference in matrix])
     references, hypotheses = np.meshgrid(matrix.sum(1), matrix.sum(1), indexing="ij")
     return np.stack([hypotheses, references, matches], axis=2)

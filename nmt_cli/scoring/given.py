@@ -11,7 +11,10 @@ from nmt_cli.scoring.scores import RESAMPLES, SEED, Score
 
 @dataclass(frozen=True)
 class GivenScores:
-    """The number of each line. file: where they are from; lower_is_better: as for error counts."""
+    """The score of each line, as another tool computed it.
+
+    name: of the score; file: where it was read; lower_is_better: as for counts of errors.
+    """
 
     name: str
     file: str

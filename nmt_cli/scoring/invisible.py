@@ -10,6 +10,7 @@ from nmt_cli.plurals import counted
 
 # A smaller share of such lines hardly changes a score.
 MIN_SHARE = 0.01
+# The most characters that a note names.
 NAMED = 5
 # Soft hyphens, joiners, zero-width spaces, marks of the direction of writing, byte order marks.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
@@ -32,22 +33,22 @@ def invisible_difference(
     references: the lines of each, with its name. Words with such a character never match others.
     """
     for name, lines in references:
-        found: Counter[str] = Counter()
-        others = 0
+        counts: Counter[str] = Counter()
+        differing_lines = 0
         for line, hypothesis in zip(lines, hypotheses, strict=False):
-            if different := _differing(line, hypothesis):
-                others += 1
-                found.update(different)
-        if others >= max(1, MIN_SHARE * len(hypotheses)):
-            shown = ", ".join(_shown(each) for each, _ in found.most_common(NAMED))
-            more = ", ..." if len(found) > NAMED else ""
+            if characters := _differing(line, hypothesis):
+                differing_lines += 1
+                counts.update(characters)
+        if differing_lines >= max(1, MIN_SHARE * len(hypotheses)):
+            shown = ", ".join(_shown(character) for character, _ in counts.most_common(NAMED))
+            more = ", ..." if len(counts) > NAMED else ""
             note = (
-                f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
-                f"invisible characters ({shown}{more}) in the same words, which count as others; "
-                "where the language needs them, find the program that has removed or added them; "
-                "elsewhere, remove them from both"
+                f"{counted(differing_lines, 'line')} of `{name}` and of the hypotheses have "
+                f"different invisible characters ({shown}{more}) in the same words, which count as "
+                "others; where the language needs them, find the program that has removed or added "
+                "them; elsewhere, remove them from both"
             )
-            return InvisibleDifference(name, tuple(sorted(found)), note)
+            return InvisibleDifference(name, tuple(sorted(counts)), note)
     return None
 
 

@@ -5,16 +5,17 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-# Of long texts, so many references and hypotheses are looked at.
+# The most references and hypotheses that are looked at.
 MOST_REFERENCES, MOST_HYPOTHESES = 5_000, 100
-# Lines are compared by the sequences of this many characters that few references have.
+# Lines are compared by their sequences of SIZE characters, those that at most this share of the
+# references has.
 SIZE, MOST_LINES = 4, 0.02
-# A reference clearly resembles a hypothesis if it has this share of its sequences, and so many
-# times more than any other.
+# A reference clearly resembles a hypothesis if it has this share of its sequences, and MARGIN times
+# as many as any other reference.
 LEAST_SHARE, MARGIN = 0.2, 1.5
-# So many hypotheses, and this share of all, must clearly resemble references of other lines; and so
-# many times more than those that resemble the reference of their own line most, unless so many are
-# as far from it.
+# The least number of hypotheses, and the least share of all, that must clearly resemble references
+# of other lines. They must also be RATIO times as many as those that resemble the reference of
+# their own line most, unless the least number of them is shifted by the same distance.
 FEWEST, FEWEST_SHARE, RATIO = 5, 0.2, 4
 
 
@@ -49,8 +50,8 @@ def other_order(hypotheses: Sequence[str], references: Sequence[str]) -> OtherOr
             elsewhere[best] = line, share
     fewest = max(FEWEST, FEWEST_SHARE * len(compared))
     shifts = Counter(reference - line for reference, (line, _) in elsewhere.items())
-    shift, as_far = shifts.most_common(1)[0] if shifts else (0, 0)
-    if as_far < fewest:
+    shift, shifted = shifts.most_common(1)[0] if shifts else (0, 0)
+    if shifted < fewest:
         shift = 0
     if not shift and len(elsewhere) < max(fewest, RATIO * own):
         return None

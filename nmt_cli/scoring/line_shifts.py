@@ -12,15 +12,17 @@ from typing import NamedTuple
 
 from nmt_cli.scoring.unspaced import unspaced_tokenizer
 
-# Of longer texts, so many lines are looked at.
+# The most lines that are looked at.
 MOST_LINES = 5_000
 # The distances that are compared.
 OFFSETS = (1, -1, 2, -2, 3, -3)
-# A run of shifted lines has at least so many that tell it, and these speak so much more for the
-# shift than against it: in standard deviations, and by the number of lines.
-FEWEST_TELLING, LEAST_DEVIATIONS, LEAST_RATIO = 10, 5.0, 4
-# So much more alike is a line to a neighbour than to its own reference, at least, on average.
+# The gain of a line is how much more alike it is to a neighbour than to its own reference. A line
+# with at least this gain or loss tells for or against a shift; a run of shifted lines must have
+# this gain on average.
 LEAST_GAIN = 0.05
+# A run of shifted lines has at least this many lines that tell, LEAST_RATIO times as many for the
+# shift as against it, and a sum of gains of at least this many standard deviations.
+FEWEST_TELLING, LEAST_DEVIATIONS, LEAST_RATIO = 10, 5.0, 4
 # The first and the last line of a run gain at least this share of what its lines do on average. A
 # line that has no counterpart, beside the run, is more like its neighbour by chance.
 LEAST_SHARE = 0.2
@@ -42,7 +44,7 @@ class LineShift(NamedTuple):
 
 
 def find_line_shift(hypotheses: Sequence[str], references: Sequence[str]) -> LineShift | None:
-    """Return the clearest run of shifted lines; None if there is none that is sure.
+    """Return the clearest run of shifted lines; None if no run is sure.
 
     hypotheses, references: as many lines.
     """
@@ -64,17 +66,17 @@ def find_line_shift(hypotheses: Sequence[str], references: Sequence[str]) -> Lin
         return sum(map(weights.__getitem__, shared)) / (norms[0][line] * norms[1][other])
 
     own = [likeness(line, line) for line in range(lines)]
-    found: list[tuple[float, LineShift]] = []
+    shifts: list[tuple[float, LineShift]] = []
     for offset in OFFSETS:
-        start, end = max(0, -offset), min(lines, lines - offset)
-        gains = [likeness(line, line + offset) - own[line] for line in range(start, end)]
-        first, last = _best_run(gains)
-        run = gains[first:last]
+        compared = range(max(0, -offset), min(lines, lines - offset))
+        gains = [likeness(line, line + offset) - own[line] for line in compared]
+        first, end = _best_run(gains)
+        run = gains[first:end]
         if _is_sure(run):
-            first, last = _clear_ends(gains, first, last)
-            shift = LineShift(start + first + 1, start + last, offset)
-            found.append((sum(run), shift))
-    return max(found)[1] if found else None
+            first, end = _clear_ends(gains, first, end)
+            shift = LineShift(compared.start + first + 1, compared.start + end, offset)
+            shifts.append((sum(run), shift))
+    return max(shifts)[1] if shifts else None
 
 
 def _words(line: str, *, is_unspaced: bool) -> frozenset[str]:
@@ -98,7 +100,7 @@ def _norm(
 
 
 def _best_run(gains: Sequence[float]) -> tuple[int, int]:
-    """The first and the end of the run with the greatest sum (Kadane's algorithm).
+    """The first index of the run with the greatest sum, and its end (Kadane's algorithm).
 
     >>> _best_run([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0]), _best_run([-1.0])
     ((1, 4), (0, 0))
@@ -113,14 +115,14 @@ def _best_run(gains: Sequence[float]) -> tuple[int, int]:
     return best_run
 
 
-def _clear_ends(gains: Sequence[float], first: int, last: int) -> tuple[int, int]:
-    """The run from `first` to before `last` without unclear lines at its ends.
+def _clear_ends(gains: Sequence[float], first: int, end: int) -> tuple[int, int]:
+    """The run from `first` to before `end` without unclear lines at its ends.
 
     >>> _clear_ends([0.05, 0.6, 0.0, 0.8, 0.0], 0, 5)
     (1, 4)
     """
-    least = LEAST_SHARE * sum(gains[first:last]) / (last - first)
-    clear = [index for index in range(first, last) if gains[index] >= least]
+    least = LEAST_SHARE * sum(gains[first:end]) / (end - first)
+    clear = [index for index in range(first, end) if gains[index] >= least]
     return clear[0], clear[-1] + 1
 
 

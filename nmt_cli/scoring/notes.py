@@ -41,12 +41,12 @@ def order_note(hypotheses: Sequence[str], name: str, reference: Sequence[str]) -
             f"line {run.first:,} of the hypotheses resembles line {run.first + run.offset:,} of "
             "the reference; look for a line near there that one of them lacks or has twice"
         )
-    found = other_order(hypotheses, reference)
-    if found is None:
+    order = other_order(hypotheses, reference)
+    if order is None:
         return ""
-    how = f" (shifted by {counted(abs(found.shift), 'line')})" if found.shift else ""
+    how = f" (shifted by {counted(abs(order.shift), 'line')})" if order.shift else ""
     return (
         f"the hypotheses and the reference `{name}` seem to have their lines in different "
-        f"orders{how}: line {found.hypothesis:,} of the hypotheses resembles line "
-        f"{found.reference:,} of the reference"
+        f"orders{how}: line {order.hypothesis:,} of the hypotheses resembles line "
+        f"{order.reference:,} of the reference"
     )

@@ -25,21 +25,21 @@ def require_plain_text(
     texts: name and lines of each, of files or not; the words and signs of JSON would count as those
     of its text. Where all texts have objects, they are what was translated.
     """
-    objects = {name: _objects(lines) for name, lines in texts}
-    if all(objects.values()):
+    objects_by_name = {name: _objects(lines) for name, lines in texts}
+    if all(objects_by_name.values()):
         return
-    for name, found in objects.items():
-        if found:
+    for name, objects in objects_by_name.items():
+        if objects:
             raise DataError(
                 f"{f'`{name}`' if are_files else name}: each line is a JSON object, but plain text "
                 "is compared",
-                _hint(name if are_files else "", found),
+                _hint(name if are_files else "", objects),
             )
 
 
 def _objects(lines: Iterable[str]) -> list[dict[str, object]]:
     """The JSON objects of the first lines; empty unless each of these lines is one."""
-    found = []
+    rows = []
     for line in islice((line for line in lines if line.strip()), LINES_LOOKED_AT):
         try:
             row = json.loads(line) if line.lstrip().startswith("{") else None
@@ -47,8 +47,8 @@ def _objects(lines: Iterable[str]) -> list[dict[str, object]]:
             return []
         if not isinstance(row, dict):
             return []
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _hint(file: str, objects: Sequence[dict[str, object]]) -> str:

@@ -87,13 +87,13 @@ def score(
         raise UsageError(f"a confidence interval needs at least one resample, not {resamples}")
     options = Options(lowercase, tokenize, tgt_lang)
     # All are made before any is used: a wrong name is refused before any work.
-    made = [make_metric(name, options) for name in metrics]
+    usable_metrics = [make_metric(name, options) for name in metrics]
     systems = [hypotheses, *baselines.values()]
     draws = resamples if confidence or baselines else 0
     groups = all_groups(labelings)
     return [
         _score_metric(metric, systems, references, list(baselines), draws, seed, groups)
-        for metric in made
+        for metric in usable_metrics
     ]
 
 
@@ -127,6 +127,10 @@ def _score_metric(
     """
     prepared = [metric.prepare(lines) for lines in references]
     counts = [line_statistics(metric.engine, metric.prepare(lines), prepared) for lines in systems]
+
+    def group_value(indices: Sequence[int]) -> float:
+        return corpus_score(metric.engine, [counts[0][index] for index in indices]).value
+
     system, *others = (corpus_score(metric.engine, statistics) for statistics in counts)
     result = Score(
         metric.name or system.name,
@@ -134,9 +138,8 @@ def _score_metric(
         metric.signature(draws, seed),
         details=system.details,
         groups=tuple(
-            GroupScore(by, label, len(lines), corpus_score(metric.engine, some).value)
-            for by, label, lines in groups
-            for some in [[counts[0][line] for line in lines]]
+            GroupScore(by, label, len(indices), group_value(indices))
+            for by, label, indices in groups
         ),
     )
     if not draws:

@@ -58,12 +58,12 @@ def typography_note(
     must be of one form, since texts with both may quote others.
     """
     for name, lines in references:
-        found = [told for kind in _KINDS if (told := _difference(kind, hypotheses, lines))]
-        if found:
+        differences = list(filter(None, (_difference(kind, hypotheses, lines) for kind in _KINDS)))
+        if differences:
             return (
-                f"the hypotheses and the reference `{name}` write {enumerated(found)}: these count "
-                "as wrong, so that the scores are too low; give both the same ones, as in the text "
-                "that the model should write"
+                f"the hypotheses and the reference `{name}` write {enumerated(differences)}: these "
+                "count as wrong, so that the scores are too low; give both the same ones, as in "
+                "the text that the model should write"
             )
     return ""
 

@@ -25,15 +25,15 @@ def form_difference(
     references: the lines of each, with its name.
     """
     for name, lines in references:
-        others = sum(
+        differing_lines = sum(
             is_normalized("NFC", line) != is_normalized("NFC", hypothesis)
             for line, hypothesis in zip(lines, hypotheses, strict=False)
         )
-        if others >= max(1, MIN_SHARE * len(hypotheses)):
+        if differing_lines >= max(1, MIN_SHARE * len(hypotheses)):
             note = (
-                f"{counted(others, 'line')} of `{name}` and of the hypotheses have different "
-                "Unicode forms, in which the same letters count as others; translations of nmt "
-                "have the form NFC"
+                f"{counted(differing_lines, 'line')} of `{name}` and of the hypotheses have "
+                "different Unicode forms, in which the same letters count as others; translations "
+                "of nmt have the form NFC"
             )
             return FormDifference(name, note)
     return None

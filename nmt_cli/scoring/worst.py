@@ -23,8 +23,8 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     from sacrebleu.metrics.chrf import CHRF
 
     engine = CHRF()
-    return [score_of_sums(engine, counts) for counts in
-            line_statistics(engine, hypotheses, references)]  # fmt: skip
+    statistics = line_statistics(engine, hypotheses, references)
+    return [score_of_sums(engine, counts) for counts in statistics]
 
 
 def worst_lines(values: Sequence[float], count: int, *, lower_is_better: bool = False) -> list[int]:
