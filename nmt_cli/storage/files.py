@@ -80,7 +80,7 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
     if not path.is_file():
         raise NoInputError(f"{what} `{path}` is not a regular file")
     if max_bytes is not None and path.stat().st_size > max_bytes:
-        raise DataError(f"{what} `{path}` is larger than the {max_bytes} bytes that are allowed")
+        raise DataError(f"{what} `{path}` is larger than the {max_bytes:,} bytes that are allowed")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -299,7 +299,7 @@ def _is_running(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass  # it is the process of another user
     return True
 
 

@@ -18,7 +18,6 @@ from nmt_cli.storage import files
 MANIFEST = "manifest.json"
 FORMAT = 1
 MOST_BYTES = 16 << 20
-READ_BYTES = 1 << 18
 # No system supports a longer component of a path.
 LONGEST_NAME = 255
 
@@ -42,8 +41,8 @@ def is_own(directory: Path) -> bool:
     try:
         data = files.read_bytes(directory / MANIFEST, max_bytes=MOST_BYTES)
         document = json.loads(data)
-        fits = isinstance(document["format"], int) and isinstance(document["files"], dict)
-        return fits and all("sha256" in entry for entry in document["files"].values())
+        is_valid = isinstance(document["format"], int) and isinstance(document["files"], dict)
+        return is_valid and all("sha256" in entry for entry in document["files"].values())
     except (NmtError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -137,7 +136,10 @@ def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
 
 def _listed(directory: Path, name: str, entries: dict[str, Entry]) -> Entry:
     if name not in entries:
-        raise DataError(f"`{directory / name}` is not listed in {MANIFEST}")
+        raise DataError(
+            f"`{directory / name}` is not listed in {MANIFEST}",
+            "copy the directory again, with all files from the same time",
+        )
     return entries[name]
 
 
@@ -196,17 +198,14 @@ def check_entry(directory: Path, name: str, entry: Entry) -> None:
 
 def _require_inside(directory: Path, name: str) -> None:
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"`{directory / MANIFEST}` names `{name}`, outside its directory")
+        raise DataError(
+            f"`{directory / MANIFEST}` names `{name}`, outside its directory",
+            "nmt writes no such names: use a directory from a source that you trust",
+        )
 
 
 def _sha256(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    # One piece of memory for all: each new one costs as much as hashing it.
-    buffer = bytearray(READ_BYTES)
-    view = memoryview(buffer)
-    while count := file.readinto(buffer):  # type: ignore[attr-defined]
-        digest.update(view[:count])
-    return digest.hexdigest()
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> str:

@@ -52,23 +52,24 @@ def similar_model(path: Path, is_model: IsModel) -> Path | None:
 def hint_at_models(path: Path, is_model: IsModel) -> str:
     """A sentence that names the model inside `path` or beside it, or ""."""
     if path.is_dir():
-        return _named(models_inside(path, is_model), "in this folder")
+        return _sentence(models_inside(path, is_model), "in this folder")
     similar = similar_model(path, is_model)
     if similar is not None:
         return f"did you mean `{similar}`?"
     if is_model(path.parent):
-        here = path.parent == Path()
-        return f"`{path.parent}` is a model directory{', and can be named so' * here}"
-    return _named(models_inside(path.parent, is_model), f"in `{path.parent}`")
+        hint = f"`{path.parent}` is a model directory"
+        return f"{hint}, and can be named so" if path.parent == Path() else hint
+    return _sentence(models_inside(path.parent, is_model), f"in `{path.parent}`")
 
 
 def hint_at_trained(path: Path, has_weights: IsModel) -> str:
     """A sentence that names the models with weights beside the model `path`, or ""."""
     beside = models_inside(path.parent, has_weights)
-    return _named([model for model in beside if model != path], "with weights beside it")
+    return _sentence([model for model in beside if model != path], "with weights beside it")
 
 
-def _named(models: list[Path], where: str) -> str:
+def _sentence(models: list[Path], where: str) -> str:
+    """A sentence that names models, the first few of many; "" without models."""
     if len(models) == 1:
         return f"there is a model {where}: `{models[0]}`"
     names = ", ".join(f"`{model}`" for model in models[:MOST_NAMED])
