@@ -34,7 +34,7 @@ _LABEL_END = re.compile(r"\s*(?:\.\.\.|…|[:：])*\s*\Z")
 
 
 class Accelerator(NamedTuple):
-    """The sign of a label and the letter behind it; text: the label without the sign."""
+    """The accelerator of a label. letter: the one behind the sign; text: without the sign."""
 
     sign: str
     letter: str
@@ -55,16 +55,17 @@ def find_accelerator(label: str, *, gtk: bool = False) -> Accelerator | None:
     """
     if "\n" in label or ENTITY.search(label):
         return None
-    found = [match.start() for match in _AMPERSAND.finditer(label)]
+    positions = [match.start() for match in _AMPERSAND.finditer(label)]
     if _is_label(label):
-        found += _within_words(label)
-    if gtk and not found and label.count("_") == 1 and _is_label(label):
-        found = [match.start() for match in _UNDERSCORE.finditer(label)]
-        found = found or _underscores_within_words(label)
-    if len(found) != 1:
+        positions += _within_words(label)
+    if gtk and not positions and label.count("_") == 1 and _is_label(label):
+        positions = [match.start() for match in _UNDERSCORE.finditer(label)]
+        positions = positions or _underscores_within_words(label)
+    if len(positions) != 1:
         return None
-    at = found[0]
-    return Accelerator(label[at], label[at + 1], label[:at] + label[at + 1 :])
+    position = positions[0]
+    text = label[:position] + label[position + 1 :]
+    return Accelerator(label[position], label[position + 1], text)
 
 
 def _is_label(text: str) -> bool:

@@ -68,7 +68,8 @@ class CatalogueDocument:
         self.left: list[str] = []
         self._messages: list[str] = []
         self._entries = [
-            self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
+            self._read_entry(entry, plurals)
+            for entry, plurals in self._untranslated(text, fuzzy=options.fuzzy)
         ]
         self.notes = encoding_notes(options.name, self._encoding, self._declaration)
         if self._declaration.name == "CHARSET":
@@ -89,8 +90,8 @@ class CatalogueDocument:
             if match := _LANGUAGE.match(line):
                 yield Declared("target", match[1], "Language", index + 1)
 
-    def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
-        """The entries to translate, each with its number of translations."""
+    def _untranslated(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
+        """The entries to translate, each with its number of plural forms, 0 without plurals."""
         import polib
 
         try:
@@ -117,7 +118,7 @@ class CatalogueDocument:
                 )
             yield entry, len(entry.msgstr_plural)
 
-    def _entry(self, entry: "POEntry", plurals: int) -> _Entry:
+    def _read_entry(self, entry: "POEntry", plurals: int) -> _Entry:
         """Find the lines of an entry, and add its segments."""
         # polib counts from the first comment of the entry.
         begin = max(0, entry.linenum - 1)
@@ -128,7 +129,9 @@ class CatalogueDocument:
         targets = list(self._targets(first))
         if len(targets) != max(1, plurals):
             raise DataError(
-                f"`{self._name}`, line {entry.linenum}: the entry has no `msgstr` that can be found"
+                f"`{self._name}`, line {entry.linenum}: "
+                "the entry has no `msgstr` that can be found",
+                "`msgfmt -c` shows what is wrong with it",
             )
         flags = next(
             (line for line in _comments(self._lines, first) if self._lines[line].startswith("#,")),
@@ -159,11 +162,11 @@ class CatalogueDocument:
         for index in range(first, len(self._lines) + 1):
             line = self._lines[index].strip() if index < len(self._lines) else ""
             field = _FIELD.match(line)
-            is_more = line.startswith('"')
-            if begin is not None and not is_more:
+            is_continued = line.startswith('"')
+            if begin is not None and not is_continued:
                 yield begin, index
                 begin = None
-            if not is_more and (not field or (has_target and field[1] in FIRST_FIELDS)):
+            if not is_continued and (not field or (has_target and field[1] in FIRST_FIELDS)):
                 return
             if field and field[1].startswith("msgstr"):
                 begin, has_target = index, True
@@ -188,7 +191,7 @@ class CatalogueDocument:
         return any(template.segments for template in entry.templates)
 
     def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> bool:
-        """Write the translations of an entry, unless all of them are the source; whether it did."""
+        """Write the translations of an entry; False if all are the source, and none is written."""
         indices = [
             range(first, first + len(template.segments))
             for first, template in zip(entry.segments, entry.templates, strict=True)
@@ -205,9 +208,11 @@ class CatalogueDocument:
             lines[begin:end] = [line + ending for line in _quoted(field[1], text)]
         if entry.flags is None:
             ending = "\r\n" if lines[entry.first].endswith("\r\n") else "\n"
-            at = _comments(lines, entry.first)
+            comments = _comments(lines, entry.first)
             # Before the lines of the previous source, as gettext writes it.
-            position = next((line for line in at if lines[line].startswith("#|")), entry.first)
+            position = next(
+                (line for line in comments if lines[line].startswith("#|")), entry.first
+            )
             lines.insert(position, f"#, {FUZZY}{ending}")
         elif FUZZY not in re.findall(r"[\w-]+", lines[entry.flags]):
             lines[entry.flags] = f"#, {FUZZY}, " + lines[entry.flags][2:].lstrip()

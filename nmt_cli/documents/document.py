@@ -50,8 +50,8 @@ class ReadOptions:
 
     name: of the file, for messages. language: the code of the target language, for documents that
     say their language; "" leaves it. source_language: that of the model's source, "" if it is not
-    known. field: the field of JSON or JSON lines that is translated,
-    with dots for fields in fields, or the column of a table; "": the usual one.
+    known. field: the field of JSON or JSON lines that is translated, with dots for fields in
+    fields, or the column of a table; "": the usual one.
     translation_field, flags_field: the fields or columns that these get; columns may exist, empty.
     fuzzy: translate fuzzy entries of a catalogue, too, and translations in XLIFF that are to be
     reviewed. encoding: of the bytes, whatever the document declares; "": as it declares.
@@ -127,7 +127,8 @@ def has_words(pieces: MarkedText) -> bool:
     if not any(map(has_letters, texts)):
         return False
     text = "".join(texts)
-    if may_be_mark(text) and any(isinstance(each, Tag) and each.name == "sup" for each in pieces):
+    is_raised = any(isinstance(piece, Tag) and piece.name == "sup" for piece in pieces)
+    if is_raised and may_be_mark(text):
         return False
     return not ITEM_ALONE.fullmatch(text) and not _has_only_units(text)
 

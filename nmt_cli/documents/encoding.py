@@ -26,7 +26,7 @@ BYTE_ORDER_MARKS = (
 BYTE_ORDER_MARK = "\ufeff"
 # Apostrophe, quotation marks and dash as they are printed: models learn them from their text.
 USUAL_MARKS = "’“”–"
-# How the bytes of files begin that are no text, with what they are and what can be done.
+# How files that are no text begin, with what they are and what can be done.
 _NO_TEXT = (
     (b"%PDF-", "a PDF", "translate the document that it was made from"),
     (b"\xd0\xcf\x11\xe0", "a document of an old version of Microsoft Office", "save it as .docx"),
@@ -35,7 +35,7 @@ _NO_TEXT = (
 )
 _ZIP = b"PK\x03\x04"
 _WORD_PART = b"word/document.xml"
-# So much shows that a document is in UTF-16.
+# How many bytes are looked at to tell whether a document is in UTF-16.
 HEAD_BYTES = 1 << 16
 
 
@@ -68,7 +68,7 @@ class Declaration:
 
     @classmethod
     def found(cls, match: re.Match[bytes] | None) -> "Declaration":
-        """That of a match whose first group is the name of the encoding."""
+        """The declaration at a match whose first group is the name of the encoding; None: none."""
         if match is None:
             return cls()
         name = match[1].decode("ascii", "replace")
@@ -130,20 +130,23 @@ def decode(
     """
     _require_text(data, name)
     encoding = next((code for mark, code in BYTE_ORDER_MARKS if data.startswith(mark)), declared)
-    wide = utf16_without_mark(data[:HEAD_BYTES]) if encoding == "utf-8" else ""
-    if wide:
+    utf16 = utf16_without_mark(data[:HEAD_BYTES]) if encoding == "utf-8" else ""
+    if utf16:
         raise DataError(
-            f"`{name}` looks like {wide} without a byte order mark",
-            f"convert it: {to_utf8(name, wide, declaration)}",
+            f"`{name}` looks like {utf16} without a byte order mark",
+            f"convert it: {to_utf8(name, utf16, declaration)}",
         )
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _not_in(encoding, data, name, line, declaration) from error
+        raise _encoding_error(encoding, data, name, line, declaration) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(f"`{name}`, line {line}: a NUL byte; this is not text")
+        raise DataError(
+            f"`{name}`, line {line}: a NUL byte; this is not text",
+            "check whether this is the document that you mean",
+        )
     if text.encode(encoding) != data:
         raise DataError(
             f"`{name}`: its encoding {encoding} cannot be written again byte for byte",
@@ -165,13 +168,13 @@ def _require_text(data: bytes, name: str) -> None:
             raise DataError(f"`{name}` is {what}, and not text", hint)
 
 
-def _not_in(
+def _encoding_error(
     encoding: str, data: bytes, name: str, line: int, declaration: Declaration
 ) -> DataError:
     """The error of a document that is not in `encoding`, first in `line`."""
     lines = data.removesuffix(b"\n").split(b"\n")
     if encoding == "utf-8" and any(map(has_utf8_characters, lines)):
-        invalid = sum(not is_utf8(each) for each in lines)
+        invalid = sum(not is_utf8(content) for content in lines)
         return DataError(
             f"`{name}`: {invalid:,} of {counted(len(lines), 'line')} "
             f"{agreeing(invalid, 'is', 'are')} not UTF-8, first line {line}",

@@ -28,12 +28,15 @@ class FieldText(NamedTuple):
     def translated(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]
     ) -> tuple[str, list[str]]:
-        """The translation of this text and its flags, of those of all segments of the document."""
+        """The translation of this text and its flags.
+
+        translated, flags: those of all segments of the document.
+        """
         indices = range(self.first, self.first + len(self.template.segments))
         # A text of several lines has the flags of all of them.
-        raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
+        text_flags = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
         text = self.template.fill([translated[index] for index in indices])
-        return text, ["empty"] if self.is_empty else list(raised)
+        return text, ["empty"] if self.is_empty else list(text_flags)
 
 
 def field_text(source: str, place: str, first: int) -> FieldText:

@@ -32,7 +32,7 @@ class JsonLinesDocument:
     def __init__(self, data: bytes, options: ReadOptions) -> None:
         """Raises DataError for a line that is no object with a text in the field.
 
-        So it is for a line that has a field of the name of a new one.
+        Also for a line that already has a field with the name of a new one.
         """
         self._options = options
         self._field = options.field or TEXT_FIELD

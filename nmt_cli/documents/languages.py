@@ -41,31 +41,34 @@ def language_warnings(options: ReadOptions, declared: Iterable[Declared]) -> lis
     '`a.po`, line 3'
     """
     first: dict[str, str] = {}
-    for each in declared:
-        known = options.source_language if each.side == "source" else options.language
-        if each.side not in first and _differ(each.code, known):
-            first[each.side] = _warning(options, each, known)
+    for declaration in declared:
+        side = declaration.side
+        model_language = options.source_language if side == "source" else options.language
+        if side not in first and _differ(declaration.code, model_language):
+            first[side] = _warning(options, declaration, model_language)
     return list(first.values())
 
 
-def _differ(code: str, known: str) -> bool:
-    if not (_CODE.match(code) and _CODE.match(known)):
+def _differ(code: str, model_language: str) -> bool:
+    """Whether a declared code surely is that of another language than the model's."""
+    if not (_CODE.match(code) and _CODE.match(model_language)):
         return False
-    codes = [base_code(each) for each in (code.partition("@")[0], known)]
-    first, second = (_SAME.get(each, each) for each in codes)
+    codes = [base_code(code.partition("@")[0]), base_code(model_language)]
+    first, second = (_SAME.get(base, base) for base in codes)
     # `gsw` may be a kind of `de`.
     return first != second and len(first) == len(second) and _NO_LANGUAGE.isdisjoint(codes)
 
 
-def _warning(options: ReadOptions, declared: Declared, known: str) -> str:
+def _warning(options: ReadOptions, declared: Declared, model_language: str) -> str:
     where = f"`{options.name}`, line {declared.line}"
     code, name = declared.code, declared.name
     if declared.side == "source":
         return (
             f"{where}: its texts are in `{code}` by its `{name}`, but the model translates from "
-            f"`{known}`; translate it with a model from `{code}`, or correct `{name}`"
+            f"`{model_language}`; translate it with a model from `{code}`, or correct `{name}`"
         )
     return (
         f"{where}: its translations are in `{code}` by its `{name}`, but those of the model are "
-        f"in `{known}`; translate it with a model into `{code}`, or change `{name}` to `{known}`"
+        f"in `{model_language}`; translate it with a model into `{code}`, or change `{name}` to "
+        f"`{model_language}`"
     )

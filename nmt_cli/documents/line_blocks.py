@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, Tag, plain_text
 
-# Lines of addresses and forms have at most so many characters.
+# The most characters of a line of an address or a form.
 _SHORT = 60
-# No paragraph with more pieces is looked at.
+# Paragraphs with more pieces are not looked at.
 _MOST_PIECES = 5000
 _QUOTES = "\"'”’»)]*_"
 _SENTENCE_END = re.compile(rf"[.!?…:;。！？：；؟।][{re.escape(_QUOTES)}]*\Z")
@@ -72,7 +72,7 @@ def _is_block(lines: Sequence[str]) -> bool:
     Where the last line alone ends with a full stop, they are the lines of one sentence.
     """
     shown = [line for line in lines if line]
-    ends = [_ends_line(*both) for both in pairwise(shown)]
+    ends = [_ends_line(line, following) for line, following in pairwise(shown)]
     short = sum(len(line) <= _SHORT for line in shown)
     is_sentence = (
         shown[-1:] != []

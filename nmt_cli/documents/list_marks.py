@@ -31,7 +31,7 @@ _SECTION = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVX]{2,5}\.)\s+"
 _ROMAN_NUMBER = re.compile(r"\s*(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})\.\s+")
 # A character as a document may write it: with an entity, escaped twice in XLIFF, with a backslash.
 _CHARACTER = re.compile(r"&(?:amp;)?#?\w+;|\\h|\\[!-/:-@\[-`{-~]|(?s:.)")
-# No mark with the space after it is written with more characters, or has more pieces.
+# The most characters and pieces with which a mark and the space after it are written.
 _LONGEST = 500
 _MOST_PIECES = 40
 # The mark of an item within a line: behind a colon or dash the first one, behind a semicolon, and
@@ -56,10 +56,10 @@ def split_marks(
     rest = tuple(pieces)
     marks: list[MarkedPiece] = []
     last = ""
-    if found := _section(rest, _SECTION if is_heading else _ROMAN_NUMBER):
-        marks, rest = [*found[0]], found[1]
-    while found := _first_mark(rest):
-        mark, following = found
+    if section := _section(rest, _SECTION if is_heading else _ROMAN_NUMBER):
+        marks, rest = [*section[0]], section[1]
+    while first := _first_mark(rest):
+        mark, following = first
         written = plain_text(mark).strip()
         # Of `3. 10. 2020` the second number belongs to a date.
         if not following or (last.endswith(".") and written.endswith(".")):
@@ -79,7 +79,8 @@ def parts_at_items(pieces: Sequence[MarkedPiece]) -> list[MarkedText]:
     >>> [plain_text(part) for part in parts]
     ['(a) the court; and ', '(b) the judge']
     """
-    found: list[tuple[int, re.Match[str]]] = []
+    # The index of the piece with each mark, and the mark.
+    marks: list[tuple[int, re.Match[str]]] = []
     depth = 0
     is_start = True
     for index, piece in enumerate(pieces):
@@ -87,17 +88,17 @@ def parts_at_items(pieces: Sequence[MarkedPiece]) -> list[MarkedText]:
             depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
             continue
         if isinstance(piece, Text) and depth == 0 and ")" in piece.text:
-            found += [
+            marks += [
                 (index, match)
                 for match in _IN_LINE.finditer(piece.text)
                 if match["before"].strip() or is_start
             ]
         is_start = is_start and not plain_text((piece,)).strip()
-    if len(found) < 2 or not _are_items([match for _, match in found]):
+    if len(marks) < 2 or not _are_items([match for _, match in marks]):
         return [tuple(pieces)]
     parts: list[MarkedText] = []
     rest = list(pieces)
-    for index, match in reversed(found):
+    for index, match in reversed(marks):
         piece = rest[index]
         assert isinstance(piece, Text)
         at = match.end("before")
@@ -142,8 +143,8 @@ def first_mark(pieces: Sequence[MarkedPiece]) -> str:
     >>> first_mark((Text("(b) the judge"),))
     '(b)'
     """
-    found = _first_mark(tuple(pieces[:_MOST_PIECES]))
-    return plain_text(found[0]).strip() if found and found[1] else ""
+    mark, following = _first_mark(tuple(pieces[:_MOST_PIECES])) or ((), ())
+    return plain_text(mark).strip() if following else ""
 
 
 def items_behind(words: str, marks: Sequence[str]) -> list[int]:
@@ -155,19 +156,19 @@ def items_behind(words: str, marks: Sequence[str]) -> list[int]:
     >>> items_behind("You shall:", ("(a)", "(3)", "(b)")), items_behind("a dog of", ("(a)", "(3)"))
     ([0, 2], [])
     """
-    found: list[int] = []
+    indices: list[int] = []
     awaited = {sequence[0] for sequence in SEQUENCES}
     for index, mark in enumerate(marks):
         label = mark.strip("().").lower()
         if label in awaited or not label[:1].isalnum():
-            found.append(index)
+            indices.append(index)
             awaited.update(
                 following
                 for sequence in SEQUENCES
                 for previous, following in pairwise(sequence)
                 if previous == label
             )
-    return found if len(found) > 1 or words.rstrip().endswith((":", "—", "–")) else []
+    return indices if len(indices) > 1 or words.rstrip().endswith((":", "—", "–")) else []
 
 
 def is_break_before_item(pieces: Sequence[MarkedPiece], index: int) -> bool:
@@ -177,14 +178,14 @@ def is_break_before_item(pieces: Sequence[MarkedPiece], index: int) -> bool:
         return False
     following = pieces[index + 1 : index + 1 + _MOST_PIECES]
     # Tags may also be around all of the item.
-    start = next((at for at, each in enumerate(following) if not isinstance(each, Tag)), 0)
+    start = next((at for at, other in enumerate(following) if not isinstance(other, Tag)), 0)
     return begins_with_mark(following) or begins_with_mark(following[start:])
 
 
 def _first_mark(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
     """The first mark with the space after it, and what follows; None: there is no mark."""
-    before = _length_of_nothing(pieces)
-    length = _length_of_tagged(pieces[before:])
+    before = _count_of_invisible(pieces)
+    length = _count_of_tagged_mark(pieces[before:])
     if not length:
         return _cut(pieces, ITEM)
     length += before
@@ -200,8 +201,8 @@ def _first_mark(pieces: MarkedText) -> tuple[MarkedText, MarkedText] | None:
 
 def _section(pieces: MarkedText, number: re.Pattern[str]) -> tuple[MarkedText, MarkedText] | None:
     """The number of a section before its first sentence, and this; None: there is none."""
-    found = _cut(pieces, number)
-    return found if found and _begins_sentence(found[1]) else None
+    parts = _cut(pieces, number)
+    return parts if parts and _begins_sentence(parts[1]) else None
 
 
 def _begins_sentence(pieces: MarkedText) -> bool:
@@ -209,7 +210,7 @@ def _begins_sentence(pieces: MarkedText) -> bool:
     return start[:1].isupper() or bool(ITEM.match(start))
 
 
-def _length_of_nothing(pieces: MarkedText) -> int:
+def _count_of_invisible(pieces: MarkedText) -> int:
     """How many pieces at the beginning show nothing: spaces, lone tags and empty pairs of tags."""
     length = 0
     while length < len(pieces):
@@ -225,7 +226,7 @@ def _length_of_nothing(pieces: MarkedText) -> int:
     return length
 
 
-def _length_of_tagged(pieces: MarkedText) -> int:
+def _count_of_tagged_mark(pieces: MarkedText) -> int:
     """How many pieces a mark or number with tags around it has at the beginning; 0: none."""
     depth = 0
     while depth < len(pieces) and _is_tag(pieces[depth], "open"):
@@ -248,10 +249,10 @@ def _cut(pieces: MarkedText, pattern: re.Pattern[str]) -> tuple[MarkedText, Mark
 
     Tags may stand within it if they are closed there. None: it finds nothing there.
     """
-    found = pattern.match(_beginning(pieces))
-    if not found:
+    match = pattern.match(_beginning(pieces))
+    if not match:
         return None
-    left, depth = found.end(), 0
+    left, depth = match.end(), 0
     for index, piece in enumerate(pieces):
         if isinstance(piece, Text) and left < len(piece.text):
             parts = _divided(piece, left) if depth == 0 else None

@@ -37,18 +37,21 @@ class SectionLetters:
         """
         kept = _LABEL.fullmatch(plain_text(before))
         marks, rest = ((), words) if kept else split_marks(words, is_heading=True)
-        found = kept or _LABEL.fullmatch(plain_text(marks))
-        if not found or not has_words(rest):
+        match = kept or _LABEL.fullmatch(plain_text(marks))
+        if not match or not has_words(rest):
             return []
-        label = found[1]
+        label = match[1]
         awaited = self._awaited.pop(label, None)
         if awaited is None and not kept and label not in ("A", "I"):
             return []
         usual = _ROMANS if label[1:] or label == "I" else _LETTERS
         sequence, previous = awaited or (usual, None)
-        own = None if kept else index
+        # A mark that is kept anyway need not be found.
+        current = None if kept else index
         if label in sequence:
-            is_open = own is not None and awaited is None
+            undecided = current if awaited is None else None
             following = sequence[sequence.index(label) + 1 :][:1]
-            self._awaited.update(dict.fromkeys(following, (sequence, own if is_open else None)))
-        return [] if awaited is None else [each for each in (previous, own) if each is not None]
+            self._awaited.update(dict.fromkeys(following, (sequence, undecided)))
+        if awaited is None:
+            return []
+        return [paragraph for paragraph in (previous, current) if paragraph is not None]

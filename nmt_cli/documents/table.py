@@ -39,9 +39,10 @@ _LONGEST_NAME = 40
 
 
 class _Record(NamedTuple):
-    """A record as it is written, without the ending of its last line; its cells; its first line.
+    """A record of a table.
 
-    cells: none for an empty line.
+    raw: as it is written, without `ending`, that of its last line; cells: none for an empty line;
+    number: of its first line.
     """
 
     raw: str
@@ -97,9 +98,9 @@ class TableDocument:
     """
 
     def __init__(self, data: bytes, options: ReadOptions) -> None:
-        """Raises DataError if it has no column of this name, or others in place of the new ones.
+        """Raises DataError if there is no column to translate, or one to fill is not empty.
 
-        So it does if a record has more or fewer cells than the header, or is not valid CSV.
+        Also if a record has more or fewer cells than the header, or is not valid CSV.
         """
         self._options = options
         content, self._encoding = decode(data, options.name)
@@ -156,7 +157,7 @@ class TableDocument:
             )
             raise DataError(
                 f"`{self._options.name}`, line {number}: no column `{field}`; "
-                f"{'the columns are' if len(names) > 1 else 'the only column is'} {_list(names)}",
+                f"{'the columns are' if len(names) > 1 else 'the only column is'} {_quoted(names)}",
                 f"name the column to translate: {option}; the first line must name the columns",
             )
         if names.count(field) > 1:
@@ -177,7 +178,7 @@ class TableDocument:
         """The header with the names of the new columns."""
         names = self._options.translation_field, self._options.flags_field
         slots = columns.slots(header.raw, self._delimiter)
-        new = [pair for pair in zip(names, slots, strict=True) if pair[1].is_new]
+        new = [(name, slot) for name, slot in zip(names, slots, strict=True) if slot.is_new]
         return _WrittenRecord(
             header.raw, header.ending, [name for name, _ in new], [slot for _, slot in new]
         )
@@ -231,8 +232,8 @@ class TableDocument:
         """The new cells of a record."""
         if not isinstance(added, FieldText):
             return added
-        text, raised = added.translated(translated, flags)
-        return text, " ".join(raised)
+        text, text_flags = added.translated(translated, flags)
+        return text, " ".join(text_flags)
 
     def _cell(self, text: str) -> str:
         """A new cell as it is written: in quotation marks if it needs them."""
@@ -277,11 +278,11 @@ def _delimiter(content: str, name: str) -> str:
     (';', '\\t')
     """
     header = content.lstrip(" \r\n")
-    counts = {each: _count(header, each) for each in DELIMITERS}
+    counts = {delimiter: _count(header, delimiter) for delimiter in DELIMITERS}
     is_tsv = name.lower().endswith(".tsv")
     if (counts["\t"] or not any(counts.values())) and is_tsv:
         return "\t"
-    return max(DELIMITERS, key=lambda each: counts[each])
+    return max(DELIMITERS, key=counts.__getitem__)
 
 
 def _count(content: str, delimiter: str) -> int:
@@ -301,7 +302,7 @@ def _reason(error: csv.Error) -> str:
     return f"not CSV: {text}" if reason is None else reason.format(limit=csv.field_size_limit())
 
 
-def _list(names: Sequence[str]) -> str:
+def _quoted(names: Sequence[str]) -> str:
     """The names of columns, for a message."""
     parts = [" ".join(name[:_LONGEST_NAME].split()) for name in names]
     shown = [

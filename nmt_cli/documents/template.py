@@ -134,9 +134,9 @@ class Template:
     def _keep_letters(self, before: MarkedText) -> None:
         """Keep the letters of paragraphs that the last segment shows to be marks."""
         index = len(self.segments) - 1
-        for found in self._letters.found_by(index, before, self.segments[index]):
-            marks, self.segments[found] = split_marks(self.segments[found], is_heading=True)
-            self._marks[found] = list(self._kept(marks))
+        for segment in self._letters.found_by(index, before, self.segments[index]):
+            marks, self.segments[segment] = split_marks(self.segments[segment], is_heading=True)
+            self._marks[segment] = list(self._kept(marks))
 
     def _keep_pieces(self, pieces: Sequence[MarkedPiece]) -> None:
         self.parts += self._kept(pieces)

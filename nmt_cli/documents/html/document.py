@@ -97,7 +97,7 @@ class _Segmenter:
             event = events[index]
             if event.kind in ("start", "empty") and self._is_kept(event):
                 end = index + 1 if event.kind == "empty" else _end_of(events, index)
-                self._keep(event, "".join(each.raw for each in events[index:end]))
+                self._keep(event, "".join(part.raw for part in events[index:end]))
                 index = end
                 continue
             self._take(event)

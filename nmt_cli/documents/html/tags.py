@@ -61,7 +61,8 @@ class Attribute(NamedTuple):
 def attributes_of(tag: str) -> list[Attribute]:
     """The attributes of a tag as it is written.
 
-    >>> [(each.name, each.value) for each in attributes_of("<a href='x' title=Home>")]
+    >>> attributes = attributes_of("<a href='x' title=Home>")
+    >>> [(attribute.name, attribute.value) for attribute in attributes]
     [('href', 'x'), ('title', 'Home')]
     """
     attributes = []
@@ -104,15 +105,15 @@ def language_of(attributes: Sequence[Attribute]) -> Attribute | None:
     >>> language_of(attributes_of('<html xml:lang="en" lang="en-GB">')).value
     'en-GB'
     """
-    found = [each for each in attributes if each.name in ("lang", "xml:lang")]
-    return min(found, key=lambda each: len(each.name), default=None)
+    by_name = {attribute.name: attribute for attribute in reversed(attributes)}
+    return by_name.get("lang") or by_name.get("xml:lang")
 
 
 def is_translated(tag: str, attribute: Attribute, attributes: Sequence[Attribute]) -> bool:
     """Whether the value of an attribute is text for readers."""
     if is_excluded(attributes):
         return False
-    values = {each.name: each.value.strip().lower() for each in attributes}
+    values = {other.name: other.value.strip().lower() for other in attributes}
     if tag == "meta":
         name = values.get("name") or values.get("property", "")
         return attribute.name == "content" and name in _META

@@ -58,8 +58,8 @@ def _container(state: "StateBlock", line: int, end: int, silent: bool) -> bool:
 
 def _parse_content(state: "StateBlock", line: int, end: int, begin: int, indentation: int) -> None:
     """Parse the blocks in a container, whose content begins at `begin`."""
-    kept = state.bMarks[line], state.tShift[line], state.sCount[line], state.blkIndent
-    kept_type = state.parentType
+    saved = state.bMarks[line], state.tShift[line], state.sCount[line], state.blkIndent
+    saved_type = state.parentType
     words = state.skipSpaces(begin)
     state.blkIndent = max(state.blkIndent, state.sCount[line]) + indentation
     state.bMarks[line], state.tShift[line] = begin, words - begin
@@ -70,8 +70,8 @@ def _parse_content(state: "StateBlock", line: int, end: int, begin: int, indenta
     state.level += 1
     state.md.block.tokenize(state, line, end)
     state.level -= 1
-    state.parentType = kept_type
-    state.bMarks[line], state.tShift[line], state.sCount[line], state.blkIndent = kept
+    state.parentType = saved_type
+    state.bMarks[line], state.tShift[line], state.sCount[line], state.blkIndent = saved
     # A container may be empty.
     state.line = max(state.line, line + 1)
 
@@ -96,8 +96,8 @@ def _lazy_table(state: "StateBlock", line: int, _end: int, silent: bool) -> bool
     indentation = state.sCount[line]
     if not silent or not 0 <= indentation < state.blkIndent:
         return False
-    kept, state.blkIndent = state.blkIndent, indentation
+    saved, state.blkIndent = state.blkIndent, indentation
     try:
         return table(state, line, state.lineMax, True)
     finally:
-        state.blkIndent = kept
+        state.blkIndent = saved

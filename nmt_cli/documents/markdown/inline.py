@@ -99,15 +99,15 @@ Tag(raw='*', kind='close', name='*'))
             if not is_at_end and (words or not (pieces and _may_have_attributes(pieces[-1]))):
                 words += match[0]
                 continue
-        found = list(_marks(match, content, pieces))
-        if not found:
+        mark = list(_marks(match, content, pieces))
+        if not mark:
             words += match[0]
             continue
-        order_openings(pieces, found)
+        order_openings(pieces, mark)
         if words:
             pieces.append(source_text(_plain(words), words))
             words = ""
-        pieces += found
+        pieces += mark
     if words + content[end:]:
         words += content[end:]
         pieces.append(source_text(_plain(words), words))
@@ -128,8 +128,8 @@ def _marks(
     elif kind == "close":
         yield Tag(raw, "close", "[")
     elif kind == "html":
-        found = _NAME.match(raw)
-        name = found[1].lower() if found else ""
+        named = _NAME.match(raw)
+        name = named[1].lower() if named else ""
         if raw.endswith("/>") or name in VOID:
             yield Tag(raw, "empty", name)
         else:

@@ -1,7 +1,7 @@
 """The text of a cue: its marks, its lines, and how a translation is cut into cues and lines."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import unescape
 from itertools import accumulate
 
@@ -63,13 +63,13 @@ class CueFormat:
             text = unescape(text)
         return source_text(text.replace("\\h", "\u00a0") if self._kind == ".ass" else text, raw)
 
-    def lines(self, raw: str) -> list[str]:
+    def breaks(self, raw: str) -> list[str]:
         """The breaks of the lines of a cue."""
         return self._break.findall(raw)
 
     def write(self, pieces: Sequence[MarkedPiece], raw: str) -> str:
         """A translation, in as many lines as the cue `raw` has where there are words for them."""
-        breaks = self.lines(raw)
+        breaks = self.breaks(raw)
         words = _spaced(pieces, self._escape)
         gaps = _break_positions(words, len(breaks) + 1)
         written = []
@@ -98,9 +98,8 @@ def _tag(raw: str) -> Tag:
     return Tag(raw, "close" if raw.startswith("</") else "open", match[1].lower())
 
 
-def _spaced(pieces: Sequence[MarkedPiece], escape: object) -> list[tuple[int, str]]:
+def _spaced(pieces: Sequence[MarkedPiece], escape: Callable[[str], str]) -> list[tuple[int, str]]:
     """The words with the marks at them: how long each is on the screen, and how it is written."""
-    assert callable(escape)
     words: list[tuple[int, str]] = []
     shown, written = "", ""
     for piece in pieces:
@@ -172,7 +171,7 @@ def _cut_by_share(
     pieces: Sequence[MarkedPiece], shares: Sequence[float]
 ) -> list[list[MarkedPiece]]:
     text = plain_text(pieces)
-    total, wanted = len(text), 0.0
+    total, share_before = len(text), 0.0
     # Only spaces within text are places to cut at.
     spaces, position = [], 0
     for piece in pieces:
@@ -187,17 +186,17 @@ def _cut_by_share(
             position += len(piece.raw)
     cuts: list[int] = []
     for index, share in enumerate(shares[:-1]):
-        wanted += share
+        share_before += share
         later = len(shares) - 2 - index
         free = [space for space in spaces if not cuts or space > cuts[-1]]
         free = free[: len(free) - later] if later else free
         if free:
-            cuts.append(min(free, key=lambda space: abs(space - wanted * total)))
-    parts = _at(pieces, cuts)
+            cuts.append(min(free, key=lambda space: abs(space - share_before * total)))
+    parts = _cut_at(pieces, cuts)
     return [*parts, *([] for _ in range(len(shares) - len(parts)))]
 
 
-def _at(pieces: Sequence[MarkedPiece], cuts: Sequence[int]) -> list[list[MarkedPiece]]:
+def _cut_at(pieces: Sequence[MarkedPiece], cuts: Sequence[int]) -> list[list[MarkedPiece]]:
     """The pieces cut at these positions of their plain text."""
     parts: list[list[MarkedPiece]] = [[]]
     position, left = 0, list(cuts)

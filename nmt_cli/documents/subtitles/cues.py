@@ -41,7 +41,7 @@ def count_times(text: str) -> int:
     return sum(1 for line, _ in lines_of(text) if _TIMES.fullmatch(line))
 
 
-def odd_times(text: str) -> int:
+def line_of_odd_times(text: str) -> int:
     """The first line of times, from 1, that is not written as usual; 0 if all are."""
     return next(
         (

@@ -15,7 +15,7 @@ from nmt_cli.documents.labels import parts_of
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.list_marks import ITEM, first_mark, items_behind
 from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
-from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, odd_times
+from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues, line_of_odd_times
 from nmt_cli.documents.subtitles.speakers import (
     cues_of_lists,
     has_usual_letters,
@@ -52,7 +52,10 @@ class SubtitleDocument:
         self._kind = _kind_of(self._text)
         self._format = CueFormat(self._kind)
         if max(map(len, self._text.split("\n")), default=0) > LONGEST_LINE:
-            raise DataError(f"`{options.name}`: a line has more than {LONGEST_LINE:,} characters")
+            raise DataError(
+                f"`{options.name}`: a line has more than {LONGEST_LINE:,} characters",
+                "divide it into several lines, or check whether these are subtitles",
+            )
         try:
             cues = find_cues(self._text, self._kind)
         except ValueError as error:
@@ -62,12 +65,12 @@ class SubtitleDocument:
             ) from error
         self._times = self._event_times(self._text)
         if self._kind != ".ass" and count_times(self._text) != len(self._times):
-            odd = odd_times(self._text)
+            odd_line = line_of_odd_times(self._text)
             raise DataError(
                 f"`{options.name}`: {count_times(self._text):,} lines of times, but pysubs2 finds "
                 f"{counted(len(self._times), 'cue')}",
-                f"line {odd:,} is not written as 00:01:02,345 --> 00:01:04,000"
-                if odd
+                f"line {odd_line:,} is not written as 00:01:02,345 --> 00:01:04,000"
+                if odd_line
                 else "a line of a text may not have two times in it",
             )
         if not self._times:
@@ -105,7 +108,10 @@ class SubtitleDocument:
                 warnings.simplefilter("ignore")
                 subtitles = pysubs2.SSAFile.from_string(text.lstrip("\ufeff"), self._kind[1:])
         except (pysubs2.Pysubs2Error, ValueError, AssertionError, IndexError, KeyError) as error:
-            raise DataError(f"`{self._name}`: these subtitles cannot be read: {error}") from error
+            raise DataError(
+                f"`{self._name}`: these subtitles cannot be read: {error}",
+                "check the file with a program for subtitles, and save it again",
+            ) from error
         return [(event.start, event.end) for event in subtitles]
 
     def _groups(self, cues: Sequence[Cue]) -> Iterator[list[Cue]]:
@@ -126,12 +132,12 @@ class SubtitleDocument:
         pause = following.start - cue.stop
         if cue.speaker != following.speaker or not -0.1 <= pause <= MAX_PAUSE:
             return False
-        if any(self._has_speakers(each) or self._items(each) for each in (cue, following)):
+        if any(self._has_speakers(one) or self._items(one) for one in (cue, following)):
             return False
         labels = self._labels(cue)
         if self._labels(following) or any(begin > 0 for begin, _ in labels):
             return False
-        first, second = (plain_text(self._pieces(each)).strip() for each in (cue, following))
+        first, second = (plain_text(self._pieces(one)).strip() for one in (cue, following))
         if labels:
             rest = self._text[cue.begin + labels[0][1] : cue.end]
             first = plain_text(self._format.parse(rest)).strip()
@@ -161,15 +167,18 @@ class SubtitleDocument:
         belongs to.
         """
         raw = self._text[cue.begin : cue.end]
-        found = [(span, mark) for span, mark in self._marks(cue) if mark]
-        if found and found[0][0][0] > 0:
-            words = plain_text(self._format.parse(raw[: found[0][0][0]]))
-            found = [found[index] for index in items_behind(words, [mark for _, mark in found])]
-        elif len(found) < 2:
+        marks = [(span, mark) for span, mark in self._marks(cue) if mark]
+        if not marks:
             return []
-        if not found:
+        (first_begin, _), _ = marks[0]
+        if first_begin > 0:
+            words = plain_text(self._format.parse(raw[:first_begin]))
+            marks = [marks[index] for index in items_behind(words, [mark for _, mark in marks])]
+        elif len(marks) < 2:
             return []
-        cuts = [0, *(position for span, _ in found for position in span), len(raw)]
+        if not marks:
+            return []
+        cuts = [0, *(position for span, _ in marks for position in span), len(raw)]
         return [raw[begin:end] for begin, end in pairwise(cuts)]
 
     def _marks(self, cue: Cue) -> list[tuple[tuple[int, int], str]]:

@@ -18,7 +18,7 @@ _MARKUP = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 _MOST_WORDS = 3
 # For each small letter, a text that is not in capitals has fewer capital letters than this.
 _MOST_CAPITALS = 4
-# The other items of a list are looked for in so many cues before and behind one.
+# How many cues before and behind one are searched for the other items of a list.
 _NEAR = 5
 _FOLLOWING = {pair for sequence in SEQUENCES for pair in pairwise(sequence)}
 _DASHES = "-–—"
@@ -91,7 +91,7 @@ def _has_previous(mark: str, others: Sequence[Sequence[str]]) -> bool:
 
 def _follows(mark: str, other: str) -> bool:
     """Whether a mark is written like another one and is the next one of a list, or its bullet."""
-    label, following = (each.strip("().").lower() for each in (mark, other))
+    label, following = (item.strip("().").lower() for item in (mark, other))
     if not label[:1].isalnum():
         # Dashes are those of speakers.
         return mark == other and mark not in ("", *_DASHES)

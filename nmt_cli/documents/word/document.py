@@ -27,7 +27,7 @@ class WordDocument:
 
     def _find(self, name: str, part: Element) -> list[Paragraph]:
         """Add the segments of a part; returns its paragraphs that have segments."""
-        found = []
+        with_segments = []
         depth = 0
         title = "" if is_main(name) else f"{PurePosixPath(name).stem}, "
         paragraphs = paragraphs_of(part)
@@ -45,11 +45,11 @@ class WordDocument:
             # Amounts between tabs are no words.
             columns = list(filter(has_words, paragraph.columns()))
             if columns:
-                found.append(paragraph)
+                with_segments.append(paragraph)
             for column in columns:
                 self.segments.append(trimmed(column, is_heading=paragraph.is_heading)[1])
                 self.places.append(f"{title}paragraph {number}")
-        return found
+        return with_segments
 
     def render(
         self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()

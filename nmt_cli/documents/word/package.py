@@ -16,6 +16,9 @@ Element = Any
 MAX_UNPACKED_BYTES, MAX_RATIO, MAX_FILES = 256 << 20, 200, 10_000
 # Small files are no bombs, however well they are packed.
 RATIO_COUNTS_FROM = 1 << 20
+SPLIT = "split it into several documents"
+TRUST = "use a document from a source that you trust"
+SAVE_AGAIN = "open it with a word processor, and save it as .docx again"
 # Where the body is; some programs count it.
 _MAIN = re.compile(r"word/document\d*\.xml")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
@@ -45,13 +48,15 @@ class WordPackage:
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGED as error:
-            raise DataError(f"`{name}`: damaged, or not a .docx file: {error}") from error
+            raise DataError(
+                f"`{name}`: damaged, or not a .docx file: {error}", SAVE_AGAIN
+            ) from error
         with archive:
             self._check(archive)
             try:
                 self._files = [(info, archive.read(info)) for info in archive.infolist()]
             except (*_DAMAGED, RuntimeError) as error:
-                raise DataError(f"`{name}`: damaged: {error}") from error
+                raise DataError(f"`{name}`: damaged: {error}", SAVE_AGAIN) from error
         self._check_content()
 
     def _check(self, archive: zipfile.ZipFile) -> None:
@@ -61,9 +66,11 @@ class WordPackage:
         size = sum(info.file_size for info in infos)
         packed = sum(info.compress_size for info in infos)
         if len(infos) > MAX_FILES or size > MAX_UNPACKED_BYTES:
-            raise self._refused(f"{len(infos):,} files of {size >> 20:,} MiB: too large")
+            raise self._refused(f"{len(infos):,} files of {size >> 20:,} MiB: too large", SPLIT)
         if size > RATIO_COUNTS_FROM and size > MAX_RATIO * packed:
-            raise self._refused(f"unpacked {size // max(1, packed):,} times as large: a zip bomb")
+            raise self._refused(
+                f"unpacked {size // max(1, packed):,} times as large: a zip bomb", TRUST
+            )
         if any(info.flag_bits & 1 for info in infos):
             raise self._refused("encrypted", "save it without a password")
         if len(set(names)) != len(names):
@@ -79,9 +86,9 @@ class WordPackage:
                 raise self._refused("macros", "save it as .docx, which has none")
             suffix = PurePosixPath(info.filename).suffix
             if suffix in (".xml", ".rels") and _has_declarations(content):
-                raise self._refused(f"`{info.filename}` declares entities")
+                raise self._refused(f"`{info.filename}` declares entities", TRUST)
 
-    def _refused(self, reason: str, hint: str = "") -> DataError:
+    def _refused(self, reason: str, hint: str = SAVE_AGAIN) -> DataError:
         return DataError(f"`{self._name}` is refused: {reason}", hint)
 
     def parts(self) -> dict[str, Element]:
@@ -98,7 +105,7 @@ class WordPackage:
                     parts[info.filename] = etree.fromstring(content, parser)
                 except etree.XMLSyntaxError as error:
                     raise DataError(
-                        f"`{self._name}`: `{info.filename}` is damaged: {error}"
+                        f"`{self._name}`: `{info.filename}` is damaged: {error}", SAVE_AGAIN
                     ) from error
         # The body first: its segments are what a reader counts.
         return dict(sorted(parts.items(), key=lambda part: (not is_main(part[0]), part[0])))

@@ -55,10 +55,12 @@ def paragraphs_of(part: Element) -> list[Element]:
 
 def field_depth(paragraph: Element, depth: int) -> int:
     """How many fields are open at the end of a paragraph; depth: at its beginning."""
-    for element in _own(paragraph, f"{WORD}fldChar"):
-        kind = element.get(f"{WORD}fldCharType")
-        depth += {"begin": 1, "end": -1}.get(str(kind), 0)
-    return max(0, depth)
+    return max(0, depth + sum(map(_depth_change, _own(paragraph, f"{WORD}fldChar"))))
+
+
+def _depth_change(mark: Element) -> int:
+    """1 for the mark that begins a field, -1 for the one that ends it, 0 for the one between."""
+    return {"begin": 1, "end": -1}.get(str(mark.get(f"{WORD}fldCharType")), 0)
 
 
 def _own(paragraph: Element, tag: str) -> Iterator[Element]:
@@ -125,9 +127,7 @@ class Paragraph:
         for child in parent:
             before = depth
             if child.tag == f"{WORD}r":
-                for mark in child.iter(f"{WORD}fldChar"):
-                    kind = mark.get(f"{WORD}fldCharType")
-                    depth += {"begin": 1, "end": -1}.get(str(kind), 0)
+                depth += sum(map(_depth_change, child.iter(f"{WORD}fldChar")))
             if before or depth or field:
                 # A field is one object, with what it shows.
                 field.append(child)
@@ -172,15 +172,14 @@ class Paragraph:
         key = ""
         if properties is not None:
             key = "".join(
-                etree.tostring(each, method="c14n").decode()
-                for each in properties
-                if each.tag not in _INVISIBLE
+                etree.tostring(setting, method="c14n").decode()
+                for setting in properties
+                if setting.tag not in _INVISIBLE
             )
-            self._formats.setdefault(key, properties)
+            if self._formats.get(key) is None:
+                self._formats[key] = properties
             if _is_raised(properties):
                 self._raised.add(key)
-            if self._formats[key] is None:
-                self._formats[key] = properties
         for child in run:
             if child.tag == f"{WORD}t":
                 yield "text", child.text or "", key

@@ -111,7 +111,10 @@ class UnitReader:
             self._namespace = namespace
             self._check_root(name, attributes)
         if len(self._opened) >= MAX_DEPTH:
-            raise self._refused(f"elements are nested more than {MAX_DEPTH} deep", "")
+            raise self._refused(
+                f"elements are nested more than {MAX_DEPTH} deep",
+                "XLIFF needs no such depth: check the program that wrote it",
+            )
         begin = self._parser.CurrentByteIndex
         tag = _TAG.match(self._data, begin)
         assert tag is not None

@@ -40,9 +40,9 @@ def inherited(tag: str) -> dict[str, str]:
     {'xmlns:m': 'urn:m', 'xml:space': 'preserve'}
     """
     return {
-        found[1]: unescape(found[2][1:-1])
-        for found in _ATTRIBUTE.finditer(tag)
-        if found[1] in ("xmlns", "xml:space") or found[1].startswith("xmlns:")
+        match[1]: unescape(match[2][1:-1])
+        for match in _ATTRIBUTE.finditer(tag)
+        if match[1] in ("xmlns", "xml:space") or match[1].startswith("xmlns:")
     }
 
 
@@ -54,9 +54,9 @@ def with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
     """
     for name, value in attributes.items():
         quoted = f'"{escape(value)}"'
-        found = next((each for each in _ATTRIBUTE.finditer(tag) if each[1] == name), None)
-        if found:
-            tag = tag[: found.start(2)] + quoted + tag[found.end(2) :]
+        attribute = next((match for match in _ATTRIBUTE.finditer(tag) if match[1] == name), None)
+        if attribute:
+            tag = tag[: attribute.start(2)] + quoted + tag[attribute.end(2) :]
             continue
         end = _END.search(tag)
         at = end.start() if end else len(tag)
