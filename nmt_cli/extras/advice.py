@@ -21,9 +21,9 @@ MOST_COUNTED = 300_000
 PAIRS_FOR_BASE = 1_000_000
 # Presets of the paper's size.
 LARGE_PRESETS = ("base", "big", "modern")
-# How many subwords more than one a word has at a vocabulary of this size, EOS included; this number
-# falls with a power of the size. Measured on French laws and captions with 500 to 8,000 entries,
-# where it is exact to a tenth. It is only used to announce the number of steps.
+# A word has 1 + BEYOND_ONE subwords, EOS included, at a vocabulary of AT_VOCABULARY entries; what
+# is beyond one falls with the power FALL of the size. Measured on French laws and captions with 500
+# to 8,000 entries, where it is exact to a tenth. It is only used to announce the number of steps.
 BEYOND_ONE, AT_VOCABULARY, FALL = 0.56, 4_000, 0.45
 
 
@@ -53,25 +53,27 @@ class Advice(NamedTuple):
 
 def advise(size: TextSize, root: Path = Path("/")) -> Advice:
     """The preset for training text of this size on this machine."""
-    gpu = has_gpu(root)
-    preset = "base" if gpu and size.pairs >= PAIRS_FOR_BASE else "small"
-    machine = "a GPU" if gpu else counted(usable_cores(), "CPU core")
+    preset = "base" if has_gpu(root) and size.pairs >= PAIRS_FOR_BASE else "small"
     return Advice(
         preset,
-        f"preset {preset} for {counted(size.pairs, 'training pair')} on {machine}: "
+        f"preset {preset} for {counted(size.pairs, 'training pair')} on {_processor(root)}: "
         f"{plan(preset, size)}",
     )
+
+
+def _processor(root: Path) -> str:
+    """What a training would run on, for messages."""
+    return "a GPU" if has_gpu(root) else counted(usable_cores(), "CPU core")
 
 
 def unsuitable(preset: str, size: TextSize, root: Path = Path("/")) -> str:
     """A note if a preset of the paper's size was chosen for little text or a CPU, else ""."""
     if preset not in LARGE_PRESETS or advise(size, root).preset != "small":
         return ""
-    cores = "a GPU" if has_gpu(root) else counted(usable_cores(), "CPU core")
     return (
         f"preset {preset} is made for millions of pairs and GPUs; here are "
-        f"{counted(size.pairs, 'pair')} and {cores}, for which `nmt init` chooses small if "
-        "--preset is left out"
+        f"{counted(size.pairs, 'pair')} and {_processor(root)}, for which `nmt init` chooses small "
+        "if --preset is left out"
     )
 
 
@@ -122,12 +124,12 @@ def _measure_entry(paths: Sequence[str], columns: "TableColumns") -> TextSize:
     from nmt_cli.data.languages.unspaced import length_in_words
     from nmt_cli.data.text.line_pairs import read_pairs
 
-    words = tgt_words = 0
+    src_words = tgt_words = 0
     with closing(read_pairs(tuple(paths), columns, keep_bad_rows=True)) as pairs:
         for src, tgt in islice(pairs, MOST_COUNTED):
             tgt_words += length_in_words(tgt)
-            words += length_in_words(src)
-        counts = pairs.count, words + tgt_words, tgt_words
+            src_words += length_in_words(src)
+        counts = pairs.count, src_words + tgt_words, tgt_words
         if pairs.count < MOST_COUNTED or not pairs.src.bytes_read:
             return TextSize(*counts)
         share = max(1.0, pairs.src.size / pairs.src.bytes_read)

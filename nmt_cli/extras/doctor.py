@@ -48,7 +48,7 @@ EXTRAS = {
     "ctranslate2": ("ctranslate2",), "huggingface": ("transformers",), "marian": ("yaml",),
     "onnx": ("onnx", "onnxruntime"), "png": ("resvg_py",),
 }  # fmt: skip
-# What nmt-cli-runtime does without.
+# The packages that nmt-cli-runtime does without.
 OF_TORCH = ("torch", "jaxtyping")
 TORCH_VERSIONS = ((2, 11), (2, 14))
 
@@ -64,11 +64,11 @@ class Check(NamedTuple):
 
 def versions() -> dict[str, str]:
     """The versions of nmt, of Python and of the packages that nmt needs, if they are installed."""
-    known = {"nmt": __version__, "python": platform.python_version()}
+    installed = {"nmt": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            known[name] = importlib.metadata.version(name)
-    return known
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None) -> list[Check]:
@@ -116,8 +116,9 @@ def _packages() -> Check:
             "packages", "fail", "cannot be imported: " + ", ".join(broken),
             "in a clone of nmt: pip install --force-reinstall -c constraints.txt .",
         )  # fmt: skip
-    known = versions()
-    return Check("packages", "ok", ", ".join(f"{name} {known.get(name, '?')}" for name in needed))
+    installed = versions()
+    summary = ", ".join(f"{name} {installed.get(name, '?')}" for name in needed)
+    return Check("packages", "ok", summary)
 
 
 def _zstd() -> Check:
@@ -214,11 +215,11 @@ def _cores() -> Check:
 
 
 def _threads(environ: Mapping[str, str]) -> Check:
-    asked = environ.get("OMP_NUM_THREADS", "")
+    threads = environ.get("OMP_NUM_THREADS", "")
     usable = usable_cores()
-    if asked.isdigit() and int(asked) > usable:
+    if threads.isdigit() and int(threads) > usable:
         return Check(
-            "threads", "warn", f"OMP_NUM_THREADS={asked} on {counted(usable, 'usable core')}",
+            "threads", "warn", f"OMP_NUM_THREADS={threads} on {counted(usable, 'usable core')}",
             "unset OMP_NUM_THREADS: nmt chooses the number of threads itself",
         )  # fmt: skip
     if environ.get("OMP_WAIT_POLICY", "passive").lower() == "active":
@@ -226,7 +227,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
             "threads", "warn", "OMP_WAIT_POLICY=active: waiting threads spin",
             "unset OMP_WAIT_POLICY, unless no other program uses these cores",
         )  # fmt: skip
-    chosen = asked or f"{usable}, chosen by torch"
+    chosen = threads or f"{usable}, chosen by torch"
     return Check("threads", "ok", f"{chosen}; `--threads N` of train and translate changes it")
 
 

@@ -66,12 +66,12 @@ def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
 def _positions(config: Config, model: Path | None) -> Plot:
     shape, sides = _positions_of(config, model)
     tables = {side: positions_table(shape, positions) for side, positions in sides.items()}
-    inside = [label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title")]
+    elements = [label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title")]
     for index, (side, table) in enumerate(tables.items()):
         top = 90 + index * PANEL if side else 70
         if side:
-            inside.append(label(20, top - 34, f"of the {side} side", kind="faint"))
-        inside += _panel(table, top)
+            elements.append(label(20, top - 34, f"of the {side} side", kind="faint"))
+        elements += _panel(table, top)
     about = "What each position adds to the embedding, and how similar two positions are."
     names = {"": "rows", "source": "rows", "target": "tgt_rows"}
     numbers = {
@@ -79,7 +79,7 @@ def _positions(config: Config, model: Path | None) -> Plot:
         **{names[side]: table.tolist() for side, table in tables.items()},
     }
     height = 690 if len(tables) == 1 else 70 + PANEL * len(tables)
-    return Plot(document(WIDTH, height, "Positions", about, inside), numbers)
+    return Plot(document(WIDTH, height, "Positions", about, elements), numbers)
 
 
 def _positions_of(config: Config, model: Path | None) -> "tuple[ModelConfig, dict[str, Positions]]":
@@ -104,7 +104,8 @@ def _positions_of(config: Config, model: Path | None) -> "tuple[ModelConfig, dic
         positions = POSITIONS[shape.positions](shape)
     if shape.kind == "rnn" or positions is None:
         raise ConfigError(
-            "a model of the kind rnn has no positions: it reads one token after the other"
+            "a model of the kind rnn has no positions: it reads one token after the other",
+            "draw those of a model of the kind transformer or conv",
         )
     return shape, {"": positions}
 
@@ -113,8 +114,8 @@ def _panel(table: "Tensor", top: float) -> list[str]:
     """Draw a table of positions and the similarity of its rows, from `top` downwards."""
     # Sines and cosines are neighbours, so dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)
-    kept = [column for column in range(table.shape[1]) if column // 2 % step == 0]
-    shown = table[:, kept] / max(1.0, float(table.abs().max()))
+    columns = [column for column in range(table.shape[1]) if column // 2 % step == 0]
+    shown = table[:, columns] / max(1.0, float(table.abs().max()))
     every = f"; one pair of {step} is shown" if step > 1 else ""
     return [
         *field(
@@ -167,7 +168,7 @@ def _schedule(config: Config, _: Path | None) -> Plot:
     equation = " (section 5.3, equation 3)" if is_paper else ""
     scale = f"d_model {d_model:,}" if is_paper else f"highest {highest:g}"
     box = Box(84, 70, 640, 320)
-    inside = [
+    elements = [
         label(20, 28, f"Learning rate{equation}", kind="title"),
         label(
             20, 48, f"{scale}, warmup_steps {train.warmup_steps:,}, "
@@ -180,7 +181,7 @@ def _schedule(config: Config, _: Path | None) -> Plot:
         "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": last,
         "learning_rates": {curve.name: [list(point) for point in curve.points] for curve in shown},
     }  # fmt: skip
-    return Plot(document(WIDTH, 510, "Learning rate", about, inside), numbers)
+    return Plot(document(WIDTH, 510, "Learning rate", about, elements), numbers)
 
 
 def _smoothing(config: Config, _: Path | None) -> Plot:
@@ -194,7 +195,7 @@ def _smoothing(config: Config, _: Path | None) -> Plot:
         for amount in amounts
     ]
     top = 4.0
-    inside = [
+    elements = [
         label(20, 28, "Label smoothing (section 5.4)", kind="title"),
         label(
             20, 48, f"Target distribution with smoothing {epsilon:g}, {WORDS} words, of which word "
@@ -207,8 +208,9 @@ def _smoothing(config: Config, _: Path | None) -> Plot:
         ),
         *curves(
             Box(84, 360, 640, 240), Axis(0, 1, "the model's probability of the correct word"),
-            Axis(0, top, ""), [curve._replace(points=[p for p in curve.points if p[1] <= top])
-                               for curve in shown],
+            Axis(0, top, ""),
+            [curve._replace(points=[(x, y) for x, y in curve.points if y <= top])
+             for curve in shown],
         ),
     ]  # fmt: skip
     about = "The smoothed target, and the loss by the probability of the correct word."
@@ -216,7 +218,7 @@ def _smoothing(config: Config, _: Path | None) -> Plot:
         "label_smoothing": epsilon, "target": target,
         "losses": {curve.name: [list(point) for point in curve.points] for curve in shown},
     }  # fmt: skip
-    return Plot(document(WIDTH, 710, "Label smoothing", about, inside), numbers)
+    return Plot(document(WIDTH, 710, "Label smoothing", about, elements), numbers)
 
 
 def losses(epsilon: float) -> list[tuple[float, float]]:

@@ -102,14 +102,16 @@ def write_project(folder: Path, project: Project, *, force: bool = False) -> Pat
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError("a file's name is not UTF-8", "rename it, or link to it") from error
+        raise UsageError(
+            "the name of a file of the project is not UTF-8", "rename it, or link to it"
+        ) from error
     make_directory(folder)
     write_text(path, text)
     return path
 
 
 def config_text(config: Mapping[str, object], comments: Mapping[str, Sequence[str]]) -> str:
-    """Write every dotted key as one line of TOML, with its `comments` behind it.
+    """Every dotted key as one line of TOML, with its `comments` behind it.
 
     `config` is a flat configuration (`config.schema.flatten`); the text can be loaded again.
     """

@@ -159,9 +159,9 @@ def valid_beside_train(texts: ProjectTexts, src: str, tgt: str) -> Paths | None:
     folders = dict.fromkeys(Path(entry[0]).parent for entry in texts.train)
     named = {path for entry in texts.entries() for path in entry}
     for folder in folders:
-        found = find_texts(folder, "valid", src, tgt)
-        if found and not named.intersection(found):
-            return found
+        entry = find_texts(folder, "valid", src, tgt)
+        if entry and not named.intersection(entry):
+            return entry
     return None
 
 
@@ -199,10 +199,10 @@ def given_texts(
     tables: Mapping[str, str | None],
     splits: Mapping[str, int],
 ) -> ProjectTexts:
-    """Collect the files of the command line. Raises UsageError.
+    """Collect the files of the command line.
 
-    tables: TSV files by their use, valid or test; splits: the numbers of training pairs to set
-    apart by theirs.
+    tables: TSV files by their use, valid or test; splits: by the same names, the numbers of
+    training pairs to set apart. Raises UsageError where two of these are given for one use.
     """
     entries = {"valid": valid, "test": test}
     for split, table in tables.items():

@@ -89,7 +89,9 @@ def sentence_attention(
                 "give one sentence of it",
             )
         if not translation.hypotheses[0].ids:
-            raise DataError("the model gives no translation of this line")
+            raise DataError(
+                "the model gives no translation of this line", "give a translation with --target"
+            )
         text, tgt = translation.text, list(translation.hypotheses[0].ids)
     else:
         text = clean_line(target).strip()

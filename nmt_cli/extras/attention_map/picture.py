@@ -57,28 +57,27 @@ def picture(
     # Few heads fill the width that the legend needs.
     beside = 2 * MARGIN + left + right
     scale = scale._replace(width=max(scale.width, (LEAST_WIDTH - beside) / heads - 2 * GAP))
-    tall = max(len(rows), len(columns)) * scale.row
-    inside = [label(MARGIN, 26, TITLES[kind], kind="title")]
+    height = max(len(rows), len(columns)) * scale.row
+    elements = [label(MARGIN, 26, TITLES[kind], kind="title")]
     top = 44.0
     for level in range(layers):
         for column in range(heads):
             x = MARGIN + left + GAP + column * (scale.width + 2 * GAP)
-            names = (layer or level + 1), (head or column + 1)
-            title = f"layer {names[0]} · head {names[1]}"
-            inside.append(label(x + scale.width / 2, top, title, anchor="middle", kind="small"))
-            inside += _links(weights[level, column].tolist(), x, top + GAP, scale)
-        inside += _words(rows, MARGIN + left, top + GAP, scale, anchor="end")
+            title = f"layer {layer or level + 1} · head {head or column + 1}"
+            elements.append(label(x + scale.width / 2, top, title, anchor="middle", kind="small"))
+            elements += _links(weights[level, column].tolist(), x, top + GAP, scale)
+        elements += _words(rows, MARGIN + left, top + GAP, scale, anchor="end")
         end = MARGIN + left + 2 * GAP + heads * (scale.width + 2 * GAP) - 2 * GAP
-        inside += _words(columns, end, top + GAP, scale, anchor="start")
+        elements += _words(columns, end, top + GAP, scale, anchor="start")
         if alone:
             shares = [max(row) for row in weights[0, 0].tolist()]
-            inside += _shares(shares, top + GAP, scale)
-        top += tall + 3 * GAP + 12
+            elements += _shares(shares, top + GAP, scale)
+        top += height + 3 * GAP + 12
     legend = " A number is the greatest weight of its row." if alone else ""
-    inside.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{legend}", kind="small faint"))
+    elements.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{legend}", kind="small faint"))
     width = beside + heads * (scale.width + 2 * GAP)
     about = f"{attention.source} → {attention.translation}"
-    return document(width, top + GAP, f"{TITLES[kind]}: {attention.source}", about, inside)
+    return document(width, top + GAP, f"{TITLES[kind]}: {attention.source}", about, elements)
 
 
 def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> Iterator[str]:

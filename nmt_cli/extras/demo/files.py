@@ -87,6 +87,7 @@ class DemoTexts:
 
 
 def _make_part(task: tuple[Split, range]) -> list[LabelledPair]:
+    """The pairs with some indices of a split; runs in another process."""
     split, indices = task
     return list(make_pairs(len(indices), seed=SEED, split=split, first=indices.start))
 

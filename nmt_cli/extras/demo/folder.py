@@ -70,7 +70,9 @@ def _is_empty(folder: Path) -> bool:
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError as error:
-        raise CannotCreateError(f"`{folder}` cannot be read: {error.strerror}") from error
+        raise CannotCreateError(
+            f"`{folder}` cannot be read: {error.strerror}", _other_directory()
+        ) from error
     return all(name.startswith(f"{files.TEMPORARY_PREFIX}{MARKER}.") for name in names)
 
 
@@ -184,8 +186,9 @@ def require_own_corpus(config: Config) -> None:
     corpus = Path(config.paths.corpus)
     if not corpus.exists():
         return
-    inputs, own = read_description(corpus).get("inputs") or {}, fingerprint(config) or {}
-    if sorted(inputs.values()) != sorted(own.values()):
+    prepared = read_description(corpus).get("inputs") or {}
+    own = fingerprint(config) or {}
+    if sorted(prepared.values()) != sorted(own.values()):
         raise CannotCreateError(
             f"`{corpus}` was not prepared from the demo's own texts",
             f"move it to another place, or {_other_directory()}",

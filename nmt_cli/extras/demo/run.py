@@ -147,10 +147,15 @@ def assess(folder: Path, outputs: list[str], held_out: list[str], seconds: float
     right = [output == reference for output, reference in zip(outputs, references, strict=True)]
     phenomena = []
     for label, about in PHENOMENA.items():
-        hits = [ok for ok, present in zip(right, labels, strict=True) if label in present]
-        if hits:
-            phenomena.append(Accuracy(label, about, sum(hits), len(hits)))
-    unseen = [a == b for a, b in zip(held_out, read_lines(folder / "held_out.de"), strict=True)]
+        with_label = [
+            is_right for is_right, present in zip(right, labels, strict=True) if label in present
+        ]
+        if with_label:
+            phenomena.append(Accuracy(label, about, sum(with_label), len(with_label)))
+    held_out_references = read_lines(folder / "held_out.de")
+    unseen = [
+        output == reference for output, reference in zip(held_out, held_out_references, strict=True)
+    ]
     return Outcome(
         tuple(score(outputs, [references], METRICS)),
         Accuracy("exact", "exact matches", sum(right), len(right)),

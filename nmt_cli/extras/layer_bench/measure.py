@@ -74,25 +74,24 @@ def _seconds(layer: Layer, x: Tensor) -> float:
 def saved_bytes(layer: Layer, x: Tensor) -> int:
     """Bytes that autograd keeps for the backward pass, each once, without weights and input."""
     inputs = [x.clone().requires_grad_() for _ in range(2)]
-    (kept, output), (again, _other) = (_saved(layer, x) for x in inputs)
-    # Memory that two runs share while both exist belongs to weights.
-    own = kept.keys() - again.keys() - {inputs[0].untyped_storage().data_ptr()}
-    del output
-    return sum(kept[address] for address in own)
+    # Both outputs are kept until here, so that the two runs share no memory but that of weights.
+    (first, _output), (second, _other_output) = (_saved(layer, x) for x in inputs)
+    own = first.keys() - second.keys() - {inputs[0].untyped_storage().data_ptr()}
+    return sum(first[address] for address in own)
 
 
 def _saved(layer: Layer, x: Tensor) -> tuple[dict[int, int], Tensor]:
-    """The size of each memory block that the backward pass of `layer` reads, and the output."""
-    kept: dict[int, int] = {}
+    """The bytes of each memory block that the backward pass reads, by address; and the output."""
+    sizes: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
+        sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = layer(x)
-    return kept, output
+    return sizes, output
 
 
 def chains(lengths: Sequence[int], *, neighbours: int, kernel: int) -> Iterator[Chain]:

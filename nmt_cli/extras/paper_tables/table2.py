@@ -1,6 +1,5 @@
 """Compares a training run with Table 2 of the paper: BLEU, FLOPs and hours, pass or fail."""
 
-import json
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,9 +10,9 @@ from nmt_cli.config.schema import load
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.extras.paper_tables import earlier_systems
+from nmt_cli.extras.tracking.records import read_log
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.scoring import require_plain_text, score
-from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.output_directory import LOG
 
 SCHEMA = 1
@@ -52,8 +51,8 @@ class Figure:
 
     name: BLEU-paper, BLEU-tokenized, BLEU, flops, gpu_time_flops, hours, steps; value: None if it
     is not known; paper: None if the paper has no such figure; lines, signature, test: of a BLEU,
-    where test counts the test sets from 1;
-    at_least: True if higher is better, False if lower is, None if neither.
+    where test counts the test sets from 1; at_least: True if higher is better, False if lower is,
+    None if neither.
     """
 
     name: str
@@ -198,21 +197,14 @@ def _number(record: Mapping[str, object], key: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _records(model: Path) -> list[dict[str, object]]:
-    """The records of the log; a line that a crash left incomplete is skipped."""
+def _records(model: Path) -> Sequence[Mapping[str, object]]:
+    """The records of the log, of which there is at least one."""
     if not (model / LOG).is_file():
         raise NoInputError(
             f"`{model}` has no {LOG}: it is not what `nmt train` wrote",
             "name the model that was trained; the averaged one is only needed to translate",
         )
-    records = []
-    for line in read_bytes(model / LOG).decode("utf-8", "replace").split("\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
+    records = read_log(model)
     if not records:
         raise DataError(f"`{model / LOG}` has no record of a step", "train the model first")
     return records

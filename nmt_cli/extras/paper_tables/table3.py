@@ -157,7 +157,10 @@ def _last(path: Path, key: str) -> float:
     try:
         return float(json.loads(read_bytes(path).splitlines()[-1])[key])
     except (ValueError, LookupError, TypeError) as error:
-        raise DataError(f"`{path}` is not what `nmt score --json` writes: no {key}") from error
+        raise DataError(
+            f"`{path}` is not what `nmt score --json` writes: no {key}",
+            "run recipes/table3.sh again, which writes it",
+        ) from error
 
 
 def _parameters(weights: Path) -> int:
@@ -211,11 +214,10 @@ def notes(rows: VariationRows) -> Iterator[str]:
         yield f"left out: {_no_rows(others)}"
     same = [run for run in runs if run.preset == "base"] + list(again)
     if len(same) > 1:
-        spreads = [[run.perplexity for run in same], [run.bleu for run in same]]
-        (low, high), (worst, best) = ((min(values), max(values)) for values in spreads)
+        perplexities, bleu = [run.perplexity for run in same], [run.bleu for run in same]
         yield (
-            f"noise: {len(same)} seeds of the base model, PPL {low:.2f} to {high:.2f}, "
-            f"BLEU {worst:.1f} to {best:.1f}"
+            f"noise: {len(same)} seeds of the base model, PPL {min(perplexities):.2f} to "
+            f"{max(perplexities):.2f}, BLEU {min(bleu):.1f} to {max(bleu):.1f}"
         )
     if 2 < len(runs) < FEWEST_RANKED:
         yield (

@@ -106,8 +106,8 @@ def read_parameters(path: Path | str) -> Parameters:
                     f"`{lines.name}`, line {line_number}: {error}",
                     "each line is a parameter of EVALB and its value, such as CUTOFF_LEN 40",
                 ) from error
-    labels = {name: frozenset(some) for name, some in collected.labels.items()}
-    pairs = {name: frozenset(some) for name, some in collected.pairs.items()}
+    labels = {keyword: frozenset(values) for keyword, values in collected.labels.items()}
+    pairs = {keyword: frozenset(values) for keyword, values in collected.pairs.items()}
     return Parameters(
         labeled=bool(collected.numbers["LABELED"]),
         deleted=labels["DELETE_LABEL"],

@@ -55,7 +55,10 @@ def parse_window(
     translations = translator.translate_window(
         [" ".join(line_words) for line_words in words], search=config
     )
-    return [_parse(*pair) for pair in zip(words, translations, strict=True)]
+    return [
+        _parse(line_words, translation)
+        for line_words, translation in zip(words, translations, strict=True)
+    ]
 
 
 def _parse(words: list[str], translation: Translation) -> Parse:

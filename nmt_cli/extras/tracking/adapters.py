@@ -113,9 +113,9 @@ class MLflow:
         # Calls of the client name their run; those of the module are bound to a thread.
         self._client: Any = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI") or _local_store())
         name = run.target or os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        found = self._client.get_experiment_by_name(name)
-        experiment = found.experiment_id if found else self._client.create_experiment(name)
-        self._id: str = self._client.create_run(experiment, run_name=run.name).info.run_id
+        existing = self._client.get_experiment_by_name(name)
+        experiment_id = existing.experiment_id if existing else self._client.create_experiment(name)
+        self._id: str = self._client.create_run(experiment_id, run_name=run.name).info.run_id
         for key, value in run.settings.items():
             self._client.log_param(self._id, key, str(value)[:500])
 
@@ -173,7 +173,7 @@ def _print_nothing(*_: object, **__: object) -> None:
 
 
 class TrackerKind(NamedTuple):
-    """A tracker: the module and the extra that it needs."""
+    """A kind of tracker. make: begins a run in it; module: what has to be installed."""
 
     make: Callable[[TrackedRun], Tracker]
     module: str

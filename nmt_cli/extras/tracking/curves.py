@@ -82,9 +82,9 @@ def _chart(title: str, shown: Sequence[Curve], top: float) -> list[str]:
 
 
 def _thinned(points: Points) -> Points:
-    """Every so many of the points, and the last one."""
-    every = math.ceil(len(points) / MOST_POINTS)
-    return [*points[::every], *points[-1:]] if every > 1 else points
+    """About MOST_POINTS points at equal intervals, and the last one."""
+    step = math.ceil(len(points) / MOST_POINTS)
+    return [*points[::step], *points[-1:]] if step > 1 else points
 
 
 def _means(points: Points) -> Points:

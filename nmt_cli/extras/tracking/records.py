@@ -18,14 +18,14 @@ from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
 
-# Folders that are only guesses are searched so many levels deep.
+# How many levels deep folders are searched that may be meant by a misspelt name.
 LEVELS = 4
 # Settings that name files, and those of which the kind and number of subwords tell.
 NOT_COMPARED = frozenset((
     "data.train", "data.valid", "data.test", "train.init_from", "train.init_sha256",
     "model.src_vocab_size", "model.tgt_vocab_size",
 ))  # fmt: skip
-# The records of the last steps of a run are within so many bytes.
+# How many bytes at the end of a log are read for the records of the last steps.
 TAIL_BYTES = 1 << 17
 # Runs that differ in more settings than this are no comparison of them.
 MOST_DIFFERING = 8
