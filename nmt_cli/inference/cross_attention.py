@@ -70,12 +70,12 @@ def _capture_layers(layers: Sequence[MultiHeadAttention], hooks: ExitStack) -> C
     queries = [hooks.enter_context(outputs_of(layer.query)) for layer in layers]
 
     def cross_attention(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
-        of_layers = [
+        weights_of_layers = [
             _attention_of(layer, outputs[0], batch, memory)
             for layer, outputs in zip(layers, queries, strict=True)
         ]
-        for of_pair in zip(*of_layers, strict=True):
-            yield of_pair[0] if len(of_pair) == 1 else torch.stack(of_pair).mean(dim=0)
+        for pair_weights in zip(*weights_of_layers, strict=True):
+            yield pair_weights[0] if len(layers) == 1 else torch.stack(pair_weights).mean(dim=0)
 
     return cross_attention
 
@@ -127,8 +127,9 @@ def _capture_conv(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:
 
 def _by_pair(batch: Batch, tgt: Tensor, src: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """The tokens of two streams that belong to each pair."""
-    sizes = batch.tgt_segments.lengths.tolist(), batch.src_segments.lengths.tolist()
-    return zip(torch.split(tgt, sizes[0]), torch.split(src, sizes[1]), strict=True)
+    tgt_lengths = batch.tgt_segments.lengths.tolist()
+    src_lengths = batch.src_segments.lengths.tolist()
+    return zip(torch.split(tgt, tgt_lengths), torch.split(src, src_lengths), strict=True)
 
 
 CAPTURES: Mapping[str, Callable[[EncoderDecoder, ExitStack], CrossAttention]] = {

@@ -99,7 +99,7 @@ def packed_weights_engine(weights: PackedWeights, kernels: Kernels, notice: str 
     about = f"{WEIGHTS[precision]}, {kernels.instruction_set} kernels"
     name = "native" if precision == "float32" else precision
     notice = "; ".join(filter(None, (kernels.notice, notice)))
-    return Engine(name, about, lambda *size: NativeDecoder(native, *size), notice)
+    return Engine(name, about, lambda slots, beam: NativeDecoder(native, slots, beam), notice)
 
 
 def plain_engine(arrays: TransformerArrays, reason: str, precision: str) -> Engine:
@@ -110,7 +110,7 @@ def plain_engine(arrays: TransformerArrays, reason: str, precision: str) -> Engi
     plain = PlainModel(arrays)
     rounded = "" if precision == "float32" else f", in float32 instead of {precision}"
     notice = f"NumPy translates, which is slower{rounded}: {reason}"
-    return Engine("plain", notice, lambda *size: PlainDecoder(plain, *size), notice)
+    return Engine("plain", notice, lambda slots, beam: PlainDecoder(plain, slots, beam), notice)
 
 
 def packed_engine(model: "Transformer", reason: str, precision: str) -> Engine:

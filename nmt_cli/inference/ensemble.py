@@ -32,7 +32,9 @@ def add_probabilities(
 
 
 def _add_in_torch(left: Array, right: Array) -> Array:
-    """On a CPU, torch computes most of a tensor in SIMD vectors and the rest one number at a time
+    """`add_probabilities` of tensors.
+
+    On a CPU, torch computes most of a tensor in SIMD vectors and the rest one number at a time
     with another exponential, so that results may differ in the last bit. Therefore each row is
     computed by itself, in pieces that are not divided among threads (docs/decisions/011).
     """
@@ -79,6 +81,6 @@ class Ensemble:
             return FullDistributionStep(total - math.log(len(self._decoders)))
 
 
-def moved_to(target: Arrays, own: Arrays, array: Array) -> Array:
-    """An array of one library as one of another."""
-    return array if type(target) is type(own) else target.from_numpy(own.to_numpy(array))
+def moved_to(target: Arrays, origin: Arrays, array: Array) -> Array:
+    """An array of the library of `origin` as one of the library of `target`."""
+    return array if type(target) is type(origin) else target.from_numpy(origin.to_numpy(array))

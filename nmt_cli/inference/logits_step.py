@@ -16,7 +16,7 @@ EditedTopK = Callable[[Tensor, int, Tensor], tuple[Tensor, Tensor]]
 class BusyRows(NamedTuple):
     """The index of each row of the logits among `all_rows` rows; the others are of free slots.
 
-    Where all rows are computed there is no need of it.
+    Not needed where the rows of all slots are computed.
     """
 
     indices: Tensor
@@ -62,13 +62,13 @@ class LogitsStep:
         flat = self._logits.view(-1)
         edited = edits.rows * self._logits.shape[1] + edits.ids
         # Edit in place and restore: a copy of all logits would cost more than the search.
-        plain = flat[edited]
+        unedited = flat[edited]
         flat.scatter_add_(0, edited, edits.bias)
         values, ids = self._top_k(self._logits, min(k, self._words), edited)
         # A padding word can be among the best only where a model gives NaN.
         ids = ids.clamp(max=self._words - 1)
         values, ids = _force_token(self._logits, values, ids, edits.forced)
-        flat.scatter_(0, edited, plain)
+        flat.scatter_(0, edited, unedited)
         values = values - self._totals
         if self._busy is None:
             return values, ids
@@ -87,9 +87,9 @@ def _force_token(
     logits: Tensor, values: Tensor, ids: Tensor, forced: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Where a row is forced, keep only that id, with its own logit."""
-    only = (forced >= 0)[:, None]
-    wanted = forced.clamp(min=0)[:, None]
-    first = torch.arange(values.shape[1], device=values.device) == 0
-    values = torch.where(only, logits.gather(1, wanted), values)
-    values = values.masked_fill(only & ~first, -torch.inf)
-    return values, torch.where(only & first, wanted, ids)
+    is_forced = (forced >= 0)[:, None]
+    forced_ids = forced.clamp(min=0)[:, None]
+    is_first = torch.arange(values.shape[1], device=values.device) == 0
+    values = torch.where(is_forced, logits.gather(1, forced_ids), values)
+    values = values.masked_fill(is_forced & ~is_first, -torch.inf)
+    return values, torch.where(is_forced & is_first, forced_ids, ids)

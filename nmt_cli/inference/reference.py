@@ -67,10 +67,10 @@ class ReferenceDecoder:
         busy = torch.tensor(list(self._lengths), device=self.device)
         rows = self._rows(busy)
         # From the rows of all slots to those of the state, slot by slot: (busy, beam).
-        same = self._rows(torch.arange(len(busy), device=self.device))
-        origins = same[:, :1] + parents[rows] - rows[:, :1]
+        state_rows = self._rows(torch.arange(len(busy), device=self.device))
+        origins = state_rows[:, :1] + parents[rows] - rows[:, :1]
         # Moving rows copies the whole KV cache; greedy search never moves any.
-        moves = not torch.equal(origins, same)
+        moves = not torch.equal(origins, state_rows)
         state = self._state.select(origins.flatten()) if moves else self._state
         logits, self._state = self._model.step(state, ids[rows.flatten()])
         logits = self._allowed.hide_others(logits.float(), list(self._lengths))

@@ -55,7 +55,7 @@ def cross_attentions(
         memory = model.encode(batch.src, batch.src_segments)
         with captured_cross_attention(model, last_layers) as cross_attention:
             model.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
-        weights = [of_pair.cpu() for of_pair in cross_attention(batch, memory)]
+        weights = [pair_weights.cpu() for pair_weights in cross_attention(batch, memory)]
         result |= zip(indices, weights, strict=True)
     return [result[index] for index in range(len(pairs))]
 

@@ -9,7 +9,10 @@ from nmt_cli.search.decoder import Source
 
 
 class VocabularyMask:
-    """For engines that compute all logits. It saves no time, but gives the same choice of ids."""
+    """Hides logits, for engines that compute all of them.
+
+    It saves no time; engines with shortlists compute only the others, and choose the same ids.
+    """
 
     def __init__(self, words: int, device: torch.device) -> None:
         self._words = words

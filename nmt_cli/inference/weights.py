@@ -91,7 +91,7 @@ class LayerArrays(NamedTuple):
 
 
 class TransformerArrays:
-    """The weights of a Transformer by their parts; arrays are shared with `weights` where whole."""
+    """The weights of a Transformer by their parts; those that are not joined are not copied."""
 
     def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
         """weights: by the names of `model.shapes.transformer_shapes`, float32.
@@ -209,27 +209,27 @@ class TransformerArrays:
         return self._norm(f"{stack}_norm") if self.config.norm_order == "pre" else None
 
     def _layer(self, layer: str, *, cross: bool) -> LayerArrays:
-        own, other, inner = (
+        own_part, cross_part, inner_part = (
             f"{layer}.{name}" for name in ("self_attention", "cross_attention", "feed_forward")
         )
         return LayerArrays(
             SelfAttentionArrays(
-                self._joined(own, ["query", "key", "value"]),
-                self._joined(own, ["output"]),
-                self._norm(f"{own}_norm"),
+                self._joined(own_part, ["query", "key", "value"]),
+                self._joined(own_part, ["output"]),
+                self._norm(f"{own_part}_norm"),
             ),
             CrossAttentionArrays(
-                self._joined(other, ["query"]),
-                self._joined(other, ["key", "value"]),
-                self._joined(other, ["output"]),
-                self._norm(f"{other}_norm"),
+                self._joined(cross_part, ["query"]),
+                self._joined(cross_part, ["key", "value"]),
+                self._joined(cross_part, ["output"]),
+                self._norm(f"{cross_part}_norm"),
             )
             if cross
             else None,
             FeedForwardArrays(
-                self._joined(inner, self._inner_names),
-                self._joined(inner, ["outer"]),
-                self._norm(f"{inner}_norm"),
+                self._joined(inner_part, self._inner_names),
+                self._joined(inner_part, ["outer"]),
+                self._norm(f"{inner_part}_norm"),
             ),
         )
 

@@ -12,10 +12,11 @@ from nmt_cli.inference.cuda.kv_cache import attend_cached
 
 # The compute capability from which on GPUs have matrix units for bfloat16.
 FIRST_CAPABILITY = (8, 0)
-# A program holds the heads' widths, and all rows of a slot.
+# The widest heads and the largest beam: a program holds the width of a head and all rows of a slot.
 MAX_WIDTH, MAX_BEAM = 128, 64
 # The largest difference from torch's numbers, of streams of about 1, by the dtype of the weights.
 LARGEST_ERRORS = {torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+# The sizes in the comparison with torch's numbers; WIDTH: of a block of logits.
 SLOTS, HEADS, STEPS, WIDTH = 2, 3, 40, 64
 
 
@@ -89,13 +90,13 @@ def _attention_is_right(
             ~mask, -torch.inf).to(device, dtype))
         for cached, mask in zip((own, source), masks, strict=True)
     ]  # fmt: skip
-    found = [
+    actual = [
         kernels.attend_own(query, own, ancestors.to(device, torch.int16), lengths.to(device)),
         kernels.attend_source(query, source, (lengths + 1).to(device)),
     ]
     limit = LARGEST_ERRORS[dtype]
-    pairs = zip(found, expected, strict=True)
-    return all(torch.allclose(ours, theirs, rtol=0.0, atol=limit) for ours, theirs in pairs)
+    pairs = zip(actual, expected, strict=True)
+    return all(torch.allclose(ours, right, rtol=0.0, atol=limit) for ours, right in pairs)
 
 
 @torch.inference_mode()

@@ -11,7 +11,7 @@ MOST = 32
 
 
 class ChunkPool:
-    """Chunks of one size, which decoders take and give back; their numbers are not set.
+    """Uninitialised chunks of one size, which decoders take and give back.
 
     They are not freed in between, since the system clears all memory that it gives out anew, which
     takes longer than attention does. Decoders of several threads may share a pool.

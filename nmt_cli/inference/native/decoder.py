@@ -19,11 +19,11 @@ from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.decoder import Edits, Source, Symbols
 from nmt_cli.search.fused_search import PlainBeam
 
-# The most blocks of words that a step writes for being the best, as in kernels.h.
+# The most blocks of logits that a step writes for each row, those with the best; as in kernels.h.
 KEPT = 16
 # Steps whose keys and values are allocated together.
 GROWTH = 16
-# The numbers of 32 bits of a cache line.
+# How many numbers of 32 bits a cache line holds.
 CACHE_LINE = 16
 
 
@@ -139,8 +139,7 @@ class NativeDecoder:
             ctypes.byref(self._model.decoder_stack.model),
             ctypes.byref(state),
         )
-        if not completed:
-            raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
+        self._model.kernels.require_run(completed)
         self._model.require_embeddings()
         self.count_steps(1)
         lists = self._lists if state.shortlists else None
@@ -154,11 +153,11 @@ class NativeDecoder:
         return NativeBeamSearch(self, self._model, self._state, rules)
 
     def count_steps(self, steps: int) -> None:
-        """Tell that the library has run steps."""
+        """Count steps that the library has run."""
         self._now += steps
 
     def reserve_steps(self) -> int:
-        """Reserve memory for the next steps; for how many."""
+        """Reserve memory for the next steps; returns how many there is memory for."""
         begun = min(self._begun.values())
         if self._now - begun >= self._reached:
             self._reserve(self._now - begun + 1)
@@ -228,7 +227,7 @@ class NativeDecoder:
         state.threads = threads
 
     def _take(self, name: str, size: int) -> Room:
-        """A room of at least this size, instead of the one that had this name."""
+        """Take a room of at least this size in place of the one that had this name."""
         rooms, before = self._model.rooms, self._rooms.pop(name, None)
         if before is not None:
             rooms.give_back(before)
@@ -265,7 +264,7 @@ class NativeStep:
         forced, rows, words, bias = map(
             np.ascontiguousarray, (edits.forced, edits.rows, edits.ids, edits.bias)
         )
-        kept, tops, indices = (
+        saved, block_maxima, block_ids = (
             np.empty(size, kind)
             for size, kind in ((len(rows), np.float32), (k, np.float32), (k, np.int64))
         )
@@ -273,7 +272,7 @@ class NativeStep:
         sizes = len(self._rows), self._model.words, blocks, k, len(rows)
         arrays = (
             self._rows, self._row_of, forced, rows, words, bias, buffers["totals"],
-            buffers["logits"], buffers["maxima"], values, kept, tops, ids, indices,
+            buffers["logits"], buffers["maxima"], values, saved, block_maxima, ids, block_ids,
         )  # fmt: skip
         addresses = map(address, arrays)
         layout = self._layout
@@ -293,9 +292,10 @@ class NativeStep:
             kernels = self._model.kernels
             kernels.library.nmt_logits(kernels.lanes, *self._structs())
         _, beam, widest, lists = self._layout
-        places = self._row_of if rows is None else self._row_of[rows]
-        [known] = (places >= 0).nonzero()
-        places = places[known]
+        # The rows of the logits, and which of the wanted rows they are; others are of free slots.
+        logit_rows = self._row_of if rows is None else self._row_of[rows]
+        [busy] = (logit_rows >= 0).nonzero()
+        logit_rows = logit_rows[busy]
         logits = self._buffers["logits"][: len(self._rows) * widest].reshape(-1, widest)
         totals = self._buffers["totals"][:, None]
         log_probs = np.full(
@@ -304,16 +304,19 @@ class NativeStep:
             np.float32,
         )
         if lists is None:
-            log_probs[known] = logits[places, : self._model.words] - totals[places]
+            log_probs[busy] = logits[logit_rows, : self._model.words] - totals[logit_rows]
             return log_probs
-        slots = self._rows[places] // beam
+        slots = self._rows[logit_rows] // beam
         for slot in np.unique(slots):
             ids, width = lists.words_of(int(slot))
-            [mine] = (slots == slot).nonzero()
+            [in_slot] = (slots == slot).nonzero()
             first = self._row_of[slot * beam]
-            own = logits[first : first + beam].reshape(-1)[: beam * width].reshape(beam, width)
-            chosen = places[mine]
-            log_probs[known[mine, None], ids] = own[chosen - first, : len(ids)] - totals[chosen]
+            slot_logits = logits[first : first + beam].reshape(-1)[: beam * width]
+            slot_logits = slot_logits.reshape(beam, width)
+            slot_rows = logit_rows[in_slot]
+            log_probs[busy[in_slot, None], ids] = (
+                slot_logits[slot_rows - first, : len(ids)] - totals[slot_rows]
+            )
         return log_probs
 
     def _structs(self) -> tuple[Any, Any]:

@@ -78,6 +78,11 @@ class Kernels(NamedTuple):
         """Its name, one of INSTRUCTION_SETS."""
         return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
 
+    def require_run(self, completed: int) -> None:
+        """Raise RuntimeError if a function of the library returned that it ran no kernels."""
+        if not completed:
+            raise RuntimeError(f"this CPU has no kernels of {self.lanes} lanes")
+
     def has_form(self, precision: str) -> bool:
         """Whether they have a form of their own for such weights, and this machine can run it."""
         return bool(self.library.nmt_has_form(self.lanes, PRECISIONS[precision]))
@@ -123,6 +128,5 @@ class NativeLinear:
             self._kernels.lanes, threads, ctypes.byref(self.linear), address(x), rows,
             address(out), address(scratch),
         )  # fmt: skip
-        if not completed:
-            raise RuntimeError(f"no kernels of {self._kernels.lanes} lanes here")
+        self._kernels.require_run(completed)
         return out

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
+# Bytes of a cache line.
 CACHE_LINE = 64
 
 
@@ -15,7 +16,7 @@ def address(array: np.ndarray | None) -> int | None:
 
 
 def empty(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
-    """An array of this shape whose numbers are not set."""
+    """An uninitialised array of this shape."""
     kind = np.dtype(dtype)
     size = (shape if isinstance(shape, int) else math.prod(shape)) * kind.itemsize
     buffer = np.empty(size + CACHE_LINE, np.uint8)

@@ -50,13 +50,13 @@ class NativeModel:
         self._unreadable = ctypes.c_int64()
         # Keeps embeddings and their file alive.
         self._weights = weights
-        self._embed(self.encoder_stack.model, "src", weights)
-        self._embed(decoder, "tgt", weights)
-        projections = [each.linear for each in self.decoder_stack.memory]
+        self._set_embedding(self.encoder_stack.model, "src", weights)
+        self._set_embedding(decoder, "tgt", weights)
+        projections = [projection.linear for projection in self.decoder_stack.memory]
         # The struct `linear` of each layer of the decoder.
         self._memory = (Linear * len(projections))(*projections)
 
-    def _embed(self, stack: ModelStruct, side: str, weights: PackedWeights) -> None:
+    def _set_embedding(self, stack: ModelStruct, side: str, weights: PackedWeights) -> None:
         """Let a stack refer to the embedding of its side, src or tgt."""
         arrays = weights.arrays
         rows = weights.stored.get(arrays.embedding_name(side))
@@ -74,7 +74,7 @@ class NativeModel:
             (name,) = {rows.name for rows in self._weights.stored.values()}
             raise DataError(
                 f"`{name}` cannot be read any more: it was changed, or its disk fails",
-                "start again: what is missing is written again",
+                "start nmt again: it packs the weights anew and writes them to this file",
             )
 
     def row_widths(self) -> dict[str, int]:
@@ -114,6 +114,5 @@ class NativeModel:
         encoding.room = room.address
         completed = kernels.library.nmt_encode(kernels.lanes, *arguments)
         self.rooms.give_back(room)
-        if not completed:
-            raise RuntimeError(f"no kernels of {kernels.lanes} lanes here")
+        kernels.require_run(completed)
         return EncodedSources(memory, keys, values)

@@ -8,20 +8,22 @@ import numpy as np
 from nmt_cli.inference.native.huge_pages import HUGE_PAGE, huge_empty
 from nmt_cli.inference.native.memory import address, empty
 
-# Rooms of up to so many bytes are kept, and so many of them.
+# The most bytes of a room that is kept, and how many are kept.
 LARGEST_KEPT, MOST_KEPT = 1 << 20, 8
 
 
 class Room(NamedTuple):
-    """Bytes that are not set, from the cache line at `address` on."""
+    """Uninitialised bytes of `memory`, which begin at a cache line, and their address."""
 
     memory: np.ndarray
     address: int
 
 
 class RoomPool:
-    """Rooms of a model. Small ones are kept for the next decoder, so that a line of text does not
-    begin with memory that the system has to clear. Decoders of several threads may share a pool.
+    """The rooms of a model, which decoders take and give back.
+
+    Small ones are kept for the next decoder, so that a line of text does not begin with memory that
+    the system has to clear. Decoders of several threads may share a pool.
     """
 
     def __init__(self) -> None:

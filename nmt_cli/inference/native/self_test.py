@@ -146,6 +146,7 @@ def _steps_are_right(kernels: Kernels) -> bool:
 
 
 def _agrees(kernels: Kernels, config: ModelConfig, precision: str) -> bool:
+    """Whether steps of a random model of these settings are those of the model in NumPy."""
     shapes = transformer_shapes(config)
     weights = dict(zip(shapes, _random_arrays(shapes.values()), strict=True))
     for name, weight in weights.items():

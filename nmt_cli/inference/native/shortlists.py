@@ -80,8 +80,10 @@ class Shortlists:
         ]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):
-            own = [None if each is None else each[first : first + count] for each in arrays]
-            head = Linear(*map(address, own), layer.inputs, count * BLOCK, layer.kind)
+            slot_arrays = [
+                None if array is None else array[first : first + count] for array in arrays
+            ]
+            head = Linear(*map(address, slot_arrays), layer.inputs, count * BLOCK, layer.kind)
             self.entries[slot] = WordList(head, address(ids), len(ids))
-            self._kept[slot] = *own, ids
+            self._kept[slot] = *slot_arrays, ids
             first += count

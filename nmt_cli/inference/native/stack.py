@@ -50,22 +50,25 @@ class NativeStack:
             pre_norm=config.norm_order == "pre",
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
-        slots: list[tuple[LayerStruct, int, NormWeights]] = []
-        for index, norms_of_layer in enumerate(arrays.norms(name)):
+        # The struct of each norm's layer, its index there, and the norm.
+        entries: list[tuple[LayerStruct, int, NormWeights]] = []
+        for index, layer_norms in enumerate(arrays.norms(name)):
             struct = self._layers[index]
             self._fill_layer(struct, f"{name}.{index}")
             # The place of the norm of cross-attention stays empty in an encoder.
             places = range(3) if name == "decoder" else (0, 2)
-            slots += [(struct, *each) for each in zip(places, norms_of_layer, strict=True)]
+            entries += [
+                (struct, place, norm) for place, norm in zip(places, layer_norms, strict=True)
+            ]
         # With pre-norm, each sublayer is followed by the norm of the next one, and the last one by
         # the stack's own.
-        norms = [norm for _, _, norm in slots]
+        norms = [norm for _, _, norm in entries]
         last_norm = arrays.last_norm(name)
         if last_norm is not None:
             norms.append(last_norm)
             self.model.first_norm = self._norm(norms.pop(0))
-        for (struct, index, _), norm in zip(slots, norms, strict=True):
-            struct.norms[index] = self._norm(norm)
+        for (struct, place, _), norm in zip(entries, norms, strict=True):
+            struct.norms[place] = self._norm(norm)
 
     def _fill_layer(self, struct: LayerStruct, layer: str) -> None:
         """Let the struct of a layer refer to its packed weights."""
@@ -95,10 +98,8 @@ class NativeStack:
         if longest <= self._positions:
             return
         self._positions = rows = TABLE_ROWS if longest <= TABLE_ROWS else 2 * longest
-        table, rotations = (
-            self._arrays.position_table(self._side, rows),
-            self._arrays.rotations(rows),
-        )
+        table = self._arrays.position_table(self._side, rows)
+        rotations = self._arrays.rotations(rows)
         if table is not None:
             self.position_table = table
             self.model.position_table, self.model.position_rows = address(table), len(table)

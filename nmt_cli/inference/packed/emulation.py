@@ -28,7 +28,7 @@ def make_int8_emulation(affine: Affine) -> Product:
 
 
 def quantized_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """A row's integers minus its zero point, and the scale of each row: (rows, 1)."""
+    """Each row of `x` as integers, without its zero point, and its scale, (rows, 1)."""
     width = x.amax(1, keepdim=True).clamp(min=0) - x.amin(1, keepdim=True).clamp(max=0)
     largest = torch.full_like(width, LARGEST_INPUT)
     factor = torch.where((width <= NARROWEST) | width.isposinf(), 0.0, largest / width)

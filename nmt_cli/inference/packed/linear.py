@@ -18,6 +18,8 @@ Product = Callable[[Tensor], Tensor]
 MakeProduct = Callable[[Affine], Product]
 # The number of rows that weights are packed for; they work with any number.
 PACKED_FOR = 64
+# The inputs and outputs of the layer that is tested, and the largest error for each input.
+TESTED_WIDTH = 48
 LARGEST_ERROR = 1e-5
 
 
@@ -33,11 +35,12 @@ def make_product(affine: Affine) -> Product:
 def packing_works() -> bool:
     """Whether the packed product exists here and equals the plain one."""
     generator = torch.Generator().manual_seed(0)
-    x, weight = torch.randn(2, 48, 48, generator=generator)
-    bias = torch.randn(48, generator=generator)
+    x, weight = torch.randn(2, TESTED_WIDTH, TESTED_WIDTH, generator=generator)
+    bias = torch.randn(TESTED_WIDTH, generator=generator)
     try:
         with torch.inference_mode():
             result = pack_linear(weight, bias, PACKED_FOR)(x)
     except (RuntimeError, AttributeError):
         return False
-    return bool((result - F.linear(x, weight, bias)).abs().max() < LARGEST_ERROR * 48)
+    error = (result - F.linear(x, weight, bias)).abs().max()
+    return bool(error < LARGEST_ERROR * TESTED_WIDTH)

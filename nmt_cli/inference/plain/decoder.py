@@ -31,7 +31,7 @@ class _Slot:
         self.allowed = allowed
         self.length = 0
         self.own: list[KeysValues] = [
-            (_no_steps(beam, keys), _no_steps(beam, values)) for keys, values in cross
+            (_without_steps(beam, keys), _without_steps(beam, values)) for keys, values in cross
         ]
 
 
@@ -72,7 +72,7 @@ class PlainDecoder:
         positions = np.array([slot.length for slot in self._busy.values()]).repeat(beam)
         x = model.embed("tgt", ids[rows], positions)
         for index, layer in enumerate(model.decoder):
-            x = self._layer(x, index, layer, positions, origins)
+            x = self._apply_layer(x, index, layer, positions, origins)
         for slot in self._busy.values():
             slot.length += 1
         logits = model.logits(model.last_normalised(x, "decoder"))
@@ -81,7 +81,7 @@ class PlainDecoder:
         log_probs[rows] = logits - log_sum_exp(logits)
         return FullDistributionStep(log_probs)
 
-    def _layer(
+    def _apply_layer(
         self,
         x: np.ndarray,
         index: int,
@@ -93,7 +93,7 @@ class PlainDecoder:
         model, cross, inner = self._model, layer.cross, layer.feed_forward
         assert cross is not None
 
-        def own(y: np.ndarray) -> np.ndarray:
+        def attend_self(y: np.ndarray) -> np.ndarray:
             heads = model.split_heads(project(y, layer.own.joined), positions)
             attended = [
                 _attend_own(self._busy[slot], index, origins[slot], *parts)
@@ -101,7 +101,7 @@ class PlainDecoder:
             ]
             return project(np.concatenate(attended), layer.own.output)
 
-        def source(y: np.ndarray) -> np.ndarray:
+        def attend_source(y: np.ndarray) -> np.ndarray:
             queries = self._by_slot(model.by_head(project(y, cross.query)))
             attended = [
                 attend(attention_weights(query, slot.cross[index][0]), slot.cross[index][1])
@@ -112,8 +112,8 @@ class PlainDecoder:
         def position_wise(y: np.ndarray) -> np.ndarray:
             return feed_forward(y, inner, model.config.activation)
 
-        x = model.residual(x, own, layer.own.norm)
-        x = model.residual(x, source, cross.norm)
+        x = model.residual(x, attend_self, layer.own.norm)
+        x = model.residual(x, attend_source, cross.norm)
         return model.residual(x, position_wise, inner.norm)
 
     def _by_slot(self, rows: np.ndarray) -> np.ndarray:
@@ -122,14 +122,15 @@ class PlainDecoder:
 
     def _hide_others(self, logits: np.ndarray) -> None:
         """Set the logits of the ids that a source does not allow to -inf."""
-        for of_slot, slot in zip(self._by_slot(logits), self._busy.values(), strict=True):
+        for slot_logits, slot in zip(self._by_slot(logits), self._busy.values(), strict=True):
             if slot.allowed is not None:
-                kept = of_slot[:, slot.allowed]
-                of_slot[:] = -np.inf
-                of_slot[:, slot.allowed] = kept
+                allowed_logits = slot_logits[:, slot.allowed]
+                slot_logits[:] = -np.inf
+                slot_logits[:, slot.allowed] = allowed_logits
 
 
-def _no_steps(beam: int, heads: np.ndarray) -> np.ndarray:
+def _without_steps(beam: int, heads: np.ndarray) -> np.ndarray:
+    """(beam, 0, heads, width), from an array (tokens, heads, width)."""
     return np.empty((beam, 0, *heads.shape[1:]), np.float32)
 
 

@@ -30,8 +30,8 @@ class PlainForcer:
             decoded, targets = self._decode([pairs[index] for index in indices])
             scores = targets.split(self._token_scores(decoded.hidden, targets.ids))
             maps = decoded.cross_attention[-2:][0]
-            for index, of_pair, weights in zip(indices, scores, maps, strict=True):
-                result[index] = ForcedPair(of_pair.tolist(), weights if attention else None)
+            for index, pair_scores, weights in zip(indices, scores, maps, strict=True):
+                result[index] = ForcedPair(pair_scores.tolist(), weights if attention else None)
         return [result[index] for index in range(len(pairs))]
 
     def cross_attentions(self, pairs: Sequence[Pair], last_layers: int) -> list[np.ndarray]:
@@ -40,7 +40,7 @@ class PlainForcer:
         for indices in batches_of(pairs):
             decoded, _ = self._decode([pairs[index] for index in indices])
             layers = decoded.cross_attention[-last_layers:]
-            means = [np.mean(of_pair, axis=0) for of_pair in zip(*layers, strict=True)]
+            means = [np.mean(pair_weights, axis=0) for pair_weights in zip(*layers, strict=True)]
             result |= zip(indices, means, strict=True)
         return [result[index] for index in range(len(pairs))]
 
@@ -58,6 +58,6 @@ class PlainForcer:
         for first in range(0, len(ids), LOGIT_ROWS):
             rows = slice(first, first + LOGIT_ROWS)
             logits = self._model.logits(hidden[rows])
-            own = np.take_along_axis(logits, ids[rows, None], axis=1)
-            scores[rows] = (own - log_sum_exp(logits))[:, 0]
+            chosen = np.take_along_axis(logits, ids[rows, None], axis=1)
+            scores[rows] = (chosen - log_sum_exp(logits))[:, 0]
         return scores

@@ -77,8 +77,8 @@ def feed_forward(x: np.ndarray, weights: FeedForwardArrays, activation: str) -> 
 
 
 def _relu(x: np.ndarray) -> np.ndarray:
-    kept: np.ndarray = np.maximum(x, np.float32(0))
-    return kept
+    result: np.ndarray = np.maximum(x, np.float32(0))
+    return result
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:

@@ -45,7 +45,9 @@ class Sentences(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """hidden: (target ids, d_model), the input of the output layer; cross_attention: of each layer
+    """What the decoder gives for whole targets.
+
+    hidden: (target ids, d_model), the input of the output layer; cross_attention: of each layer
     and each pair, the mean of its heads (target ids, source ids).
     """
 
@@ -82,7 +84,7 @@ class PlainModel:
         """The output of the encoder: (tokens, d_model)."""
         x = self.embed("src", sources.ids, sources.positions)
         for layer in self.encoder:
-            x = self.residual(x, partial(self._own, layer, sources), layer.own.norm)
+            x = self.residual(x, partial(self._self_attention, layer, sources), layer.own.norm)
             x = self._feed_forward(x, layer)
         return self.last_normalised(x, "encoder")
 
@@ -92,8 +94,8 @@ class PlainModel:
         maps: list[list[np.ndarray]] = []
         for layer in self.decoder:
             assert layer.cross is not None
-            own = partial(self._own, layer, targets, causal=True)
-            cross = partial(self._cross, layer, targets, memory, sources, maps)
+            own = partial(self._self_attention, layer, targets, causal=True)
+            cross = partial(self._cross_attention, layer, targets, memory, sources, maps)
             x = self.residual(x, own, layer.own.norm)
             x = self.residual(x, cross, layer.cross.norm)
             x = self._feed_forward(x, layer)
@@ -135,9 +137,10 @@ class PlainModel:
         by_head: np.ndarray = rows.reshape(len(rows), self.config.heads, -1)
         return by_head
 
-    def _own(
+    def _self_attention(
         self, layer: LayerArrays, sentences: Sentences, y: np.ndarray, *, causal: bool = False
     ) -> np.ndarray:
+        """Attention within each sentence: (tokens, d_model) -> (tokens, d_model)."""
         heads = self.split_heads(project(y, layer.own.joined), sentences.positions)
         attended = [
             attend(attention_weights(query, key, causal=causal), value)
@@ -145,7 +148,7 @@ class PlainModel:
         ]
         return project(np.concatenate(attended), layer.own.output)
 
-    def _cross(
+    def _cross_attention(
         self,
         layer: LayerArrays,
         targets: Sentences,
@@ -162,7 +165,7 @@ class PlainModel:
             attention_weights(query, key)
             for query, key in zip(queries, sources.split(keys), strict=True)
         ]
-        maps.append([of_pair.mean(axis=0) for of_pair in weights])
+        maps.append([pair_weights.mean(axis=0) for pair_weights in weights])
         attended = map(attend, weights, sources.split(values))
         return project(np.concatenate(list(attended)), layer.cross.output)
 

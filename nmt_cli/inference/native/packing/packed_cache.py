@@ -103,10 +103,10 @@ class PackedCache:
         return self._folder / f"packed-{digest[:32]}-{self._precision}.bin"
 
     def _remove_oldest(self) -> None:
-        kept = [(path.stat(), path) for path in self._folder.glob("packed-*.bin")]
-        kept.sort(key=lambda each: each[0].st_mtime_ns, reverse=True)
+        entries = [(path.stat(), path) for path in self._folder.glob("packed-*.bin")]
+        entries.sort(key=lambda entry: entry[0].st_mtime_ns, reverse=True)
         total = 0
-        for status, path in kept:
+        for status, path in entries:
             total += status.st_size
             if total > MOST and path != self._path:
                 files.remove(path)

@@ -32,15 +32,15 @@ ALIGNMENT = 64
 PIECE = 1 << 20
 # Embeddings that have more bytes stay in the file.
 LARGEST_READ = 16 << 20
-# What a header has.
-NAMES = {"digest", "memory", "arrays", "stored", "bytes", "linears"}
+# The keys of a header.
+KEYS = {"digest", "memory", "arrays", "stored", "bytes", "linears"}
 # The arrays of a packed layer that it need not have.
 COLUMNS = ("bias", "scales", "totals")
 Json = dict[str, Any]
 
 
 class Content(NamedTuple):
-    """linears, stored: as in PackedWeights; arrays: all others by name."""
+    """What a file has. linears, stored: as in PackedWeights; arrays: all others by name."""
 
     linears: Mapping[str, PackedLinear]
     arrays: Weights
@@ -139,7 +139,7 @@ def _arrays(weights: PackedWeights) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _write_array(file: BinaryIO, pieces: Iterable[np.ndarray], checksum: int) -> int:
-    """Write an array and its padding; the checksum of all that was written."""
+    """Write an array and its padding; returns the checksum of all that was written so far."""
     size = 0
     for piece in pieces:
         data = np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
@@ -154,14 +154,14 @@ def _read_header(file: FileIO, digest: str) -> tuple[Json, int]:
     """The header of an unbuffered file, and where the arrays begin."""
     start = file.read(len(MAGIC) + SIZES.size)
     if not start.startswith(MAGIC) or len(start) < len(MAGIC) + SIZES.size:
-        raise DamagedFileError("it begins otherwise")
+        raise DamagedFileError("it does not begin like one that this version of nmt writes")
     length, checksum = SIZES.unpack_from(start, len(MAGIC))
     size = os.fstat(file.fileno()).st_size
     encoded = file.read(min(length, size))
     if len(encoded) < length or zlib.crc32(encoded) != checksum:
         raise DamagedFileError("its header is damaged")
     header: Json = json.loads(encoded)
-    if header.keys() != NAMES:
+    if header.keys() != KEYS:
         raise DamagedFileError("its header is of another version")
     if header["digest"] != digest:
         raise DamagedFileError("it is of another model")
@@ -190,7 +190,7 @@ def _view(memory: np.ndarray, entry: tuple[str, list[int], int]) -> np.ndarray:
 
 
 def _bytes(shape: tuple[int, ...]) -> int:
-    """Those of a float32 array."""
+    """How many bytes a float32 array of this shape has."""
     return 4 * math.prod(shape)
 
 

@@ -30,9 +30,12 @@ class FileRows:
 
 
 class PackedWeights(NamedTuple):
-    """linears: the packed linear layers by name, such as `decoder.0.memory`; arrays: all other
-    weights; precision: of the packed ones, one of `linear.PRECISIONS`. In float32, the matrix of
-    the output layer need not be among `arrays`, and those in `stored`, by name, are not either.
+    """A model's weights, those of linear layers packed.
+
+    linears: the packed linear layers by name, such as `decoder.0.memory`; arrays: all other
+    weights; precision: of the packed ones, one of `linear.PRECISIONS`; stored: embeddings that stay
+    in a file, by name, and are not among `arrays`. In float32, the matrix of the output layer need
+    not be among `arrays` either.
     """
 
     arrays: TransformerArrays

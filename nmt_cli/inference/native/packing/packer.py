@@ -63,11 +63,11 @@ class Packer:
 
 
 def _units_of(inputs: int, precision: str) -> int:
-    """How many numbers an output has; split weights have high and low halves, in whole tiles."""
-    together = UNITS[precision][1]
+    """How many units an output has; split weights have high and low halves, in whole tiles."""
+    inputs_per_unit = UNITS[precision][1]
     if precision == "split":
-        return 2 * -(-inputs // TILE_INPUTS) * TILE_INPUTS // together
-    return -(-inputs // together)
+        return 2 * -(-inputs // TILE_INPUTS) * TILE_INPUTS // inputs_per_unit
+    return -(-inputs // inputs_per_unit)
 
 
 def _pack_rows(library: ctypes.CDLL, weight: np.ndarray, layer: PackedLinear, first: int) -> None:
@@ -84,7 +84,7 @@ def _pack_rows(library: ctypes.CDLL, weight: np.ndarray, layer: PackedLinear, fi
 def copy_outputs(library: ctypes.CDLL, layer: PackedLinear, outputs: np.ndarray) -> PackedLinear:
     """A layer with these outputs of `layer` only; int64, a multiple of PANEL.
 
-    Raises IndexError for those that there are not.
+    Raises IndexError for outputs that the layer does not have.
     """
     panels, units, _ = layer.packed.shape
     if not 0 <= outputs.min() <= outputs.max() < panels * PANEL:

@@ -46,11 +46,11 @@ class SlotsOfDecoder(Protocol):
         ...
 
     def reserve_steps(self) -> int:
-        """Reserve memory for the next steps; for how many."""
+        """Reserve memory for the next steps; returns how many there is memory for."""
         ...
 
     def count_steps(self, steps: int) -> None:
-        """Tell that the library has run steps."""
+        """Count steps that the library has run."""
         ...
 
 
@@ -63,7 +63,7 @@ class NativeBeamSearch:
         """state: of the decoder."""
         self._decoder, self._model, self._rules = decoder, model, rules
         self._room: Room | None = None
-        self._library, self._lanes = model.kernels.library, model.kernels.lanes
+        self._library = model.kernels.library
         slots, symbols = decoder.slots, decoder.symbols
         self._banned = np.array(rules.banned_ids, np.int64)
         self._done = np.empty(slots, np.int64)
@@ -81,7 +81,7 @@ class NativeBeamSearch:
         self._room = model.rooms.take(self._library.nmt_search_bytes(self._arguments[2]))
         size = ctypes.sizeof(struct)
         if not self._library.nmt_lay_out_search(self._arguments[2], size, self._room.address):
-            raise RuntimeError("the library has another struct of a search")
+            raise RuntimeError("the struct of a search has another size in the library")
         self._extend_prefixes(1)
 
     def __del__(self) -> None:
@@ -113,14 +113,14 @@ class NativeBeamSearch:
         self._past[:, :held] = before
         self._penalties = self._rules.penalties(steps)
         struct.past, struct.penalties = address(self._past), address(self._penalties)
-        # What is read of the finished hypotheses of a slot.
-        kept = self._rules.finished
-        self._lengths = np.empty(kept, np.int64)
-        self._ids = np.empty((kept, steps), np.int64)
-        self._token_scores = np.empty((kept, steps), np.float32)
-        self._scores = np.empty((kept, 2), np.float32)
-        self._read = [
-            address(each) for each in (self._lengths, self._ids, self._token_scores, self._scores)
+        # The library writes the finished hypotheses of a slot here.
+        hypotheses = self._rules.finished
+        self._lengths = np.empty(hypotheses, np.int64)
+        self._ids = np.empty((hypotheses, steps), np.int64)
+        self._token_scores = np.empty((hypotheses, steps), np.float32)
+        self._scores = np.empty((hypotheses, 2), np.float32)
+        self._read_addresses = [
+            address(array) for array in (self._lengths, self._ids, self._token_scores, self._scores)
         ]
 
     def _extend_prefixes(self, steps: int) -> None:
@@ -134,10 +134,10 @@ class NativeBeamSearch:
 
     def run(self) -> list[int]:
         """As in FusedSearch."""
-        most = self._decoder.reserve_steps()
-        steps = self._library.nmt_run_search(self._lanes, *self._arguments, most)
-        if not steps:
-            raise RuntimeError(f"no kernels of {self._lanes} lanes here")
+        max_steps = self._decoder.reserve_steps()
+        kernels = self._model.kernels
+        steps = self._library.nmt_run_search(kernels.lanes, *self._arguments, max_steps)
+        kernels.require_run(steps)
         self._model.require_embeddings()
         self._decoder.count_steps(steps)
         done: list[int] = self._done[: self._struct.done].tolist()
@@ -145,7 +145,7 @@ class NativeBeamSearch:
 
     def finished(self, slot: int) -> list[Hypothesis]:
         """As in FusedSearch."""
-        count = self._library.nmt_read_finished(self._arguments[2], slot, *self._read)
+        count = self._library.nmt_read_finished(self._arguments[2], slot, *self._read_addresses)
         lengths, scores = self._lengths[:count].tolist(), self._scores[:count].tolist()
         return [
             Hypothesis(
