@@ -76,22 +76,24 @@ class _RecomputedAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, mask = ctx.saved_tensors
-        to_query, to_key, to_value = map(torch.empty_like, (query, key, value))
+        query_gradient, key_gradient, value_gradient = map(torch.empty_like, (query, key, value))
         for group in _groups(query, key):
-            own_query, own_key = (
+            group_query, group_key = (
                 stream[group].detach().requires_grad_() for stream in (query, key)
             )
             with torch.enable_grad():
-                weights = attention_weights(own_query, own_key, _mask_of(mask, group, query))
+                weights = attention_weights(group_query, group_key, _mask_of(mask, group, query))
             # The products that autograd computes, so that the gradients have the same bits.
-            flat = weights.detach().flatten(0, -3)
-            of_group = gradient[group].flatten(0, -3)
-            to_value[group] = (flat.transpose(1, 2) @ of_group).view_as(value[group])
-            to_weights = of_group @ value[group].flatten(0, -3).transpose(1, 2)
-            to_query[group], to_key[group] = torch.autograd.grad(
-                weights, (own_query, own_key), to_weights.view_as(weights)
+            flat_weights = weights.detach().flatten(0, -3)
+            flat_gradient = gradient[group].flatten(0, -3)
+            value_gradient[group] = (flat_weights.transpose(1, 2) @ flat_gradient).view_as(
+                value[group]
             )
-        return to_query, to_key, to_value, None
+            weights_gradient = flat_gradient @ value[group].flatten(0, -3).transpose(1, 2)
+            query_gradient[group], key_gradient[group] = torch.autograd.grad(
+                weights, (group_query, group_key), weights_gradient.view_as(weights)
+            )
+        return query_gradient, key_gradient, value_gradient, None
 
 
 def _groups(query: Tensor, key: Tensor) -> list[slice]:

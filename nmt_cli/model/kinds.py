@@ -10,7 +10,7 @@ from nmt_cli.model.transformer import Transformer
 
 
 def make_model(config: ModelConfig) -> EncoderDecoder:
-    """A model whose weights are not initialised; ValueError without vocabulary sizes."""
+    """A model whose weights are not initialised; raises ValueError without vocabulary sizes."""
     return KINDS[config.kind](config)
 
 

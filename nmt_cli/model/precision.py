@@ -26,8 +26,8 @@ ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 
 def autocast(precision: str, device: torch.device) -> torch.autocast:
     """bf16 autocast where `precision` is bf16, `auto` on a GPU, or `fast` where bf16 is fast."""
-    wanted = precision_name(precision, device) == "bf16"
-    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+    is_bf16 = precision_name(precision, device) == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=is_bf16)
 
 
 def split_products(precision: str) -> AbstractContextManager[object]:
@@ -36,7 +36,7 @@ def split_products(precision: str) -> AbstractContextManager[object]:
         return nullcontext()
     kernels, reason = split_kernels(cache_folder())
     if kernels is None:
-        raise _no_split(reason)
+        raise _no_split_error(reason)
     return SplitProducts(kernels)
 
 
@@ -44,19 +44,19 @@ def precision_name(precision: str, device: torch.device) -> str:
     """The precision used on `device`: bf16, float32 or split."""
     if precision == "split":
         return precision
-    wanted = (
+    is_bf16 = (
         precision == "bf16"
         or (precision == "auto" and device.type == "cuda")
         or (precision == "fast" and computes_bf16(device.type))
     )
-    return "bf16" if wanted else "float32"
+    return "bf16" if is_bf16 else "float32"
 
 
 def check_precision(precision: str, device: torch.device) -> None:
     """Raises ConfigError where `device` would have to emulate bf16, or has no split products."""
     if precision == "split":
         if device.type != "cpu":
-            raise _no_split("it is for CPUs with AMX, and this run uses a GPU")
+            raise _no_split_error("it is for CPUs with AMX, and this run uses a GPU")
         split_products(precision)
     if precision == "bf16" and not computes_bf16(device.type):
         raise ConfigError(
@@ -65,7 +65,7 @@ def check_precision(precision: str, device: torch.device) -> None:
         )
 
 
-def _no_split(reason: str) -> ConfigError:
+def _no_split_error(reason: str) -> ConfigError:
     return ConfigError(
         f"train.precision=split cannot be used here: {reason}",
         "use `auto` (bf16 on a GPU, else float32), or `fast` (also on CPUs that compute in bf16)",
@@ -92,9 +92,10 @@ def _seconds(matrix: torch.Tensor) -> float:
 
 
 def use_fast_float32(device: torch.device) -> bool:
-    """Send float32 products on a CPU to oneDNN where that keeps float32 accuracy; whether it did.
+    """Send float32 products on a CPU to oneDNN where that keeps float32 accuracy.
 
-    torch's default library there does not use wide vectors on every CPU (1.1 to 2.3 times slower).
+    Returns whether it did. torch's default library does not use wide vectors on every CPU (1.1 to
+    2.3 times slower).
     The setting that selects oneDNN also permits bf16 products on CPUs with matrix units. So the
     result is checked, and where it has not the accuracy of float32 the default is restored, even
     if the setting had been changed before.
@@ -102,14 +103,14 @@ def use_fast_float32(device: torch.device) -> bool:
     if device.type != "cpu":
         return False
     keep_attention_out_of_onednn()
-    before = torch.get_float32_matmul_precision()
+    previous = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     generator = torch.Generator().manual_seed(0)
     left, right = torch.randn(2, PROBE_SIZE, PROBE_SIZE, generator=generator)
     exact = left.double() @ right.double()
     error = ((left @ right).double() - exact).abs().max() / exact.abs().max()
     if error > LARGEST_ERROR:
-        torch.set_float32_matmul_precision("highest" if before == "medium" else before)
+        torch.set_float32_matmul_precision("highest" if previous == "medium" else previous)
         return False
     return True
 

@@ -19,7 +19,10 @@ def head_widths(config: ModelConfig) -> tuple[int, int]:
 
 
 def vocabulary_sizes(config: ModelConfig) -> tuple[int, int]:
-    """Sizes of the source and target vocabulary; ValueError if unknown, or unequal but shared."""
+    """Sizes of the source and target vocabulary.
+
+    Raises ValueError if they are not known, or unequal although the sides share a matrix.
+    """
     src, tgt = config.src_vocab_size, config.tgt_vocab_size
     if src == "auto" or tgt == "auto":
         raise ValueError("a model needs the sizes of its vocabularies; a corpus gives them")

@@ -10,13 +10,13 @@ Triton compiles the functions, so they are untyped.
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import no_type_check
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from nmt_cli.model.backends.tiles import device_of
 
 # log2(e): exp(x) = exp2(x * LOG2_E).
 LOG2_E = tl.constexpr(1.4426950408889634)
@@ -188,8 +188,3 @@ def reduce_rows(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
             logits, maxima, totals, columns, width=width, blocks=BLOCKS, num_warps=ROW_WARPS
         )
     return maxima, totals
-
-
-def device_of(tensor: Tensor) -> AbstractContextManager[object]:
-    """The tensor's GPU as the current one, on which Triton launches."""
-    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()

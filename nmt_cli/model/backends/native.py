@@ -228,9 +228,9 @@ def _require_rotation(rotation: Tensor, longest: int, d_k: int) -> None:
 
 def rotated(stream: Tensor, rotation: Tensor) -> Tensor:
     """The queries or keys (tokens, heads, d_k) of one sentence, rotated by `rotation` in torch."""
-    own, neighbours = rotation[: len(stream), :, None].unbind(1)
-    turned = stream.reshape(*stream.shape[:-1], -1, 2).flip(-1).flatten(-2)
-    result: Tensor = stream * own + turned * neighbours
+    cosines, sines = rotation[: len(stream), :, None].unbind(1)
+    neighbours = stream.reshape(*stream.shape[:-1], -1, 2).flip(-1).flatten(-2)
+    result: Tensor = stream * cosines + neighbours * sines
     return result
 
 

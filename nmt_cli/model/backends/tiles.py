@@ -93,7 +93,7 @@ def _forward(
     del key_tiles  # the backward pass needs them
     query, key, value = _of_heads([_dense_rows(stream) for stream in streams], heads, d_k, d_v)
     output, log_sums = _empty_forward(streams, heads, d_v)
-    with _device_of(query):
+    with device_of(query):
         attend_tile[_grid(query_tiles, query)](
             query, key, value, output, log_sums, query_tiles,
             *_strides(query, key, value), _scale(query), len(query),
@@ -122,19 +122,20 @@ def _backward(
     output_gradient = _dense_rows(output_gradient)
     query, key, value = _of_heads([_dense_rows(stream) for stream in streams], heads, d_k, d_v)
     gradients = _empty_backward(streams)
-    query_slope, key_slope, value_slope = _of_heads(gradients, heads, d_k, d_v)
+    query_gradient, key_gradient, value_gradient = _of_heads(gradients, heads, d_k, d_v)
     deltas = torch.empty_like(log_sums)
     strides = _strides(query, key, value, output_gradient)
     scalars = _scale(query), len(query)
     constants = _constants(query, value, size)
-    with _device_of(query):
+    with device_of(query):
         query_gradient_tile[_grid(query_tiles, query)](
-            query, key, value, output, output_gradient, log_sums, deltas, query_slope, query_tiles,
-            *strides, *_strides(query_slope), *scalars, **constants, causal=causal,
+            query, key, value, output, output_gradient, log_sums, deltas, query_gradient,
+            query_tiles, *strides, *_strides(query_gradient), *scalars, **constants, causal=causal,
         )  # fmt: skip
         key_gradient_tile[_grid(key_tiles, query)](
-            query, key, value, output_gradient, log_sums, deltas, key_slope, value_slope, key_tiles,
-            *strides, *_strides(key_slope, value_slope), *scalars, **constants, causal=causal,
+            query, key, value, output_gradient, log_sums, deltas, key_gradient, value_gradient,
+            key_tiles, *strides, *_strides(key_gradient, value_gradient), *scalars, **constants,
+            causal=causal,
         )  # fmt: skip
     return gradients
 
@@ -197,9 +198,9 @@ def _backward_of_forward(ctx: Any, output_gradient: Tensor, _: Tensor) -> tuple[
 _forward.register_autograd(_backward_of_forward, setup_context=_save_for_backward)
 
 
-def _device_of(stream: Tensor) -> AbstractContextManager[object]:
-    """The tensors' GPU as the current one, on which Triton launches."""
-    return torch.cuda.device(stream.device) if stream.is_cuda else nullcontext()
+def device_of(tensor: Tensor) -> AbstractContextManager[object]:
+    """The tensor's GPU as the current one, on which Triton launches."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def _dense_rows(stream: Tensor) -> Tensor:

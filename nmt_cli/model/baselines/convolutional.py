@@ -54,17 +54,17 @@ def neighbours(
     """
     columns = []
     for offset in offsets:
-        same = _shifted(positions, offset, NO_POSITION) == positions + offset
-        columns.append(_shifted(x, offset, 0) * same[:, None])
+        in_sentence = _shifted(positions, offset, NO_POSITION) == positions + offset
+        columns.append(_shifted(x, offset, 0) * in_sentence[:, None])
     return torch.cat(columns, 1)
 
 
 def _shifted(x: Tensor, offset: int, fill: int) -> Tensor:
     """Element i is x[i + offset], or `fill` beyond the ends."""
     count = min(abs(offset), len(x))
-    kept = x[count:] if offset > 0 else x[: len(x) - count]
+    inside = x[count:] if offset > 0 else x[: len(x) - count]
     beyond = x.new_full((count, *x.shape[1:]), fill)
-    return torch.cat([kept, beyond] if offset > 0 else [beyond, kept])
+    return torch.cat([inside, beyond] if offset > 0 else [beyond, inside])
 
 
 class Block(nn.Module):

@@ -76,19 +76,21 @@ class _NativeFeedForward(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, inner, outer, hidden = ctx.saved_tensors
         gradient = gradient.contiguous()
-        to_x = torch.empty_like(x)
-        biases = [torch.zeros(len(weight)) for weight in (inner, outer)]
-        weights = [torch.zeros(weight.shape) for weight in (inner, outer)]
-        to_hidden = x.new_empty(min(PART, len(x)), len(inner))
+        x_gradient = torch.empty_like(x)
+        inner_bias_gradient, outer_bias_gradient = torch.zeros(len(inner)), torch.zeros(len(outer))
+        inner_gradient, outer_gradient = torch.zeros(inner.shape), torch.zeros(outer.shape)
+        # The gradient of the hidden values of one part, in memory that all parts use.
+        buffer = x.new_empty(min(PART, len(x)), len(inner))
         for part in _parts(len(x)):
-            own, own_hidden = gradient[part], hidden[part]
-            own_to_hidden = torch.mm(own, outer, out=to_hidden[: len(own)])
-            biases[1] += bias_gradient_(ctx.kernels, own, None)
-            _add_product(ctx.kernels, weights[1], own.T, own_hidden)
-            biases[0] += bias_gradient_(ctx.kernels, own_to_hidden, own_hidden)
-            torch.mm(own_to_hidden, inner, out=to_x[part])
-            _add_product(ctx.kernels, weights[0], own_to_hidden.T, x[part])
-        return None, None, to_x.to(ctx.dtype), weights[0], biases[0], weights[1], biases[1]
+            y_gradient = gradient[part]
+            hidden_gradient = torch.mm(y_gradient, outer, out=buffer[: len(y_gradient)])
+            outer_bias_gradient += bias_gradient_(ctx.kernels, y_gradient, None)
+            _add_product(ctx.kernels, outer_gradient, y_gradient.T, hidden[part])
+            inner_bias_gradient += bias_gradient_(ctx.kernels, hidden_gradient, hidden[part])
+            torch.mm(hidden_gradient, inner, out=x_gradient[part])
+            _add_product(ctx.kernels, inner_gradient, hidden_gradient.T, x[part])
+        weight_gradients = inner_gradient, inner_bias_gradient, outer_gradient, outer_bias_gradient
+        return None, None, x_gradient.to(ctx.dtype), *weight_gradients
 
 
 def _add_product(kernels: TrainingKernels, total: Tensor, left: Tensor, right: Tensor) -> None:

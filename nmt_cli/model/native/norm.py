@@ -88,6 +88,8 @@ class _NativeNorm(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        wide, narrow = (None if each is None else each.contiguous() for each in gradients)
-        found = normalise_backward(ctx.kernels, wide, narrow, *ctx.saved_tensors)
-        return None, *found, None, None
+        wide, narrow = (
+            None if gradient is None else gradient.contiguous() for gradient in gradients
+        )
+        input_gradients = normalise_backward(ctx.kernels, wide, narrow, *ctx.saved_tensors)
+        return None, *input_gradients, None, None

@@ -35,8 +35,8 @@ class _JoinedProjections(torch.autograd.Function):
         ctx.widths, ctx.dtype = [len(weight) for weight in weights], x.dtype
         ctx.has_bias = bool(biases)
         weight = torch.empty(sum(ctx.widths), x.shape[1], dtype=dtype)
-        for part, own in zip(weight.split_with_sizes(ctx.widths), weights, strict=True):
-            part.copy_(own)
+        for part, layer_weight in zip(weight.split_with_sizes(ctx.widths), weights, strict=True):
+            part.copy_(layer_weight)
         x = x.to(dtype)
         ctx.save_for_backward(x, weight)
         with torch.autocast("cpu", enabled=False):
@@ -50,11 +50,12 @@ class _JoinedProjections(torch.autograd.Function):
     def backward(ctx: Any, *parts: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         gradient = _joined(parts)
-        to_weights = (gradient.T @ x).float().split_with_sizes(ctx.widths)
-        to_biases: Sequence[Tensor] = ()
+        weight_gradients = (gradient.T @ x).float().split_with_sizes(ctx.widths)
+        bias_gradients: Sequence[Tensor] = ()
         if ctx.has_bias:
-            to_biases = gradient.sum(dim=0, dtype=torch.float32).split_with_sizes(ctx.widths)
-        return None, (gradient @ weight).to(ctx.dtype), None, *to_weights, *to_biases
+            bias_gradients = gradient.sum(dim=0, dtype=torch.float32).split_with_sizes(ctx.widths)
+        x_gradient = (gradient @ weight).to(ctx.dtype)
+        return None, x_gradient, None, *weight_gradients, *bias_gradients
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
@@ -64,8 +65,8 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
     address = first.data_ptr()
     for part in parts:
         is_next = part.data_ptr() == address and part.stride() == (width, 1)
-        same = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
-        if not (is_next and same):
+        shares_storage = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
+        if not (is_next and shares_storage):
             return torch.cat(list(parts), dim=1)
         address += part.shape[1] * part.element_size()
     return first.as_strided((len(first), width), (width, 1))

@@ -182,23 +182,23 @@ def _are_right(kernels: TrainingKernels) -> bool:
         normal = F.layer_norm(leaves[0], (37,), leaves[1], leaves[2], 1e-5)
         positive = (leaves[0] + leaves[2]).relu()
         # Not with gradients given to autograd.grad(), for which torch would import sympy.
-        expected = torch.autograd.grad((normal * gradient).sum(), leaves)
+        expected_gradients = torch.autograd.grad((normal * gradient).sum(), leaves)
         (bias_gradient,) = torch.autograd.grad((positive * gradient).sum(), leaves[2])
     wide, narrow, statistics = normalise(kernels, x, weight, bias, 1e-5, "both")
     assert wide is not None
     assert narrow is not None
     rounded = gradient.bfloat16()
-    ours = normalise_backward(kernels, gradient - rounded, rounded, x, weight, statistics)
+    norm_gradients = normalise_backward(kernels, gradient - rounded, rounded, x, weight, statistics)
     outputs = add_bias_(kernels, x.clone(), bias, relu=True)
     masked, sums = gradient.clone(), x.clone()
-    found = bias_gradient_(kernels, masked, outputs)
+    actual_bias_gradient = bias_gradient_(kernels, masked, outputs)
     accumulate_(kernels, sums, rounded)
     compared = [
-        (wide, normal), (narrow, wide.bfloat16()), (outputs, positive), (found, bias_gradient),
-        (masked, gradient * (positive > 0)), (sums, x + rounded),
-        *zip(ours, expected, strict=True),
+        (wide, normal), (narrow, wide.bfloat16()), (outputs, positive),
+        (actual_bias_gradient, bias_gradient), (masked, gradient * (positive > 0)),
+        (sums, x + rounded), *zip(norm_gradients, expected_gradients, strict=True),
     ]  # fmt: skip
     return all(
-        torch.allclose(own, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
-        for own, expected in compared
+        torch.allclose(actual, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
+        for actual, expected in compared
     )
