@@ -18,8 +18,11 @@ _UNITS = frozenset(
      "Mt", "l", "L", "hl", "hL", "dl", "dL", "cl", "cL", "ml", "mL", "s", "ms", "min", "h", "V",
      "kV", "mV", "A", "mA", "W", "kW", "MW", "GW", "TW", "Wh", "kWh", "MWh", "GWh", "TWh", "J",
      "kJ", "MJ", "GJ", "TJ", "PJ", "N", "kN", "Pa", "hPa", "kPa", "MPa", "Hz", "kHz", "MHz", "GHz",
-     "C", "F", "K", "mol", "ppm", "ppb", "dB", "kB", "MB", "GB", "TB", "lm", "lx")
+     "C", "F", "K", "mol", "ppm", "ppb", "dB", "kB", "MB", "GB", "TB", "lm", "lx", "Nm", "kNm",
+     "mbar", "VA", "kVA", "MVA", "Ah", "mAh")
 )  # fmt: skip
+# These are words, too, where they are without a number.
+_UNITS_OF_NUMBERS = frozenset(("bar", "psi"))
 _LONGEST_AMOUNT = 40
 
 
@@ -122,6 +125,8 @@ def has_words(pieces: MarkedText) -> bool:
 
     >>> [has_words((Text(text),)) for text in ("3.5 %", "25 km/h", "m²", "(a)", "3 dogs")]
     [False, False, False, False, True]
+    >>> [has_words((Text(text),)) for text in ("2.5 bar", "0–3 bar", "12 Nm", "bar", "10 bars")]
+    [False, False, False, True, True]
     """
     texts = [piece.text for piece in pieces if isinstance(piece, Text)]
     if not any(map(has_letters, texts)):
@@ -137,5 +142,6 @@ def _has_only_units(text: str) -> bool:
     if len(text) > _LONGEST_AMOUNT:
         return False
     words = "".join(letter if letter.isalpha() else " " for letter in text).split()
+    units = _UNITS | _UNITS_OF_NUMBERS if any(map(str.isdecimal, text)) else _UNITS
     # A letter alone may be anything.
-    return len(text.strip()) > 1 and all(word in _UNITS for word in words)
+    return len(text.strip()) > 1 and all(word in units for word in words)

@@ -383,8 +383,9 @@ DECIDED = (
             ),
             [
                 "before training: BLEU 14.99, perplexity 32.97",
-                "on 400: all; more new pairs, validation text that is like them, or earlier "
-                "validations (train.validate_every) may change that",
+                "on 400: all; more new pairs, the earlier training text beside them, validation "
+                "text that is like them, or earlier validations (train.validate_every) may change "
+                "that",
                 "model: the weights that training began with",
             ],
         ),
@@ -392,8 +393,8 @@ DECIDED = (
             Published(0, "current", (0,), None, 32.97, before=(None, 32.97)),
             [
                 "no validation was better than the one before training: perplexity 32.97; more new "
-                "pairs, validation text that is like them, or earlier validations "
-                "(train.validate_every) may change that",
+                "pairs, the earlier training text beside them, validation text that is like them, "
+                "or earlier validations (train.validate_every) may change that",
                 "model: the weights that training began with",
             ],
         ),
@@ -514,6 +515,9 @@ def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
     )
     assert many_epochs(outline) == warning
     assert any(warning in line for line in shown(outline=outline))
+    for patience, option in ((7, " --patience 8"), (8, "")):
+        patient = many_epochs(replace(outline, patience=patience))
+        assert f"train.validate_every=10{option}` is 20 times" in patient
     with_warmup = many_epochs(replace(outline, warmup=100))
     assert (
         "`--max-steps 80 --set train.validate_every=10 --set train.warmup_steps=8`" in with_warmup

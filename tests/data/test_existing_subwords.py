@@ -98,6 +98,16 @@ def test_unknown_characters_are_counted_and_warned_of(model, tmp_path):
         where = f"1 kept line of `{tmp_path / file}`: 4)"
         assert f": x (U+0078, {where}, ☃ (U+2603, {where}" in note
     assert "data.byte_fallback=true" in tgt
+    assert "need no training" not in tgt
+
+
+def test_unknown_characters_of_tags_and_placeholders_need_no_training(model, tmp_path):
+    pairs = [(f"{'a ' * n}{{b}}", f"{{b}} {'a ' * n}") for n in range(1, 9)]
+    train = [write_pairs(tmp_path, "manual", pairs)]
+    config = with_existing_subwords(resolved(model, tmp_path, data_train=train))
+    notes = prepare(config, tmp_path / "corpus", workers=1).notes
+    [tgt] = [note for note in notes if "kept target text" in note]
+    assert tgt.endswith("and {0}, need no training: `nmt translate` keeps them")
 
 
 def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):

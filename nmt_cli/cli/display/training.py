@@ -249,8 +249,8 @@ def best_line(published: "Published") -> list[str]:
         return []
     shown = scores(published.bleu, published.perplexity)
     more = (
-        "more new pairs, validation text that is like them, or earlier validations "
-        "(train.validate_every) may change that"
+        "more new pairs, the earlier training text beside them, validation text that is like them, "
+        "or earlier validations (train.validate_every) may change that"
     )
     if not published.step and published.by_comparison:
         return [f"before training: {shown}", f"{published.comparison}; {more}"]

@@ -55,6 +55,8 @@ def many_epochs(outline: "Outline") -> str:
         return ""
     steps = max(1, round(outline.steps * ENOUGH_EPOCHS / outline.epochs))
     options = f"--max-steps {steps} --set train.validate_every={max(1, steps // VALIDATIONS)}"
+    if 0 < outline.patience < VALIDATIONS:
+        options += f" --patience {VALIDATIONS}"
     warmup = warmup_options(steps, outline)
     return (
         f"each pair is seen about {outline.epochs:,.0f} times, so that the model is likely to "

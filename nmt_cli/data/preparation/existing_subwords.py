@@ -27,6 +27,8 @@ VOCABULARY_SETTINGS = (
     "data.normalize",
 )  # fmt: skip
 LANGUAGES = ("languages.src", "languages.tgt")
+# Characters of tags and placeholders, which translations keep without the model.
+MARKUP = frozenset("<>{}")
 # A vocabulary of the text's own has one to two and a half subwords per word. Lines of fewer words
 # on average are in a language without spaces, or lists of single words.
 MOST_SUBWORDS_PER_WORD, LEAST_WORDS_PER_LINE = 3.0, 3
@@ -114,6 +116,11 @@ def fit_notes(
             "for a new model; or train the first model again, on text that has them or with "
             "`--set data.byte_fallback=true`"
         )
+        if any(each.character in MARKUP for each in unknown):
+            notes[-1] += (
+                "; those of tags and placeholders, such as <b> and {0}, need no training: "
+                "`nmt translate` keeps them"
+            )
     # A vocabulary of characters or bytes cuts each word of any text into its letters.
     cuts_words = config.data.subwords not in ("chars", "bytes")
     notes += [
