@@ -42,7 +42,10 @@ def test_read_glossary(tmp_path: Path) -> None:
         ("dog\t\n", "line 1: a target form is empty"),
         ("dog\tHund||Hündin\n", "line 1: a target form is empty"),
         ("dog\tHund\ncat|kitty\tKatze\n", "line 2: `cat|kitty` has a `|`, which separates target"),
-        ("dog\tHund\ncat\tKatze\ndog\tKöter\n", "line 3: `dog` is in line 1 too"),
+        (
+            "dog\tHund\ncat\tKatze\ndog\tKöter\n",
+            "line 3: `dog` is in line 1 too, with other forms: put all of them in one line",
+        ),
         ("x\na\tb\ny\n", "line 1: 1 column, 2 are needed; line 3: 1 column"),
         ("x\n" * 20, "and 15 more"),
     ],
@@ -54,6 +57,13 @@ def test_wrong_lines_are_named(tmp_path: Path, text: str, words: str) -> None:
     assert words in caught.value.message
     assert "terms.tsv`" in caught.value.message
     assert "tab" in caught.value.hint
+
+
+def test_repeated_lines_count_once(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("dog\tHund|Köter\ncat\tKatze\ndog\tHund|Köter\n", "utf-8")
+    assert [(entry.source, entry.line) for entry in read_glossary(tmp_path / "terms.tsv")] == [
+        ("dog", 1), ("cat", 2)
+    ]  # fmt: skip
 
 
 def test_missing_file_and_invalid_utf8_are_refused(tmp_path: Path) -> None:

@@ -110,11 +110,13 @@ def _matches(term: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def read_glossary(path: Path | str) -> tuple[Entry, ...]:
-    """Read the entries of a file; raises DataError, which names all wrong lines."""
-    entries: list[Entry] = []
+    """Read the entries of a file; lines that are repeated count once.
+
+    Raises DataError, which names all wrong lines.
+    """
+    entry_of: dict[str, Entry] = {}
     problems: list[str] = []
     rows: list[str] = []
-    lines_of: dict[str, int] = {}
     with read_lines(path, strict=True) as lines:
         for line_number, line in enumerate(lines, 1):
             if not line.strip():
@@ -122,17 +124,20 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
             rows.append(line)
             try:
                 entry = parse_entry(line, line_number)._replace(file=str(path))
-                if entry.source in lines_of:
-                    raise ValueError(f"`{entry.source}` is in line {lines_of[entry.source]} too")
-                lines_of[entry.source] = line_number
-                entries.append(entry)
+                earlier = entry_of.get(entry.source)
+                if earlier is not None and earlier.forms != entry.forms:
+                    raise ValueError(
+                        f"`{entry.source}` is in line {earlier.line} too, with other forms: put "
+                        "all of them in one line, separated by `|`"
+                    )
+                entry_of.setdefault(entry.source, entry)
             except ValueError as error:
                 problems.append(f"line {line_number}: {error}")
     if problems:
         more = len(problems) - SHOWN_PROBLEMS
         shown = "; ".join(problems[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
         raise DataError(f"`{lines.name}`, {shown}", f"{HINT}{_conversion(rows, str(path))}")
-    return tuple(entries)
+    return tuple(entry_of.values())
 
 
 def _conversion(rows: Sequence[str], name: str) -> str:
