@@ -12,6 +12,7 @@ from synthetic_pairs import two_languages
 
 from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
 from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
+from nmt_cli.data.preparation.notes import overlap_remarks
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 
@@ -120,3 +121,16 @@ def test_references_are_found_before_and_after_their_repair() -> None:
     assert found == (0, 0, 2)
     assert not HeldOutSearch([]).find(pairs, loose).any()
     assert search.find(pairs[:0], loose[:0]).dtype == np.bool_
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said", "listed"),
+    [(1, "1 training pair was dropped as a copy of", "it"),
+     (2, "2 training pairs were dropped as copies of", "them")],
+)  # fmt: skip
+def test_the_remark_about_dropped_copies_agrees_with_their_number(
+    pairs: int, said: str, listed: str
+) -> None:
+    (remark,) = overlap_remarks([], {HELD_OUT: pairs})
+    assert remark.startswith(f"{said} held-out text (")
+    assert remark.endswith(f"`--dropped FILE` lists {listed}")

@@ -170,10 +170,11 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
         )
         if count
     ]
+    copies, them = agreeing(pairs, "a copy", "copies"), agreeing(pairs, "it", "them")
     return (
-        f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as copies "
+        f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as {copies} "
         f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
-        "`--dropped FILE` lists them",
+        f"`--dropped FILE` lists {them}",
     )
 
 
