@@ -12,6 +12,7 @@ from nmt_cli.data.languages.words import other_language, third_languages
 from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.data.text.line_labels import common_label, without_labels_commands
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.plurals import agreeing, counted, enumerated
 
@@ -52,11 +53,13 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
 
 
 def text_notes(group: Sequence[Head]) -> list[str]:
-    """The warnings about sides without letters, numbered lines, and columns without sentences."""
+    """The warnings about sides without letters, labels, numbers, and columns without sentences."""
     numbered = (_numbered_note(head) for head in group)
+    labelled = (_labelled_note(head) for head in group)
     return [
         *_no_text_notes(group),
         *filter(None, numbered),
+        *filter(None, labelled),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -169,6 +172,30 @@ def _numbered_note(head: Head) -> str:
         f"{head.text.role} text {head.text.shown} begin with the same running number on both sides "
         f"(line {indices[0] + 1:,}: `{line[:SHOWN]}{'...' if len(line) > SHOWN else ''}`), which "
         f"counts as text: if it only numbers the lines, remove it: {remedy}"
+    )
+
+
+def _labelled_note(head: Head) -> str:
+    """The warning that nearly all lines of a side begin with the same label, or ""."""
+    labels = [common_label(lines) for lines in head.sides]
+    found = [
+        f"{len(label.indices):,} of the first {counted(len(lines), 'line')} of the "
+        f"{_side_of([head.text], index)} begin with the label `{label.text}:`"
+        for index, (label, lines) in enumerate(zip(labels, head.sides, strict=True))
+        if label
+    ]
+    if not found:
+        return ""
+    paths, columns = head.text.paths, head.text.columns
+    it, names = agreeing(len(found), "it", "they"), agreeing(len(found), "names", "name")
+    them = agreeing(len(found), "it", "them")
+    remedy = f"write the text without {them}"
+    if len(paths) > 1 or not columns.numbers:
+        texts = [label.text if label else None for label in labels]
+        remedy = "; ".join(without_labels_commands(paths, texts))
+    return (
+        f"{' and '.join(found)}, which {agreeing(len(found), 'counts', 'count')} as text: if {it} "
+        f"only {names} the language or the speaker, remove {them}: {remedy}"
     )
 
 

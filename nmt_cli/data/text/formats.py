@@ -7,16 +7,20 @@ import csv
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.text.category_columns import row_per_text_hint
 from nmt_cli.data.text.column_choice import chosen_columns
 from nmt_cli.data.text.html_tables import html_hint, is_html
 from nmt_cli.data.text.json_lines import json_array_hint, json_lines_hint
+from nmt_cli.data.text.labelled_pairs import FEWEST_PAIRS, labels_in_line, labels_in_turn
 from nmt_cli.data.text.language_hints import HintFor, OtherFormatError, other_format_error
+from nmt_cli.data.text.line_labels import common_label, table_labels_pattern
 from nmt_cli.data.text.shell_commands import (
     AS_LINE,
     KEEP_BYTES,
     cues_command,
     one_line,
+    removal_command,
     tsv_command,
 )
 from nmt_cli.data.text.standard_format import standard_format_hint
@@ -101,7 +105,7 @@ def _other_format(
         return "a JSON array", hint
     if hint := standard_format_hint(rows, name, languages):
         return "records of Toolbox (standard format, SFM)", hint
-    if layout := _layout_of_pairs(rows, name):
+    if layout := _layout_of_pairs(rows, name, languages):
         return layout
     separator = separator_of(rows, name)
     if separator:
@@ -110,10 +114,14 @@ def _other_format(
     return None
 
 
-def _layout_of_pairs(rows: Sequence[str], name: str) -> tuple[str, str] | None:
+def _layout_of_pairs(
+    rows: Sequence[str], name: str, languages: Sequence[str]
+) -> tuple[str, str] | None:
     """A layout of pairs without columns, and a hint that converts it; None if it is none."""
     if len(rows) < MIN_ROWS:
         return None
+    if layout := labels_in_line(rows, name, languages):
+        return layout
     for mark, pattern in MARKS.items():
         if sum(row.count(f" {mark} ") == 1 for row in rows) >= LEAST_SHARE * len(rows):
             command = tsv_command(["awk", "-F", pattern, '{print $1 "\\t" $2}'], name)
@@ -121,10 +129,30 @@ def _layout_of_pairs(rows: Sequence[str], name: str) -> tuple[str, str] | None:
     is_empty = [not row.strip() for row in rows]
     groups = len(rows) // 3
     if is_empty[: 3 * groups] == groups * [False, False, True]:
-        program = 'NR % 3 == 1 {s = $0} NR % 3 == 2 {print s "\\t" $0}'
         kind = "source and target in alternating lines, with empty lines between the pairs"
-        return kind, f"convert it: {tsv_command(['awk', program], name)}"
-    return None
+        sides = rows[: 3 * groups : 3], rows[1 : 3 * groups : 3]
+        return kind, _conversion_of_lines(sides, name, languages)
+    return labels_in_turn(rows, name, languages)
+
+
+def _conversion_of_lines(
+    sides: Sequence[Sequence[str]], name: str, languages: Sequence[str]
+) -> str:
+    """How to convert alternating lines, without labels; sides: the first lines of both sides."""
+    found = [common_label(side, FEWEST_PAIRS) for side in sides]
+    labels = [label.text if label else None for label in found]
+    named = [label for label in labels if label]
+    cells, what = 's "\\t" $0', "convert it"
+    if len(named) == 2:
+        order = in_given_order(named, (0, 1), languages)
+        labels = [labels[index] for index in order]
+        cells = cells if order == (0, 1) else '$0 "\\t" s'
+        what += f", with `{labels[0]}` as source and `{labels[1]}` as target, without these labels"
+    elif named:
+        what += f", without the label `{named[0]}`"
+    program = f"NR % 3 == 1 {{s = $0}} NR % 3 == 2 {{print {cells}}}"
+    then = removal_command(table_labels_pattern(labels)) if named else ""
+    return f"{what}: {tsv_command(['awk', program], name, then=then)}"
 
 
 def _conversion_hint(

@@ -1,11 +1,10 @@
 """Running numbers that begin the lines of both sides of a text, and how to remove them."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nmt_cli.data.text.shell_commands import KEEP_BYTES, copy_command
+from nmt_cli.data.text.shell_commands import copy_command, removal_command
 
 # `12. Text`, `(12) Text`, `12: Text` and `12 Text`, but not `1.5 metres`.
 _NUMBER = r"[ \t]*[(\[]?\d{1,9}(?:[.):\]]+(?:[ \t]+|(?!\d))|[ \t]+)(?=\S)"
@@ -65,10 +64,5 @@ def without_numbers_commands(paths: Sequence[str]) -> list[str]:
     # In a table both cells begin with a number, and tabs separate them.
     number = _NUMBER.replace(r"\t", "") if is_table else _NUMBER
     start = r"\n\t" if is_table else r"\n"
-    program = (
-        f"import re, sys; {KEEP_BYTES}; "
-        'text = open(0, encoding="utf-8-sig", errors="surrogateescape", newline="").read(); '
-        rf'print(re.sub(r"(\A|[{start}]){number}", r"\1", text), end="")'
-    )
-    command = f"python3 -c {shlex.quote(program)}"
+    command = removal_command(rf"(?<![^{start}]){number}")
     return [copy_command(command, path, "without-numbers", takes_name=False) for path in paths]

@@ -141,26 +141,42 @@ def one_line(program: str) -> str:
     return f'exec("""{shown} """)'
 
 
-def tsv_command(command: Sequence[str], name: str, suffix: str = ".tsv") -> str:
+def removal_command(pattern: str) -> str:
+    r"""The command that copies stdin without what a regular expression finds; it has no `"`.
+
+    >>> removal_command(r"(?<![^\n])- ").rpartition("; ")[2]
+    'print(re.sub(r"(?<![^\\n])- ", "", text), end="")\''
+    """
+    program = (
+        f"import re, sys; {KEEP_BYTES}; "
+        'text = open(0, encoding="utf-8-sig", errors="surrogateescape", newline="").read(); '
+        f'print(re.sub(r"{pattern}", "", text), end="")'
+    )
+    return shlex.join(["python3", "-c", program])
+
+
+def tsv_command(command: Sequence[str], name: str, suffix: str = ".tsv", *, then: str = "") -> str:
     """The command that lets `command` read the file `name` from stdin and writes a TSV file.
 
     That is called like the file, or otherwise if there is a file of this name. Of stdin only
-    `command` is returned. suffix: of the file that is written.
+    `command` is returned. suffix: of the file that is written. then: another command, which changes
+    what the first one writes.
 
     >>> tsv_command(["c", "a b"], "my/pairs.jsonl.gz"), tsv_command(["c"], "-")
     ("gzip -dc my/pairs.jsonl.gz | c 'a b' > my/pairs.tsv", 'c')
     """
     shown, quoted = shlex.join(command), shlex.quote(name)
+    then = f" | {then}" if then else ""
     if name in STDIN_NAMES:
-        return shown
+        return shown + then
     plain = without_compression(name)
     stem = next((plain.removesuffix(end) for end in _CONVERTED if plain.endswith(end)), plain)
     out = f"{stem}{suffix}"
     out = shlex.quote(_name_beside(out, "converted") if os.path.lexists(out) else out)
     program = decompressor(name)
     if program:
-        return f"{program} -dc {quoted} | {shown} > {out}"
-    return f"{shown} < {quoted} > {out}"
+        return f"{program} -dc {quoted} | {shown}{then} > {out}"
+    return f"{shown} < {quoted}{then} > {out}"
 
 
 def without_compression(name: str) -> str:

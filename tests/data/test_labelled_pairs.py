@@ -1,0 +1,87 @@
+"""Files whose pairs have the labels of their sides are refused with a command that removes them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+
+PAIRS = [(f"ka mi {number} / to: le", f"So it is: {number}.") for number in range(70)]
+TSV = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS)
+TURNED = "".join(f"{tgt}\t{src}\n" for src, tgt in PAIRS)
+LABELS = "with `Tharo` as source and `Old English` as target"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def refusal(content: str, capsys: pytest.CaptureFixture[str], *languages: str) -> tuple[str, str]:
+    """The error for a file, and the text that the command of its hint writes."""
+    Path("a b.txt").write_bytes(content.encode())
+    Path("a b.txt.tsv").unlink(missing_ok=True)
+    src, tgt = languages or ("xyz", "zyx")
+    given = ["--train-tsv", "a b.txt", "--src-lang", src, "--tgt-lang", tgt]
+    assert main(["init", *given]) == 65
+    err = capsys.readouterr().err
+    start = err.index(": awk " if ": awk " in err else ": python3 ") + 2
+    subprocess.run(err[start:], shell=True, check=True)
+    return err, Path("a b.txt.tsv").read_text()
+
+
+def in_lines(src: str, tgt: str, between: str, behind: str) -> str:
+    """The pairs behind these labels."""
+    return "".join(f"{src}{a}{between}{tgt}{b}{behind}" for a, b in PAIRS)
+
+
+def test_labels_are_removed_from_alternating_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    content = in_lines("Tharo: ", "Old English: ", "\n", "\n\n")
+    err, written = refusal("\ufeff" + content, capsys)
+    assert f"convert it, {LABELS}, without these labels: awk" in err
+    assert written == TSV
+    # The order of the given languages is taken.
+    assert refusal(content.replace("Old English", "English"), capsys, "en", "xyz")[1] == TURNED
+
+
+def test_the_label_of_one_side_is_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    err, written = refusal(in_lines("", "English: ", "\n", "\n\n"), capsys)
+    assert "convert it, without the label `English`: awk" in err
+    assert written == TSV
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\nNote: in May\n", "\n\n", "\n(very) old\n"])
+def test_lines_with_labels_in_turn_are_converted_without_others(
+    between: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = in_lines("Tharo: ", "Old English : ", between, "\n")
+    content += "Tharo: without translation\nNote: end\n"
+    err, written = refusal(f"A notebook\n{content}", capsys)
+    assert "alternating lines, which begin with `Tharo:` and `Old English:`; nmt reads" in err
+    assert f"{LABELS}, without other lines: python3" in err
+    assert written == TSV
+    english = content.replace("Old English", "English")
+    assert refusal(english, capsys, "en", "xyz")[1] == TURNED
+
+
+@pytest.mark.parametrize("between", [" / ", "  ", " | ", " -- ", "; "])
+def test_pairs_with_both_labels_in_a_line_are_converted(
+    between: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = in_lines("Tharo: ", "Old English: ", between, "\n")
+    err, written = refusal(f"{content}Note: end\n", capsys)
+    assert "looks like pairs with the labels `Tharo:` and `Old English:` in a line; nmt" in err
+    assert f"{LABELS}, without other lines: python3" in err
+    assert written == TSV
+
+
+@pytest.mark.parametrize("turns", ["A: so\nB: so\nB: so\n", "A: so\nB: so\nI\nmean\nit\n"])
+def test_other_lines_with_labels_have_no_command(
+    turns: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels that do not take turns, as in a dialogue, and those of few lines."""
+    Path("a.txt").write_text(9 * turns)
+    given = ["--train-tsv", "a.txt", "--src-lang", "xyz", "--tgt-lang", "zyx"]
+    assert main(["init", *given]) == 65
+    assert "hint: each line must be: source, tab, target\n" in capsys.readouterr().err
