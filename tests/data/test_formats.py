@@ -98,6 +98,10 @@ CONTENTS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: in_lines("\n", "\n\n").encode(),
         "source and target in alternating lines, with empty lines between the pairs",
     ),
+    "crlf.txt": (
+        lambda: in_lines("\r\n", "\r\n\r\n").encode(),
+        "source and target in alternating lines, with empty lines between the pairs",
+    ),
     "text.jsonl": (lambda: in_json(PAIRS).encode("utf-8-sig"), "JSON lines"),
     "text.jsonl.gz": (lambda: gzip.compress(in_json(PAIRS).encode()), "JSON lines"),
     "memory.en-de.tmx": (lambda: in_tmx("UTF-8").encode(), "TMX"),

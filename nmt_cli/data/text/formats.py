@@ -150,7 +150,8 @@ def _conversion_of_lines(
         what += f", with `{labels[0]}` as source and `{labels[1]}` as target, without these labels"
     elif named:
         what += f", without the label `{named[0]}`"
-    program = f"NR % 3 == 1 {{s = $0}} NR % 3 == 2 {{print {cells}}}"
+    # A carriage return at the end of the source would stand within the row.
+    program = f'{{sub(/\\r$/, "")}} NR % 3 == 1 {{s = $0}} NR % 3 == 2 {{print {cells}}}'
     then = removal_command(table_labels_pattern(labels)) if named else ""
     return f"{what}: {tsv_command(['awk', program], name, then=then)}"
 
