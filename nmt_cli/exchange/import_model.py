@@ -1,10 +1,11 @@
 """Imports a model: reads it, writes a model directory, compares the two, then publishes it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nmt_cli import __version__
+from nmt_cli.config.schema import Config
 from nmt_cli.errors import CannotCreateError, NoInputError
 from nmt_cli.exchange.checks.alone import AloneResult, check_alone
 from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, foreign_errors
@@ -80,7 +81,8 @@ def import_model(
     record = _record(path, format_name, foreign, versions)
     with new_directory(out, DirectoryKind.IMPORT, force=force) as directory:
         metadata = {"imported_from": format_name}
-        save_model(directory, foreign.weights, foreign.config, foreign.subwords, metadata)
+        config = _without_cleaning(foreign.config)
+        save_model(directory, foreign.weights, config, foreign.subwords, metadata)
         result: CheckResult | AloneResult | None = None
         origin = ""
         if check:
@@ -98,6 +100,11 @@ def import_model(
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         files.write_text(directory / IMPORT_RECORD, text)
     return Import(format_name, importer.title, result, origin, foreign.notes)
+
+
+def _without_cleaning(config: Config) -> Config:
+    """The settings without the repairs of nmt, which the training text has not had."""
+    return replace(config, data=replace(config.data, clean="off"))
 
 
 def _record(

@@ -1,6 +1,6 @@
 """Constraints on words: banned phrases and a glossary, in a model's ids, and kept names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -165,16 +165,18 @@ class BoundConstraints:
         subwords: Subwords,
         languages: LanguagesConfig,
         known: "BoundConstraints | None" = None,
+        repair: Callable[[str], str] | None = None,
     ) -> None:
         """Raises DataError for a term that the model's subwords cannot spell.
 
+        repair: of the letters of the source texts.
         known: others of the same model; entries that they have, too, are not encoded again.
         """
         self.processors: list[LogitsProcessor] = []
         self.languages = languages.src, languages.tgt
         spaced_source = languages.src not in WITHOUT_SPACES
         self.kept_names = KeptNames(constraints.kept, spaced=spaced_source)
-        self._glossary = Glossary(constraints.entries, spaced=spaced_source)
+        self._glossary = Glossary(constraints.entries, spaced=spaced_source, repair=repair)
         self._forms: dict[Entry, tuple[Form, ...]] = {}
         self._words = WordIds()
         if not constraints.banned and not constraints.glossary:

@@ -29,7 +29,7 @@ from nmt_cli.translation.constraints import (
     check_constraints,
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
-from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist
+from nmt_cli.translation.lines.inputs import letter_repair, max_subwords, no_shortlist
 from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
@@ -182,7 +182,13 @@ class Translator(LineTranslator[SearchConfig]):
             self.subwords,
             self.quality,
             max_subwords(member.config for member in members),
+            self.repair,
         )
+
+    @property
+    def repair(self) -> Callable[[str], str]:
+        """The repair of the letters of cleaned source text, as the training text had it."""
+        return letter_repair(member.config for member in (self, *self.others))
 
     @property
     def name(self) -> str:
@@ -334,7 +340,11 @@ class Translator(LineTranslator[SearchConfig]):
             if encoded is constraints:
                 return bound
         bound = BoundConstraints(
-            constraints, self.subwords, self.config.languages, known=self._kept[1]
+            constraints,
+            self.subwords,
+            self.config.languages,
+            known=self._kept[1],
+            repair=self.repair,
         )
         self._bound = constraints, bound
         return bound

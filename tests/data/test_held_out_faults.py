@@ -65,11 +65,13 @@ def test_a_few_lines_are_not_warned_of() -> None:
     assert pairs_with_faults(*zip(*TEXT, strict=True)) == pairs_with_faults([], []) == ""
 
 
-def test_what_translating_removes_from_a_source_is_no_fault() -> None:
-    src = [f"\ufeffa\u00ad line\u200e with Cafe\u0301 {n}" for n in range(40)]
+def test_what_translating_mends_in_a_source_is_no_fault() -> None:
+    src = [f"\ufeffa\u00ad line\u200e with Cafe\u0301 n\u043et {n}" for n in range(40)]
     tgt = [f"une ligne {n}" for n in range(40)]
     assert pairs_with_faults(src, tgt) == ""
-    assert "invisible characters" in pairs_with_faults(tgt, src)
+    faults = pairs_with_faults(tgt, src)
+    assert "invisible characters" in faults
+    assert "look-alike letters" in faults
 
 
 @pytest.mark.parametrize("kind", FAULTS)

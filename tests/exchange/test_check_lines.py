@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from exported import random_model
 
 from nmt_cli.config.schema import with_values
+from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.checks import lines
+from nmt_cli.exchange.checks.comparison import compare_models
 from nmt_cli.exchange.checks.lines import LINES, MOST_LINES, choose_check_lines, text_of_model
 from nmt_cli.model_dir import LoadedModel
 
@@ -95,3 +98,12 @@ def test_lower_precision_is_compared_on_more_lines(
         chosen, origin = choose_check_lines(loaded, None, precision)
         assert (chosen, origin) == (["demo"] * count, f"{count} lines of `test.en`")
     assert lines.calibration_lines(loaded) == ["demo"] * 120
+
+
+def test_letters_are_compared_as_nmt_repairs_them() -> None:
+    foreign = SimpleNamespace(source_ids=lambda _: [0])
+    for clean, shown in (("safe", "a hab"), ("off", "a h\u0430b")):
+        with pytest.raises(QualityGateError, match=f"splits `{shown}` into"):
+            compare_models(
+                random_model({"data.clean": clean}), foreign, ["a h\u0430b"], "float32", "Other"
+            )

@@ -56,6 +56,12 @@ def test_greedy_words_and_their_scores_equal_those_of_marian(greedy: list) -> No
     assert len(RECORDED[-1]["word_scores"]) > 70
 
 
+def test_letters_are_not_repaired_as_in_training_text_of_nmt(imported: Path) -> None:
+    loaded = load_model(imported)
+    translator = Translator(loaded.model, loaded.config, loaded.subwords)
+    assert translator.repair("h\u043euse") == "h\u043euse"
+
+
 def test_default_translations_equal_those_of_decoder_yml(imported: Path) -> None:
     loaded = load_model(imported)
     assert loaded.config.search.beam == BEAM

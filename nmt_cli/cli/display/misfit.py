@@ -31,6 +31,7 @@ def warn_of_misfit(
     """
     from nmt_cli.translation.quality.input_check import find_misfit
 
+    texts = list(map(translator.repair, texts))
     misfit = find_misfit(texts, translator.subwords, translator.quality.text)
     if misfit is not None:
         console.warning(misfit.shown(places))

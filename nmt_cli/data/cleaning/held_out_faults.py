@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.kinds import KINDS, UNICODE_FORM
+from nmt_cli.data.cleaning.look_alikes import repair_look_alikes
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.plurals import counted
@@ -29,8 +30,8 @@ def fault_notes(texts: Mapping[str, Sides]) -> list[str]:
 def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
     """How many pairs have faults of each kind, with the first lines; "" for none.
 
-    What translating a source removes from it is no fault: the model does not see it. Nor is another
-    Unicode form, since `nmt score` warns of that.
+    What translating a source removes from it or repairs is no fault: the model does not see it. Nor
+    is another Unicode form, since `nmt score` warns of that.
     """
     repaired = Repaired()
     repair_sides([_as_translated(line) for line in src], list(tgt), repaired)
@@ -56,10 +57,10 @@ def references_with_faults(hypotheses: Sequence[str], references: Sequence[str])
 
 
 def _as_translated(line: str) -> str:
-    """Return a source as the model sees it, without the characters that translating removes."""
-    if line.isprintable():
-        return line
-    return remove_direction_marks(remove_invisible(line.replace("\ufeff", "")))
+    """Return a source as the model sees it, with what translating removes from it and repairs."""
+    if not line.isprintable():
+        line = remove_direction_marks(remove_invisible(line.replace("\ufeff", "")))
+    return repair_look_alikes(line)
 
 
 def _listed(faults: Mapping[int, set[int]], count: int) -> str:

@@ -83,6 +83,21 @@ def replace_look_alikes(text: str) -> str:
     return _WORD.sub(lambda match: _repaired(match, text), text)
 
 
+def repair_look_alikes(text: str) -> str:
+    r"""Return `replace_look_alikes(text)` in NFC, as training text has it, or else `text` itself.
+
+    >>> repair_look_alikes("The h\u043euse"), repair_look_alikes("caf\u0301e") == "caf\u0301e"
+    ('The house', True)
+    """
+    if text.isascii():
+        return text
+    composed = unicodedata.normalize("NFC", text)
+    if not MIXED_SIGN.search(composed):
+        return text
+    repaired = replace_look_alikes(composed)
+    return text if repaired == composed else repaired
+
+
 def _with_african_letters(word: str) -> str:
     """A Latin word with letters of African alphabets in place of their look-alikes."""
     if not MIXED_SIGN.search(word):

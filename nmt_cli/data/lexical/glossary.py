@@ -8,7 +8,7 @@ form of the same letters, and the longest term takes precedence.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,15 +49,26 @@ class Match(NamedTuple):
 class Glossary:
     """Glossary entries, which are matched by their words."""
 
-    def __init__(self, entries: Iterable[Entry], *, spaced: bool = True) -> None:
-        """Index the entries; spaced: whether the source language puts spaces between words."""
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        *,
+        spaced: bool = True,
+        repair: Callable[[str], str] | None = None,
+    ) -> None:
+        """Index the entries; spaced: whether the source language puts spaces between words.
+
+        repair: of the letters of the text that is searched; a term is found with and without it.
+        """
         self.entries = list(entries)
         self._word_pattern = _WORDS if spaced else _CHARACTERS
         # Case-folded first word -> the words of each term that begins with it, the longest first.
         self._terms_by_first_word: dict[str, list[tuple[list[str], Entry]]] = defaultdict(list)
         for entry in self.entries:
-            words = self._word_pattern.findall(composed(entry.source).text)
-            self._terms_by_first_word[words[0].casefold()].append((words, entry))
+            sources = [entry.source, *([repair(entry.source)] if repair else [])]
+            for source in dict.fromkeys(sources):
+                words = self._word_pattern.findall(composed(source).text)
+                self._terms_by_first_word[words[0].casefold()].append((words, entry))
         for terms in self._terms_by_first_word.values():
             terms.sort(key=lambda term: -len(term[0]))
 

@@ -77,7 +77,8 @@ def compare_models(
     precision: of the weights in the other toolkit; verb: exported or imported, for messages. Raises
     QualityGateError, which shows lines that differ.
     """
-    lines = [clean_words(line) for line in lines]
+    translator = Translator(loaded.model, loaded.config, loaded.subwords)
+    lines = [translator.repair(clean_words(line)) for line in lines]
     sources = loaded.subwords.encode_source(lines)
     with foreign_errors(title, verb):
         _check_source_ids(foreign, lines, sources, title, verb)
@@ -87,7 +88,6 @@ def compare_models(
         sentences="line",
         markup="off",
     )
-    translator = Translator(loaded.model, loaded.config, loaded.subwords)
     translations = translator.translate(list(lines), search=search)
     targets = [list(translation.hypotheses[0].ids) for translation in translations]
     pairs: list[tuple[list[int], list[int]]] = []

@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeVar
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.cleaning.look_alikes import repair_look_alikes
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.data.text.splitting import Piece, split_line
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source
@@ -54,7 +54,7 @@ def make_source_lines(
     splitter: SentenceSplitter | None = None,
     copies: Callable[[str], bool] = lambda _: False,
 ) -> list[SourceLine]:
-    """The sources of each line; a blank line has none.
+    """The sources of each cleaned line; a blank line has none.
 
     With a `splitter` each sentence is a source, except in a line with a prefix, which may begin
     with several sentences. A sentence of more than `max_subwords` subwords is split; a prefix
@@ -63,7 +63,7 @@ def make_source_lines(
     """
     tags, texts = [], []
     for line in lines:
-        tag, text = subwords.split_tag(clean_source(line).strip())
+        tag, text = subwords.split_tag(line.strip())
         tags.append([subwords.tags[tag]] if tag else [])
         texts.append(text.strip())
     # Without EOS.
@@ -130,6 +130,16 @@ def _segments(
         last, last_ids = segments[-1]
         segments[-1] = Piece(last.text, sentence.gap, ends_sentence=True), last_ids
     return segments
+
+
+def letter_repair(configs: Iterable[Config]) -> Callable[[str], str]:
+    """The repair of look-alike letters that the training text of all these models had, or none.
+
+    It is for cleaned text.
+    """
+    if any(config.data.clean == "off" for config in configs):
+        return lambda text: text
+    return repair_look_alikes
 
 
 def max_subwords(configs: Iterable[Config]) -> int:

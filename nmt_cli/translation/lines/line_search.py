@@ -10,6 +10,7 @@ from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import knows_letters
 from nmt_cli.data.text.letters import has_letters
+from nmt_cli.data.text.sanitize import clean_source
 from nmt_cli.search.decoder import Source
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import SourceFields, SourceLine, make_source_lines
@@ -22,11 +23,15 @@ from nmt_cli.translation.terms.term_stops import TermStops
 
 
 class Request(NamedTuple):
-    """A text to translate; line: the index of its line in the whole text; prefix: "" for none."""
+    """A text to translate; line: the index of its line in the whole text; prefix: "" for none.
+
+    is_repaired: whether look-alike letters were repaired in it already.
+    """
 
     text: str
     line: int
     prefix: str = ""
+    is_repaired: bool = False
 
 
 class SearchedLine:
@@ -69,13 +74,15 @@ class LineSearch:
         subwords: Subwords,
         quality: QualityChecker,
         max_subwords: int,
+        repair: Callable[[str], str],
     ) -> None:
-        """max_subwords: a longer sentence is split."""
+        """max_subwords: a longer sentence is split; repair: of the letters of cleaned text."""
         self._source_search = source_search
         self._selector = selector
         self._subwords = subwords
         self._quality = quality
         self._max_subwords = max_subwords
+        self.repair = repair
 
     def run(
         self,
@@ -88,7 +95,7 @@ class LineSearch:
         indices = [request.line for request in requests]
         prefixes = [request.prefix for request in requests]
         source_lines = make_source_lines(
-            [request.text for request in requests],
+            [self._cleaned(request) for request in requests],
             prefixes if any(prefixes) else (),
             self._subwords,
             bound,
@@ -116,6 +123,11 @@ class LineSearch:
             )  # fmt: skip
             result.append(SearchedLine(source_line, line_parts, join))
         return result
+
+    def _cleaned(self, request: Request) -> str:
+        """The text of a request as the model reads it."""
+        text = clean_source(request.text)
+        return text if request.is_repaired else self.repair(text)
 
     def copies(self, text: str, config: SearchConfig, bound: BoundConstraints) -> bool:
         """Whether a text is copied: it has neither a letter nor a term of the glossary.

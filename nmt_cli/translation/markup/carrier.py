@@ -4,8 +4,9 @@ Tags are taken out. A placeholder is replaced by a stand-in, a word that the mod
 one it is taken out like a tag that stands alone.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from nmt_cli.data.languages.word_characters import is_word_character
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
@@ -335,6 +336,37 @@ def replaced_spaces(nodes: Sequence[Node]) -> Iterator[int]:
             yield from replaced_spaces(node.children)
         elif node.replaces_space:
             yield node.at
+
+
+def with_repaired_words(pieces: MarkedText, repair: Callable[[str], str]) -> MarkedText:
+    """The text with a repair of its words, which may go on behind a tag; no mark is changed.
+
+    repair: of the letters of cleaned text, which leaves right words as they are.
+
+    >>> with_repaired_words((Text("a"), Tag("<b>", "open", "b"), Text("b1")), str.upper)
+    (Text(text='A', raw=None), Tag(raw='<b>', kind='open', name='b'), Text(text='B1', raw=None))
+    """
+    texts = [_searched_text(piece) for piece in pieces]
+    text = "".join(texts)
+    repaired = repair(text)
+    if repaired == text:
+        return pieces
+    if len(repaired) == len(text):
+        ends = list(accumulate(map(len, texts)))
+        parts = [repaired[end - len(part) : end] for part, end in zip(texts, ends, strict=True)]
+    else:
+        parts = list(map(repair, texts))
+    return tuple(
+        Text(part) if isinstance(piece, Text) and part != before else piece
+        for piece, before, part in zip(pieces, texts, parts, strict=True)
+    )
+
+
+def _searched_text(piece: MarkedPiece) -> str:
+    """The text of a piece where words are repaired: a placeholder and a line break end a word."""
+    if isinstance(piece, Text):
+        return clean_source(piece.text)
+    return "" if isinstance(piece, Tag) and piece.name not in _BLOCKS else " "
 
 
 def words_apart(pieces: Sequence[MarkedPiece]) -> str:

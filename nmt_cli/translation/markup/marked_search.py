@@ -7,8 +7,10 @@ from functools import cached_property
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import Match
 from nmt_cli.data.markup.kept import Kept
+from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedLine
+from nmt_cli.translation.markup.carrier import with_repaired_words
 
 
 class MarkedSearch:
@@ -45,6 +47,10 @@ class MarkedSearch:
     def languages(self) -> tuple[str, str]:
         """The codes of source and target."""
         return self._bound.languages
+
+    def repaired(self, text: MarkedText) -> MarkedText:
+        """The text with the letters of its words repaired as the model's training text was."""
+        return with_repaired_words(text, self._line_search.repair)
 
     def copies(self, text: str) -> bool:
         """Whether a text has nothing to translate."""

@@ -191,6 +191,7 @@ class MarkupTranslator:
         return changed
 
     def _item(self, text: MarkedText, search: MarkedSearch) -> _Item:
+        text = search.repaired(text)
         words = words_of(text)
         # The marks of notes are no words.
         if not any(map(str.isalnum, carry(text).text)) or search.copies(words):
@@ -242,7 +243,9 @@ def replace_text(request: Request, carrier: Carrier, kept: Kept) -> Request:
     Of its placeholders only names may be others than those of the line.
     """
     words = {stand_in.raw: stand_in.word for stand_in in carrier.stand_ins}
-    return Request(carrier.text, request.line, _plain_prefix(request.prefix, words, kept))
+    prefix = _plain_prefix(request.prefix, words, kept)
+    # Beside a stand-in, letters might be taken for look-alikes.
+    return Request(carrier.text, request.line, prefix, is_repaired=True)
 
 
 def _plain_prefix(prefix: str, words: Mapping[str, str], kept: Kept) -> str:

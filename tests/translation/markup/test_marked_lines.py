@@ -363,7 +363,7 @@ def test_names_of_a_prefix_are_those_of_the_line_or_stay() -> None:
     ):
         request = Request("The Nord Pad of {x}.", 3, prefix)
         assert window.replace_text(request, carrier, kept) == Request(
-            "The Anna of Berlin.", 3, expected
+            "The Anna of Berlin.", 3, expected, is_repaired=True
         )
 
 
