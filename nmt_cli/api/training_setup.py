@@ -144,8 +144,7 @@ def warmup_note(resolved: ResolvedConfig) -> str:
     train, d_model = resolved.config.train, resolved.config.model.d_model
     usual = TrainConfig(preset=train.preset).warmup_steps
     usual = cast("int", PRESETS[train.preset].get("train.warmup_steps", usual))
-    is_own = not resolved.origins["train.warmup_steps"].startswith(("default", "preset ", "model "))
-    if train.learning_rate != "auto" or not is_own or MOST_RAISED**2 * train.warmup_steps > usual:
+    if train.learning_rate != "auto" or MOST_RAISED**2 * train.warmup_steps > usual:
         return ""
     peak, usual_peak = ((d_model * steps) ** -0.5 for steps in (train.warmup_steps, usual))
     return (
