@@ -175,4 +175,6 @@ def test_a_warm_up_that_raises_the_peak_is_noted(given, noted):
 def test_training_returns_the_note_on_the_optimiser(folder):
     chosen = {key: value for key, value in TINY.items() if key != "train.learning_rate"}
     options = {"settings": {**chosen, "train.optimizer": "adam"}, "max_steps": 1, "device": "cpu"}
-    assert "for muon" in train("corpus", "adam", preset="tiny", **options).notes[0]
+    note = train("corpus", "adam", preset="tiny", **options).notes[0]
+    assert "for muon" in note
+    assert 'choose one with `settings={"train.learning_rate": "X"}`' in note
