@@ -90,7 +90,8 @@ def train(
         corpus = replace(corpus, text=TextStatistics.load(out) or corpus.text)
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
-        run.notes += filter(None, notes)
+        if not run.state.step:
+            run.notes += filter(None, notes)
         goes_on = run.state.step and not run.state.finished
         for search, schedule in changes:
             run.notes += filter(None, [search, schedule if goes_on else ""])
