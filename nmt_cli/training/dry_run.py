@@ -3,6 +3,7 @@
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 
@@ -47,41 +48,55 @@ def dry_run(
         if run.state.finished:
             return [already_finished(run)]
         steps = _take_steps(run, listener)
-        done = counted(steps, "step")
+        if steps:
+            measured, not_measured = counted(steps, "step"), "validations may take more"
+        else:
+            measured, not_measured = "part of the first step", "a whole step takes more"
         memory = f"{_peak_memory(ranks.device) / GB:.1f} GB"
         per_process = " in each process" if ranks.world_size > 1 else ""
         begins = "begins" if is_new else "resumes"
         return [
             *run.notes,
-            f"memory: {memory}{per_process} at the peak of {done}; validations may take more",
+            f"memory: {memory}{per_process} at the peak of {measured}; {not_measured}",
             f"nothing was written; the same command without --dry-run {begins} the run",
         ]
+
+
+class _TooLongError(Exception):
+    """Ends a step early; nothing of it is used."""
 
 
 def _take_steps(run: Run, listener: Listener) -> int:
     """Take as many steps as an estimate needs, if the run has so many; returns their number.
 
-    One is enough if the estimate within it is beyond `LONGEST`: the others would take minutes.
+    Returns 0 if the estimate within the first step is beyond `LONGEST`: the rest of that step, and
+    the steps after it, would take minutes.
     """
-    within_first: list[FirstStep] = []
+
+    def stop(_: object) -> NoReturn:
+        raise _TooLongError
 
     def listen(event: Event) -> None:
-        if isinstance(event, FirstStep):
-            within_first.append(event)
         listener(event)
+        is_long = isinstance(event, FirstStep) and event.seconds_left > LONGEST
+        # With several ranks, the others would wait for this one.
+        if is_long and run.ranks.world_size == 1:
+            # Other threads end their work after the shard that each computes now.
+            run.replicas.on_item_done = stop
+            raise _TooLongError
 
     monitor = Monitor(run, listen)
     steps = min(RELIABLE_AFTER, max(1, planned_steps(run) - run.state.step))
-    for taken in range(1, steps + 1):
+    for taken in range(steps):
         run.make_product_kernels()
         position = run.position
         begun = time.monotonic()
-        monitor.begin_step(position)
-        result = run.step(position)
-        monitor.end_step(result, position, time.monotonic() - begun)
-        # Several ranks need not agree on it.
-        if run.ranks.world_size == 1 and any(sent.seconds_left > LONGEST for sent in within_first):
+        try:
+            monitor.begin_step(position)
+            result = run.step(position)
+        except _TooLongError:
             return taken
+        monitor.end_step(result, position, time.monotonic() - begun)
     return steps
 
 

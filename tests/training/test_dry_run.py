@@ -6,15 +6,13 @@ import pytest
 from corpora import reversal_corpus
 
 from nmt_cli.config.schema import Config, with_values
-from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import ConfigError
-from nmt_cli.plurals import counted
 from nmt_cli.storage.files import sha256_of
+from nmt_cli.training import step
 from nmt_cli.training.dry_run import dry_run
 from nmt_cli.training.loop import train
 from nmt_cli.training.reporting.events import FirstStep, Outline, StepDone
-from nmt_cli.training.reporting.monitor import Monitor
 
 WRITTEN_NOTHING = "nothing was written; the same command without --dry-run"
 
@@ -48,28 +46,37 @@ def test_dry_run_of_a_new_run_takes_three_steps(
     ]
 
 
-@pytest.mark.parametrize(("days", "steps"), [(3, [1]), (1, [1, 2, 3])])
-def test_dry_run_of_a_run_of_days_takes_one_step(
+@pytest.mark.parametrize(("longest", "steps"), [(0.0, []), (86_400.0, [1, 2, 3])])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_dry_run_of_a_run_of_days_ends_within_the_first_step(
     setting: tuple[Config, Corpus],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    days: int,
+    threads: int,
+    longest: float,
     steps: list[int],
 ) -> None:
+    """Each thread computes at most the shard at which it learns of it, and one more."""
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    monkeypatch.setattr("torch.set_num_threads", lambda count: None)
+    monkeypatch.setattr("nmt_cli.training.dry_run.LONGEST", longest)
+    computed: list[object] = []
+    shard_loss = step.shard_loss
+    monkeypatch.setattr(step, "shard_loss", lambda *given: computed.append(1) or shard_loss(*given))
     config, corpus = setting
-    begin = Monitor.begin_step
-
-    def begin_step(self: Monitor, position: Position) -> None:
-        begin(self, position)
-        if not position.batch:
-            self._listener(FirstStep(0, 60.0, days * 86_400.0))
-
-    monkeypatch.setattr(Monitor, "begin_step", begin_step)
+    small = {"train.batch_tokens": 1200, "train.micro_batch_tokens": 100}
+    config = with_values(config, {**small, "train.parallel_shards": threads})
     events: list[object] = []
     notes = dry_run(config, corpus, tmp_path / "m", listener=events.append)
-    assert [event.step for event in events if isinstance(event, StepDone)] == steps
-    assert f"at the peak of {counted(len(steps), 'step')}" in notes[0]
     assert sum(isinstance(event, FirstStep) for event in events) == 1
+    assert [event.step for event in events if isinstance(event, StepDone)] == steps
+    if steps:
+        assert "at the peak of 3 steps; validations may take more" in notes[0]
+        assert len(computed) > 12
+    else:
+        assert "at the peak of part of the first step; a whole step takes more" in notes[0]
+        assert threads <= len(computed) <= 2 * threads
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_dry_run_of_a_resumed_run_takes_its_next_steps(
