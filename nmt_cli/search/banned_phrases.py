@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from nmt_cli.data.languages.word_characters import is_word_character
-from nmt_cli.search.arrays.interface import arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
 from nmt_cli.search.logits_processors import LiveHypotheses, LogitsEdits, forbid
 
 # The longest character in bytes: this much text before a phrase tells whether a word ended there.

@@ -4,7 +4,8 @@ import math
 from typing import NamedTuple
 
 from nmt_cli.array_types import Float, Int
-from nmt_cli.search.arrays.interface import Array, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.decoder import Decoder
 from nmt_cli.search.strategy import FinishedHypotheses
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt_cli.array_types import Bool, Float, Int
-from nmt_cli.search.arrays.interface import Array, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.constraints import NOTHING, ConstraintState, LexicalConstraints, WordIds
 from nmt_cli.search.decoder import Edits, Source, Step
 from nmt_cli.search.strategy import BeamCandidates, BeamSelection, LiveBeam

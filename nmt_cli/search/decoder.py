@@ -10,7 +10,8 @@ import numpy as np
 from nmt_cli.array_types import Float, Int
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.constraints import LexicalConstraints
 
 

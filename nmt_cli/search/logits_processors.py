@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from nmt_cli.array_types import Float, Int
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Edits
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from nmt_cli.array_types import Bool, Float, Int
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.search.arrays.interface import Array, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.decoder import Edits, Source, Step
 from nmt_cli.search.full_distribution import edited_log_probs
 from nmt_cli.search.strategy import BeamCandidates, LiveBeam

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from nmt_cli.array_types import Bool, Float, Int
-from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.decoder import Edits, Source, Step
 
 # Larger than any difference of scores, so that hypotheses that meet more constraints rank first.

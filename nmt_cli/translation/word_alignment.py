@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from nmt_cli.search.arrays.interface import Array, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.translation.result import Links
 
 

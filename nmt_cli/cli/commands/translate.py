@@ -6,11 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from nmt_cli.cli.commands.translation.constraints import (
-    ConstraintFiles,
-    open_prefixes,
-    require_as_many_prefixes,
-)
+from nmt_cli.cli.commands.translation.constraints import ConstraintFiles
 from nmt_cli.cli.commands.translation.document import (
     DocumentOptions,
     require_no_document,
@@ -48,6 +44,7 @@ from nmt_cli.cli.commands.translation.options import (
 )
 from nmt_cli.cli.commands.translation.parts import join_parts, part_of
 from nmt_cli.cli.commands.translation.pivots import check_pivots
+from nmt_cli.cli.commands.translation.prefixes import open_prefixes, require_as_many_prefixes
 from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress

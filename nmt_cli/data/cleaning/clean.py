@@ -25,7 +25,7 @@ from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
-from nmt_cli.data.text.encoding import refuse_other_encoding, repair_hint
+from nmt_cli.data.text.encoding import repair_hint
 from nmt_cli.data.text.line_pairs import LinePairs, read_pairs
 from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.table_columns import TableColumns
@@ -270,7 +270,7 @@ class _Reader:
         """
         # The sides of a table are one file.
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
-            refuse_other_encoding(lines)
+            lines.refuse_other_encoding()
             if lines.invalid:
                 self.notes.append(
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "

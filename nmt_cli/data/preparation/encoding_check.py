@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from nmt_cli.data.text.encoding import line_ending_error, refuse_other_encoding
+from nmt_cli.data.text.encoding import line_ending_error
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, raise_together, refusals
 
@@ -34,4 +34,4 @@ def _check_first_lines(path: str) -> None:
                 pass
         if len(first) == 1 and "\r" in first[0].rstrip("\r"):
             raise line_ending_error(path)
-        refuse_other_encoding(lines)
+        lines.refuse_other_encoding()

@@ -1,13 +1,8 @@
 """Detects text in another encoding or with other line endings, and names what converts it."""
 
-from typing import TYPE_CHECKING
-
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.errors import DataError
-from nmt_cli.plurals import agreeing, counted
-
-if TYPE_CHECKING:
-    from nmt_cli.data.text.lines import Lines
+from nmt_cli.plurals import agreeing
 
 # Decodes each byte that is not UTF-8 as Windows-1252, and leaves all others.
 MIXED_TO_UTF8 = (
@@ -22,8 +17,6 @@ CODE_PAGES = (
     "CP1253 Greek, CP1254 Turkish"
 )
 CR_TO_LF = r"tr '\r' '\n'"
-# A file with more invalid lines than both of these limits is in another encoding, not damaged.
-MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
 # More lines than this are not corrected by hand.
 MOST_BY_HAND = 3
 
@@ -90,31 +83,9 @@ def conversion_hint(command: str) -> str:
     return f"convert it, and look at its letters ({CODE_PAGES}), for example: {command}"
 
 
-def refuse_other_encoding(lines: "Lines") -> None:
-    """Raise DataError if too many lines are not UTF-8.
-
-    The rest of the file is read only if too many of the lines read so far are not UTF-8.
-    """
-    if _is_other_encoding(lines):
-        for _ in lines:
-            pass
-        if _is_other_encoding(lines):
-            raise DataError(
-                f"`{lines.name}`: {lines.invalid:,} of {counted(lines.count, 'line')} "
-                f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, "
-                f"the first at line:byte {lines.first_invalid}"
-                + ("" if lines.has_utf8 else "; the file is in another encoding"),
-                repair_hint(lines.name, lines.invalid, has_utf8=lines.has_utf8),
-            )
-
-
 def line_ending_error(name: str) -> DataError:
     """The error for a file whose lines end at CR alone, as in old spreadsheets."""
     return DataError(
         f"`{name}` is a single line, because its line endings are CR (0x0D) without LF (0x0A)",
         f"convert it: {copy_command(CR_TO_LF, name, 'lf', takes_name=False)}",
     )
-
-
-def _is_other_encoding(lines: "Lines") -> bool:
-    return lines.invalid >= MIN_INVALID_LINES and lines.invalid > MAX_INVALID_SHARE * lines.count

@@ -30,11 +30,16 @@ from nmt_cli.data.text.streams import (
     reading_error,
 )
 from nmt_cli.errors import DataError, NmtError
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.byte_order_marks import OTHER_BOMS, other_encoding
 
 # A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
 UTF8_BOM = b"\xef\xbb\xbf"
+
+
+# A file with more invalid lines than both of these limits is in another encoding, not damaged.
+MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
 
 
 class Lines(Iterator[str]):
@@ -99,6 +104,27 @@ class Lines(Iterator[str]):
         except (OSError, ValueError, TypeError):
             # The system cannot poll this kind of file, and reading it does not block.
             return False
+
+    def refuse_other_encoding(self) -> None:
+        """Raise DataError if too many lines are not UTF-8.
+
+        The rest of the file is read only if too many of the lines read so far are not UTF-8.
+        """
+        if self._is_other_encoding:
+            for _ in self:
+                pass
+            if self._is_other_encoding:
+                raise DataError(
+                    f"`{self.name}`: {self.invalid:,} of {counted(self.count, 'line')} "
+                    f"{agreeing(self.invalid, 'is', 'are')} not UTF-8, "
+                    f"the first at line:byte {self.first_invalid}"
+                    + ("" if self.has_utf8 else "; the file is in another encoding"),
+                    repair_hint(self.name, self.invalid, has_utf8=self.has_utf8),
+                )
+
+    @property
+    def _is_other_encoding(self) -> bool:
+        return self.invalid >= MIN_INVALID_LINES and self.invalid > MAX_INVALID_SHARE * self.count
 
     def _close_files(self) -> None:
         if self._file is not None:

@@ -149,14 +149,3 @@ class Arrays(Protocol):
     def first_above(self, ascending: Array, limits: Array) -> Array:
         """The first column above the limit of its row, or the last: (rows, 1)."""
         ...
-
-
-def arrays_of(array: Array) -> Arrays:
-    """The operations of the library and the device of an array."""
-    if isinstance(array, np.ndarray):
-        from nmt_cli.search.arrays.numpy_arrays import NUMPY
-
-        return NUMPY
-    from nmt_cli.search.arrays.torch_arrays import TorchArrays
-
-    return TorchArrays(array.device)

@@ -17,7 +17,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.sanitize import clean_marked
 from nmt_cli.inference.forced_pairs import Forcer
-from nmt_cli.search.arrays.interface import arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of

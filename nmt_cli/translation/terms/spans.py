@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nmt_cli.inference.forced_pairs import ForcedPair, Pair
-from nmt_cli.search.arrays.interface import Array, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array
 from nmt_cli.search.constraints import Place
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.alone import TermsAlone, WordScores

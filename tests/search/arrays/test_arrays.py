@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from nmt_cli.search.arrays.interface import Array, Arrays, arrays_of
+from nmt_cli.search.arrays.choice import arrays_of
+from nmt_cli.search.arrays.interface import Array, Arrays
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.arrays.torch_arrays import TorchArrays
 
