@@ -30,7 +30,8 @@ from nmt_cli.machine import (
     usable_cores,
 )
 from nmt_cli.plurals import counted
-from nmt_cli.storage.files import locked, writing
+from nmt_cli.storage.files import writing
+from nmt_cli.storage.locks import locked
 
 Status = Literal["ok", "warn", "fail"]
 GIB = 1 << 30

@@ -7,7 +7,6 @@ that no process removes what another one still writes.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import itertools
 import os
@@ -15,24 +14,15 @@ import re
 import shlex
 import socket
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from nmt_cli.errors import (
-    CannotCreateError,
-    DataError,
-    NmtError,
-    NoInputError,
-    TryAgainError,
-    WriteError,
-)
+from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, WriteError
 from nmt_cli.storage.disk import TEMPORARY_PREFIX as TEMPORARY_PREFIX
 from nmt_cli.storage.disk import Disk, why_closed
 from nmt_cli.storage.special_files import has_content, is_special
 
-LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
 # As `_temporary_beside` makes it.
 _TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}(?:old-|gone-)?(.+)\.\d+@[^@]+")
@@ -265,7 +255,7 @@ def remove(path: Path) -> None:
 def remove_leftovers(directory: Path) -> None:
     """Remove temporary files that an interrupted process left, at any depth.
 
-    Call it only while holding `locked(directory)`, as another process may be writing otherwise.
+    Call it only while holding `locks.locked(directory)`: another process may be writing otherwise.
     """
     for path in list(directory.rglob(f"{TEMPORARY_PREFIX}*")):
         DISK.discard(path)
@@ -334,49 +324,6 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextlib.contextmanager
-def locked(directory: Path, hint: str = "wait for it, or use another --out") -> Iterator[None]:
-    """Lock `directory` against other processes; raises TryAgainError naming the holder.
-
-    hint: what to do in that case. The lock is the kernel's (flock), so it is released when the
-    process ends, in whatever way. The lock file names the holder only while the lock is held.
-    """
-    path = directory / LOCK
-    try:
-        file = path.open("a+")
-    except OSError as error:
-        raise CannotCreateError(f"`{directory}` cannot be written: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            holder = file.read(200).strip() or "another process"
-            raise TryAgainError(f"`{directory}` is in use by {holder}", hint) from error
-        except OSError as error:
-            raise CannotCreateError(
-                f"`{directory}` cannot be locked: {error.strerror}", "use a local disk"
-            ) from error
-        file.truncate(0)
-        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
-        file.flush()
-        try:
-            yield
-        finally:
-            file.truncate(0)
-
-
-def lock_holder(directory: Path) -> str:
-    """The process that holds `directory` by `locked`; "" if none does or it is not known."""
-    with contextlib.suppress(OSError), (directory / LOCK).open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return file.read(200).strip() or "another process"
-    return ""
 
 
 def _write_error(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.storage import files
+from nmt_cli.storage import files, locks
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -52,7 +52,7 @@ def write_manifest(directory: Path) -> None:
     entries = {
         str(path.relative_to(directory)): _entry(path)
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name not in (MANIFEST, files.LOCK)
+        if path.is_file() and path.name not in (MANIFEST, locks.LOCK)
     }
     _write_entries(directory, entries)
 

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from nmt_cli.errors import CannotCreateError, replace_hint
-from nmt_cli.storage import files, manifest
+from nmt_cli.storage import files, locks, manifest
 from nmt_cli.storage.model_check import CHECKPOINT, CONFIG, CORPUS, WEIGHTS
 from nmt_cli.storage.tensor_header import metadata_of_file
 
@@ -137,7 +137,7 @@ def _foreign_files(directory: Path) -> Iterator[Path]:
         name = path.relative_to(directory)
         if path.is_dir() and not path.is_symlink():
             continue
-        if str(name) in listed or path.name in (manifest.MANIFEST, files.LOCK):
+        if str(name) in listed or path.name in (manifest.MANIFEST, locks.LOCK):
             continue
         if not any(level.startswith(files.TEMPORARY_PREFIX) for level in name.parts):
             yield path

@@ -10,7 +10,7 @@ from nmt_cli.data.lexical.lexicon import Progress, learn_lexicon
 from nmt_cli.data.lexical.shortlist import Shortlist, make_shortlist, vocabulary_digest
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.model_dir import load_config, load_subwords
-from nmt_cli.storage import files
+from nmt_cli.storage import locks
 
 
 class Learnt(NamedTuple):
@@ -43,7 +43,7 @@ def learn_shortlist(corpus: Path, model: Path, *, progress: Progress | None = No
     if not len(pairs):
         raise DataError(f"`{corpus}` holds no training pairs")
     sizes = subwords.src_size, subwords.tgt_size
-    with files.locked(model, "wait until it is done, and run the same command again"):
+    with locks.locked(model, "wait until it is done, and run the same command again"):
         lexicon = learn_lexicon(pairs, sizes, progress=progress)
         frequencies = np.bincount(pairs.tgt.ids, minlength=subwords.tgt_size)
         left_out = sorted({subwords.eos_id, subwords.unk_id, *config.banned_ids})

@@ -16,7 +16,7 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.errors import DivergedError, TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.storage import files
+from nmt_cli.storage import files, locks
 from nmt_cli.training.evaluation.divergence import (
     Divergence,
     detect_divergence,
@@ -80,7 +80,7 @@ def train(
             require_start(config, corpus, out)
             require_space(config, out)
             files.make_directory(out)
-            stack.enter_context(files.locked(out))
+            stack.enter_context(locks.locked(out))
             changes.append((changed_search(config, out), changed_schedule(config, out)))
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)

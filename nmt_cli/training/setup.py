@@ -24,7 +24,7 @@ from nmt_cli.data.preparation.options import file_options, options_for
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
-from nmt_cli.storage import files, manifest
+from nmt_cli.storage import files, locks, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
 from nmt_cli.training.learned_positions import require_positions
@@ -356,7 +356,7 @@ def _is_unused(config: Config, corpus: Corpus, out: Path) -> bool:
     """Whether `out` is empty, except for what an interrupted first save may have left."""
     if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
         return False
-    leftovers = {".lock", manifest.MANIFEST, SUBWORDS}
+    leftovers = {locks.LOCK, manifest.MANIFEST, SUBWORDS}
     text = _text_statistics(config, corpus)
     if text is not None and _holds(out / TEXT, text):
         leftovers.add(TEXT)

@@ -21,7 +21,7 @@ from nmt_cli.errors import (
     UsageError,
 )
 from nmt_cli.model_dir import load_model
-from nmt_cli.storage import files
+from nmt_cli.storage import locks
 
 STEPS = 20
 CPU = {"settings": TINY, "device": "cpu"}
@@ -173,7 +173,7 @@ def test_another_run_in_the_same_place_is_refused(project, out):
         'to resume it, give `settings={"train.seed": 1}`, no other values; for a new run, use '
         "another `out`"
     )
-    with files.locked(out), pytest.raises(TryAgainError):
+    with locks.locked(out), pytest.raises(TryAgainError):
         train("corpus", out, max_steps=3, **CPU)
     before.pop(".lock", None)
     assert {name: digest for name, digest in digests(out).items() if name in before} == before

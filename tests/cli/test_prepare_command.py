@@ -17,7 +17,7 @@ from nmt_cli.cli.commands import prepare
 from nmt_cli.config import schema
 from nmt_cli.data.cleaning.findings import Finding
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.storage.files import locked
+from nmt_cli.storage.locks import locked
 
 
 @pytest.fixture

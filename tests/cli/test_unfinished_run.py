@@ -9,7 +9,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli.loading import load_translator
 from nmt_cli.model_dir import save_model
-from nmt_cli.storage.files import locked
+from nmt_cli.storage.locks import locked
 from nmt_cli.terminal.console import Console
 
 FINISHED = {"step": 80, "note": "finished: 80 steps are done"}

@@ -14,7 +14,7 @@ from nmt_cli.cli import app, environment, settings, signals
 from nmt_cli.cli.docs import guide
 from nmt_cli.cli.exit_codes import OTHERS, STABLE, exit_codes
 from nmt_cli.data.text.streams import STDIN
-from nmt_cli.storage.files import locked
+from nmt_cli.storage.locks import locked
 from nmt_cli.training.parallel import ranks
 
 PROMISED = {

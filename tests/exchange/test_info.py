@@ -18,7 +18,7 @@ from nmt_cli.exchange.targets import MODULES
 from nmt_cli.model.encoder_decoder import initialise, parameter_count
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import load_model, save_model
-from nmt_cli.storage.files import locked
+from nmt_cli.storage.locks import locked
 
 TINY_RNN = {"model.d_model": 8, "model.layers": 1}
 

@@ -27,7 +27,7 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_config, load_subwords, save_model
 from nmt_cli.search.decoder import Source
-from nmt_cli.storage.files import locked
+from nmt_cli.storage.locks import locked
 from nmt_cli.storage.manifest import add_to_manifest, check_manifest
 from nmt_cli.storage.model_check import CONFIG
 from nmt_cli.training.learn_shortlist import learn_shortlist

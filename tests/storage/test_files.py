@@ -1,4 +1,4 @@
-"""Nothing appears under its name half-written; damage is seen; directories are held by one."""
+"""Nothing appears under its name half-written; damage is seen."""
 
 import contextlib
 import errno
@@ -13,14 +13,7 @@ from crashes import crash_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.errors import (
-    CannotCreateError,
-    DataError,
-    NmtError,
-    NoInputError,
-    TryAgainError,
-    WriteError,
-)
+from nmt_cli.errors import CannotCreateError, DataError, NoInputError, WriteError
 from nmt_cli.storage import files
 
 
@@ -254,46 +247,6 @@ class TestAbandonedFiles:
 
     def test_remove_abandoned_ignores_missing_folder(self, tmp_path: Path) -> None:
         files.remove_abandoned(tmp_path / "none" / "out")
-
-
-def _try_to_lock(directory: Path, answers: "multiprocessing.Queue[str]") -> None:
-    try:
-        with files.locked(directory):
-            answers.put("mine")
-    except NmtError as error:
-        answers.put(f"{type(error).__name__}: {error.message}")
-
-
-class TestDirectoryLock:
-    def test_locked_names_the_holder(self, tmp_path: Path) -> None:
-        with (
-            files.locked(tmp_path),
-            pytest.raises(TryAgainError) as caught,
-            files.locked(tmp_path),
-        ):
-            pytest.fail("two at once")
-        assert f"process {os.getpid()} on " in caught.value.message
-
-    def test_lock_is_released_when_the_holder_ends(self, tmp_path: Path) -> None:
-        context = multiprocessing.get_context("spawn")
-        answers: multiprocessing.Queue[str] = context.Queue()
-        with files.locked(tmp_path):
-            child = context.Process(target=_try_to_lock, args=(tmp_path, answers))
-            child.start()
-            assert answers.get(timeout=60).startswith("TryAgainError")
-            child.join()
-        with files.locked(tmp_path):
-            pass
-
-    def test_lock_file_does_not_keep_the_name_of_the_machine(self, tmp_path: Path) -> None:
-        with contextlib.suppress(KeyError), files.locked(tmp_path):
-            assert os.uname().nodename in (tmp_path / files.LOCK).read_text()
-            raise KeyError
-        assert (tmp_path / files.LOCK).read_text() == ""
-
-    def test_locked_refuses_missing_directory(self, tmp_path: Path) -> None:
-        with pytest.raises(CannotCreateError), files.locked(tmp_path / "none"):
-            pass
 
 
 def test_make_directory_refuses_a_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.errors import DataError, NoInputError
-from nmt_cli.storage import files, manifest
+from nmt_cli.storage import locks, manifest
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ class TestManifest:
             manifest.check_manifest(tmp_path / "none")
 
     def test_manifest_does_not_list_the_lock(self, directory: Path) -> None:
-        with files.locked(directory):
+        with locks.locked(directory):
             manifest.write_manifest(directory)
         assert set(manifest.read_manifest(directory)) == {"a", "sub/b"}
 

@@ -61,7 +61,7 @@ def _run_info(model: Path) -> dict[str, object]:
     from nmt_cli.exchange.model_info import architecture
     from nmt_cli.extras.tracking.records import read_log, summarise
     from nmt_cli.model_dir import load_config
-    from nmt_cli.storage.files import lock_holder
+    from nmt_cli.storage.locks import lock_holder
     from nmt_cli.storage.output_directory import LOG
 
     config = load_config(model)

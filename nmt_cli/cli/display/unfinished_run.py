@@ -12,7 +12,7 @@ def unfinished_note(model: Path) -> str:
     """
     from nmt_cli.config.schema import load
     from nmt_cli.extras.tracking.records import last_state
-    from nmt_cli.storage.files import lock_holder
+    from nmt_cli.storage.locks import lock_holder
     from nmt_cli.storage.model_check import CONFIG, WEIGHTS
     from nmt_cli.storage.output_directory import LOG
     from nmt_cli.storage.tensor_header import metadata_of_file

@@ -7,7 +7,7 @@ from pathlib import Path
 from nmt_cli.config.schema import read_layer
 from nmt_cli.data.corpus.layout import SUBWORDS
 from nmt_cli.errors import NmtError, TryAgainError
-from nmt_cli.storage.files import lock_holder
+from nmt_cli.storage.locks import lock_holder
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.nearby_models import MOST_NAMED, models_inside
 from nmt_cli.storage.output_directory import CHECKPOINTS, LOG

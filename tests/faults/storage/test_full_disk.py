@@ -25,7 +25,7 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import CannotCreateError, NmtError, TryAgainError, WriteError
-from nmt_cli.storage import files
+from nmt_cli.storage import files, locks
 from nmt_cli.training.loop import train
 from nmt_cli.training.saving import checkpoints as saving
 from nmt_cli.training.saving.average import average
@@ -312,7 +312,7 @@ def test_model_directory_of_another_user_is_refused(shared) -> None:
     report.touch()
 
     def hold() -> None:
-        with files.locked(shared / "model"):
+        with locks.locked(shared / "model"):
             pass
 
     name, code, message = as_nobody(hold, report)
@@ -338,7 +338,7 @@ def holding(directory: Path, ready: Path) -> Callable[[], None]:
     """Hold a directory for ever."""
 
     def work() -> None:
-        with files.locked(directory):
+        with locks.locked(directory):
             ready.write_text("")
             time.sleep(600)
 
@@ -353,14 +353,14 @@ def test_lock_error_names_the_holding_process(tmp_path, checks) -> None:
         process = start(holding(tmp_path, ready))
         while not ready.exists():
             time.sleep(0.01)
-        with pytest.raises(TryAgainError) as caught, files.locked(tmp_path):
+        with pytest.raises(TryAgainError) as caught, locks.locked(tmp_path):
             pytest.fail("two at once")
         pattern = rf"in use by process {process} on {re.escape(os.uname().nodename)} since 20\d\d-"
         assert re.search(pattern, caught.value.message)
         assert caught.value.exit_code == 75
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
-        with files.locked(tmp_path):
+        with locks.locked(tmp_path):
             pass
         checks()
 
@@ -384,9 +384,9 @@ def test_file_system_without_locks_is_reported(tmp_path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
     with (
         pytest.raises(CannotCreateError, match="cannot be locked: No locks available"),
-        files.locked(tmp_path),
+        locks.locked(tmp_path),
     ):
         pass

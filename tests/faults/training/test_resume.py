@@ -337,7 +337,7 @@ def test_wall_clock_changes_do_not_matter(setting, tmp_path, monkeypatch) -> Non
 
 # What a person reads, and whether a file was replaced; no duration.
 WALL_CLOCK = {
-    "storage/files.py: time.strftime", "model_weights.py: before.st_mtime_ns",
+    "storage/locks.py: time.strftime", "model_weights.py: before.st_mtime_ns",
     "model_weights.py: after.st_mtime_ns", "model_weights.py: before.st_ctime_ns",
     "model_weights.py: after.st_ctime_ns",
     # The time of a request in the access log.
