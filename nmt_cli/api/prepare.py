@@ -73,8 +73,8 @@ def prepare(
 
     Raises:
         TypeError: an argument is of a wrong type.
-        NmtError: NoInputError where a file is missing, CannotCreateError where `out` exists and
-            has other content, DataError for unusable text, ConfigError for a wrong setting.
+        NmtError: NoInputError where a file is missing, CannotCreateError where `out` exists and is
+            other, TryAgainError while it is in use, DataError for text, ConfigError for a setting.
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):

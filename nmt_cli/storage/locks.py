@@ -1,4 +1,4 @@
-"""Locks of directories, so that no two processes write to the same one."""
+"""Locks, so that no two processes write to the same directory."""
 
 import contextlib
 import fcntl
@@ -7,8 +7,10 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from nmt_cli.errors import CannotCreateError, TryAgainError
+from nmt_cli.storage.files import TEMPORARY_PREFIX
 
 LOCK = ".lock"
 
@@ -29,17 +31,12 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            file.seek(0)
-            holder = file.read(200).strip() or "another process"
-            raise TryAgainError(f"`{directory}` is in use by {holder}", hint) from error
+            raise TryAgainError(f"`{directory}` is in use by {_holder(file)}", hint) from error
         except OSError as error:
             raise CannotCreateError(
                 f"`{directory}` cannot be locked: {error.strerror}", "use a local disk"
             ) from error
-        file.truncate(0)
-        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
-        file.flush()
+        _write_holder(file)
         try:
             yield
         finally:
@@ -52,5 +49,64 @@ def lock_holder(directory: Path) -> str:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return file.read(200).strip() or "another process"
+            return _holder(file)
     return ""
+
+
+@contextlib.contextmanager
+def only_writer(path: Path, command: str) -> Iterator[None]:
+    """Let no other process make `path` meanwhile; raises TryAgainError naming the one that does.
+
+    command: what makes it, such as "nmt prepare". `path` need not exist, so the lock file is beside
+    it, and is removed afterwards. Where no lock is possible, there is none.
+    """
+    lock = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.lock")
+    file = None
+    with contextlib.suppress(OSError):
+        file = _open_locked(lock, f"another `{command}` is writing `{path}`")
+    if file is None:
+        yield
+        return
+    with file:
+        _write_holder(file)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                lock.unlink()
+
+
+def _open_locked(lock: Path, problem: str) -> TextIO:
+    """Make and lock the file `lock`; raises TryAgainError with `problem` if another one holds it.
+
+    Raises OSError where it cannot be made or locked.
+    """
+    while True:
+        file = lock.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            with file:
+                message = f"{problem}: {_holder(file)}"
+            raise TryAgainError(message, "wait for it, or use another --out") from error
+        except OSError:
+            file.close()
+            lock.unlink()
+            raise
+        # Its last holder may have removed it since it was opened.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(lock.stat(), os.fstat(file.fileno())):
+                return file
+        file.close()
+
+
+def _write_holder(file: TextIO) -> None:
+    file.truncate(0)
+    since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
+    file.flush()
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    return file.read(200).strip() or "another process"

@@ -41,20 +41,35 @@ class DirectoryKind(Enum):
     OTHER = "a directory that another command of nmt wrote"
 
 
+# The commands that write these directories, for a message.
+_COMMANDS = {
+    DirectoryKind.CORPUS: "nmt prepare",
+    DirectoryKind.AVERAGE: "nmt average",
+    DirectoryKind.IMPORT: "nmt import",
+    DirectoryKind.EXPORT: "nmt export",
+}
+
+
 @contextlib.contextmanager
 def new_directory(path: Path, kind: DirectoryKind, *, force: bool = False) -> Iterator[Path]:
     """A directory to fill, which gets its manifest and the name `path` if the block succeeds.
 
     kind: what is written. An existing `path` is refused with CannotCreateError unless `force`,
-    which replaces an empty directory, or one of this kind of which nmt wrote every file.
+    which replaces an empty directory, or one of this kind of which nmt wrote every file. Raises
+    TryAgainError while another process writes it.
     """
     path = _real_name(path)
     require_free(path, kind, force=force)
-    with manifest.replacing(path, if_exists=force) as directory:
-        yield directory
-        if force:
-            # Another process may have made it meanwhile.
-            require_free(path, kind, force=True)
+    files.require_creatable(path)
+    files.make_directory(path.parent)
+    with locks.only_writer(path, _COMMANDS.get(kind, "nmt")):
+        # The process that wrote it may have ended just now.
+        require_free(path, kind, force=force)
+        with manifest.replacing(path, if_exists=force) as directory:
+            yield directory
+            if force:
+                # Something else may have made it meanwhile.
+                require_free(path, kind, force=True)
 
 
 def require_free(path: Path, kind: DirectoryKind, *, force: bool) -> None:

@@ -1,9 +1,12 @@
-"""Locks of directories."""
+"""Directories are held by one process at a time."""
 
 import contextlib
+import errno
+import fcntl
 import multiprocessing
 import os
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -49,3 +52,53 @@ class TestDirectoryLock:
     def test_locked_refuses_missing_directory(self, tmp_path: Path) -> None:
         with pytest.raises(CannotCreateError), locks.locked(tmp_path / "none"):
             pass
+
+
+class TestOnlyWriter:
+    def test_lock_that_a_killed_process_left_is_taken_over_and_removed(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".tmp-out.lock").write_text("process 1 on host since 2001")
+        with locks.only_writer(tmp_path / "out", "nmt prepare"):
+            assert f"process {os.getpid()} on " in (tmp_path / ".tmp-out.lock").read_text()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_lock_that_its_holder_removed_since_it_was_opened_is_not_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two processes could hold one lock each, of the same name, otherwise."""
+        lock = tmp_path / ".tmp-out.lock"
+        flock = fcntl.flock
+        locked_files = []
+
+        def remove_at_first(file: TextIO, how: int) -> None:
+            flock(file, how)
+            locked_files.append(file)
+            if len(locked_files) == 1:
+                lock.unlink()
+
+        monkeypatch.setattr(fcntl, "flock", remove_at_first)
+        with locks.only_writer(tmp_path / "out", "nmt prepare"):
+            assert f"process {os.getpid()} on " in lock.read_text()
+        assert len(locked_files) == 2
+        assert locked_files[0].closed
+
+    def test_folder_without_locks_is_written_without_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        with locks.only_writer(tmp_path / "out", "nmt prepare"):
+            pass
+        with locks.only_writer(tmp_path / "none" / "out", "nmt prepare"):
+            pass
+        assert list(tmp_path.iterdir()) == []
+
+    def test_lock_is_released_by_an_error(self, tmp_path: Path) -> None:
+        with contextlib.suppress(KeyError), locks.only_writer(tmp_path / "out", "nmt prepare"):
+            raise KeyError
+        with locks.only_writer(tmp_path / "out", "nmt prepare"):
+            pass
+        assert list(tmp_path.iterdir()) == []

@@ -1,14 +1,17 @@
 """A new directory replaces only what nmt wrote of the same kind; a crash keeps the old one."""
 
 import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 from crashes import crash_at
 
-from nmt_cli.errors import CannotCreateError
+from nmt_cli.errors import CannotCreateError, TryAgainError
 from nmt_cli.model_dir import save_model
+from nmt_cli.storage import locks
 from nmt_cli.storage.manifest import MANIFEST, check_manifest
 from nmt_cli.storage.output_directory import (
     AVERAGED,
@@ -43,6 +46,49 @@ class TestNewDirectory:
         # The manifest is written, both files and the names synced, then the directory gets its.
         written = ["open", "write", "sync", "rename", "sync"]
         assert calls == ["make_directory", *written, *["sync"] * 3, "rename_new", "sync"]
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_second_process_that_writes_the_same_directory_is_refused_at_once(
+        self, tmp_path: Path, force: bool
+    ) -> None:
+        out = tmp_path / "folder" / "out"
+
+        def write_at_once() -> None:
+            with new_directory(out, DirectoryKind.CORPUS, force=force):
+                pytest.fail("two at once")
+
+        with new_directory(out, DirectoryKind.CORPUS, force=force) as directory:
+            (directory / "mine").touch()
+            with pytest.raises(TryAgainError) as caught:
+                write_at_once()
+            with new_directory(tmp_path / "folder" / "other", DirectoryKind.CORPUS):
+                pass
+        expected = f"another `nmt prepare` is writing `{out}`: process {os.getpid()} on "
+        assert caught.value.message.startswith(expected)
+        assert caught.value.hint == "wait for it, or use another --out"
+        assert (out / "mine").exists()
+        assert names_in(tmp_path / "folder") == {"out", "other"}
+
+    def test_directory_that_another_process_has_just_written_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was written between the first check and the lock."""
+        out = tmp_path / "out"
+        only_writer = locks.only_writer
+
+        @contextlib.contextmanager
+        def wait(path: Path, command: str) -> Iterator[None]:
+            out.mkdir()
+            with only_writer(path, command):
+                yield
+
+        monkeypatch.setattr(locks, "only_writer", wait)
+        with (
+            pytest.raises(CannotCreateError, match="exists already"),
+            new_directory(out, DirectoryKind.CORPUS),
+        ):
+            pytest.fail("the block must not start")
+        assert names_in(tmp_path) == {"out"}
 
     @pytest.mark.parametrize("force", [False, True])
     def test_directory_that_appears_meanwhile_is_kept(self, tmp_path: Path, force: bool) -> None:

@@ -84,7 +84,7 @@ def prepare(
     warn: called before the work if a model was trained on the corpus that is replaced.
     An `out` that was prepared from the same files and settings is kept as it is, unless `force`.
     Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training
-    uses the corpus that would be replaced.
+    uses the corpus that would be replaced, or another process writes `out`.
     """
     before_work = _BeforeWork(config, out, force=force, dropped=dropped, repaired=repaired)
     before_work.check()
