@@ -16,7 +16,7 @@ from nmt_cli.errors import CannotCreateError, ConfigError, NmtError, NoInputErro
 from nmt_cli.storage.files import require_creatable
 from nmt_cli.storage.model_check import CONFIG, CORPUS, is_model_directory
 from nmt_cli.storage.nearby_models import similar_model
-from nmt_cli.storage.output_directory import require_apart
+from nmt_cli.storage.output_directory import CHECKPOINTS, require_apart
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
@@ -131,8 +131,18 @@ def _fine_tuning(
     return completed._replace(config=with_values(completed.config, start))
 
 
+def has_checkpoints(out: Path) -> bool:
+    """Whether the model directory `out` has a checkpoint, with which its run is resumed."""
+    return any((out / CHECKPOINTS).glob("step-*"))
+
+
 def rate_notes(resolved: ResolvedConfig) -> list[str]:
-    """Warnings of a learning rate that does not suit the optimiser or the warm-up."""
+    """Warnings of a learning rate that does not suit the optimiser or the warm-up.
+
+    None where a run is resumed, as they were shown when it began: it cannot change its rate.
+    """
+    if has_checkpoints(Path(resolved.config.paths.model)):
+        return []
     return [note for note in (optimizer_note(resolved), warmup_note(resolved)) if note]
 
 

@@ -178,3 +178,19 @@ def test_training_returns_the_note_on_the_optimiser(folder):
     note = train("corpus", "adam", preset="tiny", **options).notes[0]
     assert "for muon" in note
     assert 'choose one with `settings={"train.learning_rate": "X"}`' in note
+
+
+def test_a_resumed_run_does_not_repeat_the_note_on_the_warm_up(folder):
+    """It has begun once it has a checkpoint."""
+    raised = {"train.optimizer": "adam", "train.learning_rate": "auto", "train.warmup_steps": 1}
+    settings = {**TINY, **raised}
+
+    def notes(max_steps: int) -> str:
+        options = {"preset": "tiny", "settings": settings, "device": "cpu"}
+        return "".join(train("corpus", "raised", max_steps=max_steps, **options).notes)
+
+    assert "times that of preset `tiny`" in notes(1)
+    assert "times that of preset `tiny`" not in notes(2)
+    shutil.rmtree("raised/checkpoints")
+    given = {**settings, "train.preset": "tiny", "paths.model": "raised"}
+    assert len(rate_notes(resolve_arguments("train", {}, given, None))) == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from nmt_cli.api.training_setup import (
+    has_checkpoints,
     prepare_process,
     rate_notes,
     require_cpu_memory,
@@ -115,7 +116,6 @@ def command(
     from nmt_cli.cli.environment import apply_threads, make_console
     from nmt_cli.cli.settings import check_corpus, note_defaults, resolve_settings
     from nmt_cli.installation import require_torch
-    from nmt_cli.storage.output_directory import CHECKPOINTS
 
     require_torch("`nmt train`")
     if dry_run and (as_json or track):
@@ -131,7 +131,7 @@ def command(
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         console = make_console(quiet=quiet)
         note_defaults(resolved, config_file, console)
-        is_new_run = not any((Path(config.paths.model) / CHECKPOINTS).glob("step-*"))
+        is_new_run = not has_checkpoints(Path(config.paths.model))
         check_corpus(resolved, console, is_new_run=is_new_run, config_file=config_file)
         for note in rate_notes(resolved):
             console.warning(note)
