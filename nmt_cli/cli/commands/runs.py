@@ -61,18 +61,29 @@ def command(
     means over finished runs that differ in their seeds alone.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.extras.tracking.records import differences, find_runs, read_log, summarise
+    from nmt_cli.extras.tracking.records import (
+        differences,
+        find_runs,
+        read_log,
+        summarise,
+        unreported_note,
+    )
     from nmt_cli.extras.tracking.seeds import seed_notes
+    from nmt_cli.storage.output_directory import LOG
 
     if out is not None:
         _check_picture(out, force=force)
-    runs = {str(path): read_log(path) for path in find_runs(folders or [Path()])}
+    runs = {
+        str(path): read_log(path) if (path / LOG).exists() else []
+        for path in find_runs(folders or [Path()])
+    }
     summaries = [summarise(Path(name), records) for name, records in runs.items()]
     for summary in summaries if as_json else ():
         typer.echo(json.dumps({"schema": 1, **asdict(summary)}, ensure_ascii=False))
     if not as_json:
         make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
-        for note in [*differences(summaries), *seed_notes(summaries)]:
+        unreported = [unreported_note(Path(name)) for name, records in runs.items() if not records]
+        for note in [*unreported, *differences(summaries), *seed_notes(summaries)]:
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture, written_note

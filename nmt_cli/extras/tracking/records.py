@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import read_bytes
-from nmt_cli.storage.model_check import CONFIG
+from nmt_cli.storage.locks import lock_holder
+from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.nearby_models import similar_model
 from nmt_cli.storage.output_directory import CHECKPOINTS, LOG
 
@@ -61,7 +62,7 @@ def texts_of(record: Mapping[str, Any]) -> dict[str, str]:
 def read_log(model: Path) -> list[dict[str, Any]]:
     """The records of a run; a line that a crash left incomplete is skipped.
 
-    Raises NoInputError if the directory has no log.
+    Raises NoInputError if the directory has no log: the run may not have reported yet.
     """
     return _records(read_bytes(model / LOG, "log"))
 
@@ -89,7 +90,7 @@ def _records(data: bytes) -> list[dict[str, Any]]:
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:
-    """The directories with a log, sorted: the folders themselves and what is below them.
+    """The directories with a run, sorted: the folders themselves and what is below them.
 
     Raises NoInputError for a folder that does not exist, and if there is no run at all.
     """
@@ -107,15 +108,35 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
 
 
 def _runs_in(folder: Path, levels: int | None = None) -> Iterator[Path]:
-    """The directories with a log: `folder` itself and what is below it, `levels` in all."""
+    """The directories with a run: `folder` itself and what is below it, `levels` in all."""
     level, seen = [folder], set[Path]()
     while level and levels != 0:
-        yield from (path for path in level if (path / LOG).is_file())
+        yield from (path for path in level if _has_run(path))
         # Links may lead back.
         seen.update(path.resolve() for path in level)
         below = (child for path in level for child in _folders(path))
         level = [child for child in below if child.resolve() not in seen]
         levels = None if levels is None else levels - 1
+
+
+def _has_run(directory: Path) -> bool:
+    """Whether there is a log in `directory`, or a run that has begun and has not reported yet."""
+    return (directory / LOG).is_file() or (
+        is_model_directory(directory)
+        and (directory / CHECKPOINTS).is_dir()
+        # A trained model whose log was deleted is none.
+        and not (directory / WEIGHTS).exists()
+    )
+
+
+def unreported_note(model: Path) -> str:
+    """A note that the run in `model` has no report in its log yet, and whether it still goes on."""
+    if lock_holder(model):
+        return f"{model} is in training, and has no report yet"
+    return (
+        f"the training of {model} stopped before its first report; the same `nmt train` command "
+        "goes on with it"
+    )
 
 
 def _folders(folder: Path) -> list[Path]:
