@@ -95,7 +95,7 @@ class WriteError(NmtError):
 
 
 class TryAgainError(NmtError):
-    """A temporary failure: a port or directory in use or replaced, a process killed, SIGUSR1."""
+    """A temporary failure: a port or folder in use, files replaced, a process killed, SIGUSR1."""
 
     exit_code = 75
 

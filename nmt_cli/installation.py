@@ -1,4 +1,4 @@
-"""What is installed: torch, and the command that installs an optional library."""
+"""What is installed: torch, nmt itself, and the command that installs an optional library."""
 
 import contextlib
 import importlib.util
@@ -18,6 +18,18 @@ PIPX = "pipx install --force"
 # They have the same files: removing one after the other was installed would remove those.
 WITH_TORCH = f"install {PACKAGE}: pip install . (in a clone of nmt)"
 WITH_TORCH_INSTEAD = f"pip uninstall {RUNTIME}, and {WITH_TORCH}"
+
+
+def _this_file() -> tuple[int, int] | None:
+    """What tells this file from one that was installed in its place; None where it is missing."""
+    try:
+        status = Path(__file__).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+_FILE_AT_START = _this_file()
 
 
 class _Listener:
@@ -46,6 +58,16 @@ def announce_torch(
         _Listener.tell(f"loading PyTorch for {feature}, {reason}")
     else:
         _Listener.tell(f"PyTorch is not installed, so NumPy computes {feature}")
+
+
+def was_changed(error: BaseException) -> bool:
+    """Whether `error` may come from files of nmt that were changed since this process began.
+
+    They are if nmt was installed again; a module that is missing was removed, or renamed.
+    """
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == __package__:
+        return True
+    return _this_file() != _FILE_AT_START
 
 
 def has_torch() -> bool:

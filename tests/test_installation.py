@@ -10,6 +10,21 @@ import pytest
 from nmt_cli import installation
 
 
+def test_installing_nmt_again_explains_any_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Modules of two versions fail in any way; a file is written anew, renamed or missing."""
+    assert not installation.was_changed(TypeError("x"))
+    module = tmp_path / "installation.py"
+    module.touch()
+    monkeypatch.setattr(installation, "__file__", str(module))
+    assert installation.was_changed(TypeError("x"))
+    monkeypatch.setattr(installation, "_FILE_AT_START", installation._this_file())
+    assert not installation.was_changed(TypeError("x"))
+    module.unlink()
+    assert installation.was_changed(TypeError("x"))
+
+
 class Distribution:
     """An installed package with this direct_url.json."""
 

@@ -35,6 +35,7 @@ from nmt_cli.errors import (
     is_out_of_memory,
     nearest,
 )
+from nmt_cli.installation import was_changed
 from nmt_cli.storage.model_check import is_model_directory
 from nmt_cli.terminal.console import Console
 
@@ -73,9 +74,8 @@ def report_error(
         return INTERRUPTED
     problem = as_user_error(error, arguments)
     if problem is None:
-        text = " ".join(str(error).split())
         problem = NmtError(
-            f"this is a bug in nmt: {type(error).__name__}: {text}",
+            f"this is a bug in nmt: {_named(error)}",
             "" if debug else "run the same command with --debug for a report to send us",
         )
     elsewhere = project_elsewhere() if _may_be_in_project(problem, arguments) else ""
@@ -125,7 +125,17 @@ def as_user_error(error: BaseException, arguments: Sequence[str] = ()) -> NmtErr
         return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
         return TryAgainError(NO_PROCESS, NO_PROCESS_HINT)
+    if isinstance(error, Exception) and was_changed(error):
+        return TryAgainError(
+            f"nmt was changed while it ran: {_named(error)}",
+            "run the command again; if the error comes again, install nmt again",
+        )
     return None
+
+
+def _named(error: BaseException) -> str:
+    """The class of an error with its message in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _stdout_fails_with(number: int | None) -> bool:

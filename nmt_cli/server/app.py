@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from nmt_cli.documents.document import warnings_of
 from nmt_cli.errors import NmtError
+from nmt_cli.installation import was_changed
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.cross_origin import cors_middleware
 from nmt_cli.server.libretranslate.handlers import LibreTranslate
@@ -160,6 +161,9 @@ class Server:
         except (ClientLeftError, ClientDisconnect):
             return Response(status_code=CLIENT_LEFT)
         except Exception as error:
+            if was_changed(error):
+                hint = "on the server: start `nmt serve` again"
+                return Refusal(RefusedError(503, "nmt was changed while it ran", hint))
             # The message of an error may quote the text.
             return Refusal(RefusedError(500, f"this is a bug in nmt: {type(error).__name__}"))
 

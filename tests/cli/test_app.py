@@ -115,6 +115,29 @@ class TestExitCodes:
         assert "--debug" in err
         assert "Traceback" not in err
 
+    @pytest.mark.parametrize(
+        "error",
+        [
+            ModuleNotFoundError("No module named 'nmt_cli.x'", name="nmt_cli.x"),
+            ImportError("cannot import name 'y' from 'nmt_cli.x'", name="nmt_cli.x"),
+        ],
+    )
+    def test_missing_module_of_nmt_is_a_changed_installation(
+        self, failing: object, capsys: pytest.CaptureFixture[str], error: ImportError
+    ) -> None:
+        failing(error)  # type: ignore[operator]
+        assert main([]) == 75
+        assert capsys.readouterr().err == (
+            f"error: nmt was changed while it ran: {type(error).__name__}: {error}\n\n"
+            "hint: run the command again; if the error comes again, install nmt again\n"
+        )
+
+    def test_missing_module_of_another_package_is_a_bug(self, failing: object) -> None:
+        failing(ModuleNotFoundError("No module named 'x'", name="x"))  # type: ignore[operator]
+        assert main([]) == 1
+        failing(ImportError("no name"))  # type: ignore[operator]
+        assert main([]) == 1
+
     @pytest.mark.parametrize("way", ["option", "variable"])
     def test_debug_shows_the_traceback(
         self,

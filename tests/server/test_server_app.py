@@ -16,6 +16,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.lexical.glossary import Entry
 from nmt_cli.documents.kinds import KINDS
 from nmt_cli.model_dir import save_model
+from nmt_cli.search.beam import BeamSearch
 from nmt_cli.server.limits import Limits
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
@@ -425,6 +426,19 @@ def test_deadline_of_a_request_drops_its_work() -> None:
         answer = server.translate("abc " * 1_000)
         assert (answer.status, "within 0.001 s" in answer.json["error"]) == (503, True)
         assert server.service.worker.is_alive
+
+
+def test_request_that_fails_since_nmt_was_installed_again_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(self: BeamSearch) -> None:
+        raise ModuleNotFoundError("No module named 'nmt_cli.x'", name="nmt_cli.x")
+
+    with running_server() as server:
+        monkeypatch.setattr(BeamSearch, "advance", missing)
+        answer = server.translate("abc")
+    assert (answer.status, answer.json["error"]) == (503, "nmt was changed while it ran")
+    assert "start `nmt serve` again" in answer.json["hint"]
 
 
 def test_settings_of_the_server_are_the_defaults(server: RunningServer) -> None:
