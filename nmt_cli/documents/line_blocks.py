@@ -60,7 +60,7 @@ def _breaks(pieces: Sequence[MarkedPiece]) -> list[int]:
     depth = 0
     for index, piece in enumerate(pieces):
         if isinstance(piece, Tag):
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            depth += piece.depth_change
             if depth == 0 and piece.breaks_line:
                 result.append(index)
     return result

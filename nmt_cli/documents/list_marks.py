@@ -85,7 +85,7 @@ def parts_at_items(pieces: Sequence[MarkedPiece]) -> list[MarkedText]:
     is_start = True
     for index, piece in enumerate(pieces):
         if isinstance(piece, Tag):
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            depth += piece.depth_change
             continue
         if isinstance(piece, Text) and depth == 0 and ")" in piece.text:
             marks += [
@@ -262,7 +262,7 @@ def _cut(pieces: MarkedText, pattern: re.Pattern[str]) -> tuple[MarkedText, Mark
         if isinstance(piece, Text):
             left -= len(piece.text)
         elif isinstance(piece, Tag):
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            depth += piece.depth_change
         if left == 0 and depth == 0:
             return pieces[: index + 1], pieces[index + 1 :]
     return None

@@ -194,7 +194,7 @@ def parts_between_blocks(pieces: MarkedText) -> Iterator[MarkedText]:
         is_block = is_block or index in ends
         is_block = is_block or (depth == 0 and is_break_before_item(pieces, index))
         if isinstance(piece, Tag) and not is_block:
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            depth += piece.depth_change
         if is_block and depth == 0:
             yield from ((*part,), (piece,))
             part = []
@@ -271,7 +271,7 @@ def _is_surrounded(pieces: Sequence[MarkedPiece]) -> bool:
     depth = 0
     for index, piece in enumerate(pieces):
         if isinstance(piece, Tag):
-            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+            depth += piece.depth_change
         if depth == 0:
             return index > 0 and index == len(pieces) - 1
     return False

@@ -37,6 +37,15 @@ class Tag:
         """Whether it is a break of lines: of HTML, Markdown or Word."""
         return self.kind == "empty" and self.name in LINE_BREAKS
 
+    @property
+    def depth_change(self) -> int:
+        """By how much it changes the number of tags that are open: 1, -1 or 0.
+
+        >>> [Tag("<b>", kind).depth_change for kind in ("open", "close", "empty")]
+        [1, -1, 0]
+        """
+        return {"open": 1, "close": -1, "empty": 0}[self.kind]
+
 
 @dataclass(frozen=True)
 class Placeholder:

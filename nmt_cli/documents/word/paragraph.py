@@ -262,7 +262,7 @@ class Paragraph:
         for index, piece in enumerate(self.pieces):
             if isinstance(piece, Tag):
                 if piece.raw not in self._objects:
-                    depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+                    depth += piece.depth_change
                 is_end = piece.raw in self._tabs or is_break_before_item(self.pieces, index)
                 if depth == 0 and is_end:
                     yield from ((*column,), (piece,))

@@ -65,7 +65,7 @@ class ContentReader:
         depth = 0
         for item in _with_messages([*self._items(element, count())]):
             if isinstance(item, Tag):
-                depth += {"open": 1, "close": -1, "empty": 0}[item.kind] * _is_container(item)
+                depth += item.depth_change * _is_container(item)
                 if item.name == _BREAK and depth == 0 and not item.raw.startswith("<"):
                     self._add_line(line)
                     self.template.keep(item.raw)
@@ -275,7 +275,7 @@ def _are_nested(items: Sequence[str | MarkedPiece]) -> bool:
     depth = 0
     for item in items:
         if isinstance(item, Tag) and _is_container(item):
-            depth += {"open": 1, "close": -1, "empty": 0}[item.kind]
+            depth += item.depth_change
             if depth < 0:
                 return False
     return depth == 0
