@@ -515,7 +515,9 @@ def test_training_text_is_no_validation_text(folder, capsys, command):
     assert not (folder / "nmt.toml").exists()
     table = ["--train-tsv", "pairs.tsv", "--src-lang", "en", "--tgt-lang", "fr"]
     assert main(["init", *table, "--test-tsv", "pairs.tsv"]) == 2
-    assert "--test: `pairs.tsv` is training text too" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--test: `pairs.tsv` is training text too" in said
+    assert "set training pairs apart with --test-split N\n" in said
 
 
 @pytest.mark.parametrize(("shared", "is_warned"), [(5, True), (3, True), (2, False)])

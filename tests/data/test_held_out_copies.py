@@ -123,6 +123,21 @@ def test_references_are_found_before_and_after_their_repair() -> None:
     assert search.find(pairs[:0], loose[:0]).dtype == np.bool_
 
 
+def test_copies_of_any_reference_of_a_test_set_are_dropped(tmp_path: Path) -> None:
+    """Those beside other sources, as text for back-translation has them."""
+    test, others = TEXT[400:460], TEXT[300:360]
+    train = TEXT[:300] + [(f"new {src}", tgt) for src, tgt in others]
+    references = write_pairs(tmp_path, "other", others)[1]
+    config = tiny_config(
+        data_train=[write_pairs(tmp_path, "train", train)], data_vocab_size=200,
+        data_test=(*write_pairs(tmp_path, "test", test), references),
+        data_drop_held_out=True,
+    )  # fmt: skip
+    result = prepare(config, tmp_path / "corpus", workers=1)
+    assert (result.kept, result.dropped[HELD_OUT]) == (300, 60)
+    assert "(60 of 60 test targets beside other sources)" in result.remarks[0]
+
+
 @pytest.mark.parametrize(
     ("pairs", "said", "listed"),
     [(1, "1 training pair was dropped as a copy of", "it"),

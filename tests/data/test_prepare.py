@@ -233,6 +233,10 @@ def test_test_set_is_checked_like_validation_text(project):
     for files in ((test[0], short), (*test, short)):
         error = refused(project, DataError, project.config(train, test=files))
         assert f"`{short}` has 1" in error.message
+    fewer = project.write("fewer", [("", "y")] * 2)[1]
+    # One error names the training and the test files.
+    error = refused(project, DataError, project.config((train[0], fewer), test=(*test, short)))
+    assert all(part in error.message for part in (f"`{fewer}` has 2", f"`{short}` has 1"))
 
 
 def test_one_file_for_both_sides_is_refused(project):
@@ -457,6 +461,23 @@ def test_only_what_differs_is_named_as_changed(project):
     assert error.message.endswith(f"data.valid was {shown}, is {json.dumps(other)}")
     error = refused(project, CannotCreateError, project.config(train))
     assert error.message.endswith(f"prepared differently: data.valid was {shown}, is []")
+
+
+@pytest.mark.parametrize("name", ["valid", "test"])
+def test_held_out_files_may_move_but_not_change(project, name):
+    train = project.write("train", made_up_pairs(60, 1))
+    files = project.write("held", made_up_pairs(5, 2))
+    project.prepare(train, **{name: files})
+    (project.folder / "moved").mkdir()
+    moved = project.write("moved/held", made_up_pairs(5, 2))
+    for file in files:
+        Path(file).unlink()
+    assert project.prepare(train, **{name: moved}).reused
+    project.write("moved/held", made_up_pairs(5, 3))
+    error = refused(project, CannotCreateError, project.config(train, **{name: moved}))
+    assert error.message.endswith(
+        f"differently: the text of `{moved[0]}` and `{moved[1]}` has changed"
+    )
 
 
 def test_of_many_changed_files_the_first_three_are_named(project):

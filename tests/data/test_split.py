@@ -123,6 +123,8 @@ def test_another_test_set_is_reported_once(folder: Path, model: str) -> None:
     again = prepare(config, folder / "corpus", workers=1)
     assert again.reused
     assert not any("test set changes" in note for note in again.notes)
+    # A corpus that sets no pairs apart has no test set that could be compared.
+    assert not any("test set changes" in note for note in prepared(PAIRS, test_split=0).notes)
 
 
 def test_another_test_set_is_not_reported_before_a_model_is_trained_on_it() -> None:

@@ -128,7 +128,9 @@ def test_lines_of_several_sentences_are_translated_as_by_the_model_that_it_begin
 
     monkeypatch.setattr(translator, "Translator", Recorded)
     tuned = begun_with(config, general)
-    reports = go(tuned, with_several(share), tmp_path / "tuned")
+    reports = go(tuned, with_several(share), tmp_path / "tuned", stop_after=2)
+    # The warning is not repeated when the run is resumed.
+    reports += go(tuned, with_several(share), tmp_path / "tuned")
     assert {text.has_single_sentences for text in used} == {splits}
     assert TextStatistics.load(tmp_path / "tuned").has_single_sentences is splits
     notes = [report.note for report in reports if "20% of the training lines" in report.note]
