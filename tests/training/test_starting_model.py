@@ -103,6 +103,12 @@ def test_pairs_that_the_model_learnt_from_stay_known(project, tmp_path):
     assert text.lines == 2
 
 
+def with_several(corpus: Corpus, share: float) -> Corpus:
+    """The corpus, as if this share of its source lines had several sentences."""
+    src = replace(corpus.text.src, several_sentences=share)
+    return replace(corpus, text=replace(corpus.text, src=src))
+
+
 @pytest.mark.parametrize(
     ("earlier_share", "share", "splits", "warns"),
     [(0.0, 0.0, True, False), (0.2, 0.0, False, False), (0.0, 0.2, False, True)],
@@ -111,14 +117,9 @@ def test_lines_of_several_sentences_are_translated_as_by_the_model_that_it_begin
     earlier_share, share, splits, warns, project, tmp_path, monkeypatch
 ):
     config, corpus, _ = project
-
-    def with_several(several_sentences: float) -> Corpus:
-        src = replace(corpus.text.src, several_sentences=several_sentences)
-        return replace(corpus, text=replace(corpus.text, src=src))
-
     general = tmp_path / "general"
     config = with_values(config, {"train.max_steps": 5})
-    go(config, with_several(earlier_share), general)
+    go(config, with_several(corpus, earlier_share), general)
     used = []
 
     class Recorded(Translator):
@@ -128,15 +129,32 @@ def test_lines_of_several_sentences_are_translated_as_by_the_model_that_it_begin
 
     monkeypatch.setattr(translator, "Translator", Recorded)
     tuned = begun_with(config, general)
-    reports = go(tuned, with_several(share), tmp_path / "tuned", stop_after=2)
+    reports = go(tuned, with_several(corpus, share), tmp_path / "tuned", stop_after=2)
     # The warning is not repeated when the run is resumed.
-    reports += go(tuned, with_several(share), tmp_path / "tuned")
+    reports += go(tuned, with_several(corpus, share), tmp_path / "tuned")
     assert {text.has_single_sentences for text in used} == {splits}
     assert TextStatistics.load(tmp_path / "tuned").has_single_sentences is splits
     notes = [report.note for report in reports if "20% of the training lines" in report.note]
     assert len(notes) == warns
     chosen = with_values(tuned, {"search.sentences": "split"})
-    assert starting_model.sentences_note(chosen, with_several(share)) == ""
+    assert starting_model.sentences_note(chosen, with_several(corpus, share)) == ""
+
+
+def test_only_new_lines_of_several_sentences_are_warned_of(project, monkeypatch):
+    config, corpus, model = project
+    tuned = begun_with(config, model)
+
+    def note(earlier_share: float, share: float) -> str:
+        earlier = with_several(corpus, earlier_share).text
+        monkeypatch.setattr(TextStatistics, "load", lambda _: earlier)
+        return starting_model.sentences_note(tuned, with_several(corpus, share))
+
+    assert note(0.2, 0.2) == note(0.2, 0.0) == note(0.0, 0.0) == ""
+    assert note(0.0, 0.2).startswith("20% of the training lines have several sentences")
+    assert starting_model.sentences_note(tuned, replace(corpus, text=None)) == ""
+    # The current directory may be a model with which this training does not begin.
+    monkeypatch.chdir(model)
+    assert starting_model.sentences_note(config, with_several(corpus, 0.2)) == ""
 
 
 def test_model_is_validated_before_the_first_step_and_published(project, tmp_path):
