@@ -8,7 +8,7 @@ from synthetic_pairs import two_languages
 
 from nmt_cli.data.cleaning.escapes import ESCAPE_SIGN, undo_escapes
 from nmt_cli.data.cleaning.held_out import digest, loose_digests
-from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, replace_look_alikes
+from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, mixed_words, replace_look_alikes
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
@@ -109,6 +109,52 @@ def test_other_greek_letters_beside_african_ones_stay(text: str) -> None:
 )  # fmt: skip
 def test_words_that_truly_mix_scripts_stay(text: str) -> None:
     assert replace_look_alikes(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("naη kpa, ηku", ["naη", "ηku"]), ("ka \u04c8a ta\u0511", ["\u04c8a", "ta\u0511"]),
+        ("O\u03cd\u03b6o, Stra\u03b2e", ["O\u03cd\u03b6o", "Stra\u03b2e"]),
+        ("Антиgуа", ["Антиgуа"]), ("рядкаs для VIPа", ["рядкаs"]),
+        ("ka таb ta", ["таb"]), ("kaта", ["kaта"]),
+        ("β-Carotin μm μmol TNFα NFκB ΔT νmax Aβ PPARγ βgal ΔEx FcγRII Tgfβ sinα 5 kΩ", []),
+        ("для VIPов, VIPа и SMSка, Facebookа у Србији", []),
+        ("гIалгIай мотт, цæргæс, к\u00f4д, iPhone'ом, pН", []),
+        ("\\tвсё %cимя МетодHTTP, αβγ x", []),
+    ],
+)  # fmt: skip
+def test_words_of_mixed_scripts_are_told_from_symbols(text: str, words: list[str]) -> None:
+    assert mixed_words(text) == words
+
+
+def test_letters_of_another_script_that_are_not_repaired_are_warned_of(tmp_path: Path) -> None:
+    dirty = [(f"ka na\u03b7 mi {word}", f"tra ble {word}") for word in ("ab", "ac", "ad", "ae")]
+    write_pairs(tmp_path, "train", [("", "spe"), *CLEAN, *dirty, ("ka \u03b7ku", "Stra\u03b2e")])
+    corpus = prepared(tmp_path)
+    [note] = [note for note in corpus.notes if "another script" in note]
+    assert note.startswith(
+        f"`{tmp_path}/train.src`: 5 lines keep letters of another script within words (line 302: "
+        "`na\u03b7`, line 303: `na\u03b7`, line 304: `na\u03b7`, line 305: `na\u03b7`, line 306: "
+        "`\u03b7ku`), which may be meant, so that they are not repaired: if they stand in place of"
+    )
+    assert "another script" not in str([corpus.findings, prepared(tmp_path, clean="off").notes])
+    # Two lines may be right.
+    write_pairs(tmp_path, "train", [*CLEAN, *dirty[:2]])
+    assert not [note for note in prepared(tmp_path).notes if "another script" in note]
+
+
+def test_letters_of_another_script_are_counted_in_all_of_a_table(tmp_path: Path) -> None:
+    """Over several chunks of it, of which the second begins with the pair 8,193."""
+    rows = [f"ka{word}\ttra{word}\n" for word in range(8_190)]
+    rows += [f"ka{word}\tStra\u03b2e {word}\n" for word in range(8)]
+    (tmp_path / "train.tsv").write_text("".join(rows), "utf-8")
+    config = tiny_config(data_train=[(str(tmp_path / "train.tsv"),)], data_vocab_size=300)
+    corpus = prepare(config, tmp_path / "corpus", workers=1)
+    [note] = [note for note in corpus.notes if "another script" in note]
+    assert note.startswith(f"the target of `{tmp_path}/train.tsv`: 8 lines keep letters")
+    places = ", ".join(f"line {line:,}: `Stra\u03b2e`" for line in range(8_191, 8_196))
+    assert f"({places}, ...)" in note
 
 
 def test_direction_marks_are_removed_from_left_to_right_text_alone() -> None:

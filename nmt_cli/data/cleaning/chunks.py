@@ -3,6 +3,7 @@
 import functools
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
+from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, mixed_words
 from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
-from nmt_cli.data.cleaning.signs import joined_lines
+from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
 
 # The number of lines that are reported for each kind of noise.
@@ -103,6 +105,13 @@ class Unrepaired(NamedTuple):
     loose: np.ndarray
 
 
+class MixedWords(NamedTuple):
+    """Lines of a side with words of mixed scripts: how many, and a word of the first by index."""
+
+    lines: int
+    first: dict[int, str]
+
+
 class CleanChunk(NamedTuple):
     """The pairs of a chunk after cleaning, without those that are dropped in this pass.
 
@@ -113,7 +122,8 @@ class CleanChunk(NamedTuple):
     pass; originals: rows of index, source and target as they were read, of the pairs that are
     dropped in this pass or that cleaning changed, if the texts of dropped pairs are needed;
     repaired: the number of repaired pairs and the first indices, by kind; repaired_rows: the rows
-    of the list of repaired pairs without the file, if this list is needed.
+    of the list of repaired pairs without the file, if this list is needed; mixed: of each side, the
+    words whose letters are of several scripts after the repairs.
     """
 
     corpus: int
@@ -129,6 +139,7 @@ class CleanChunk(NamedTuple):
     originals: list[bytes]
     repaired: dict[int, tuple[int, list[int]]]
     repaired_rows: list[bytes]
+    mixed: tuple[MixedWords, MixedWords]
 
 
 def clean_chunk(chunk: RawChunk) -> CleanChunk:
@@ -177,7 +188,18 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         originals,
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
         repaired_rows,
+        (_mixed(src, kept, cleaning), _mixed(tgt, kept, cleaning)),
     )
+
+
+def _mixed(lines: Sequence[str], kept: Sequence[int], cleaning: Cleaning) -> MixedWords:
+    """Return the words of mixed scripts in cleaned lines; kept: (lines,) their indices.
+
+    There are none without repairs, since these would change some.
+    """
+    signs = lines_with(MIXED_SIGN, joined_lines(lines), lines) if cleaning.level != "off" else []
+    found = {kept[index]: words[0] for index in signs if (words := mixed_words(lines[index]))}
+    return MixedWords(len(found), dict(islice(found.items(), FIRST_LINES)))
 
 
 def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:

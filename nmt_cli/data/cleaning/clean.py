@@ -7,6 +7,7 @@ are known. This pass also notes where files seem misaligned and which held-out s
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from nmt_cli.data.cleaning.chunks import (
     FIRST_LINES,
     CleanChunk,
     Cleaning,
+    MixedWords,
     RawChunk,
     clean_chunk,
 )
@@ -84,8 +86,9 @@ class CleanText:
     changed, and (changed,) uint64, their hashes without the repairs; repeats: (pairs,) bool,
     whether the pair has a held-out sentence, before or after the repairs; kinds: (pairs,) uint8,
     the kind of noise of each pair; repaired: by kind, the number of repaired pairs and the first of
-    them; repaired_rows: the number of pairs in the list of them; shifts: lines that seem shifted;
-    notes: warnings for the user.
+    them; repaired_rows: the number of pairs in the list of them; mixed: by corpus and side (0 or
+    1), the lines with words of mixed scripts that are left, with their numbers; shifts: lines that
+    seem shifted; notes: warnings for the user.
     """
 
     directory: Path
@@ -100,6 +103,7 @@ class CleanText:
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
     repaired_rows: int = 0
+    mixed: dict[tuple[int, int], MixedWords] = field(default_factory=dict)
     shifts: list[LineRange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -132,6 +136,11 @@ class CleanText:
             earlier, ranges = self.repaired.get(kind, (0, []))
             more = [LineRange(chunk.corpus, chunk.first_line + line) for line in lines]
             self.repaired[kind] = earlier + count, (ranges + more)[:FIRST_LINES]
+        for side, mixed in enumerate(chunk.mixed):
+            before = self.mixed.get((chunk.corpus, side), MixedWords(0, {}))
+            words = {chunk.first_line + index: word for index, word in mixed.first.items()}
+            first = dict(islice((before.first | words).items(), FIRST_LINES))
+            self.mixed[chunk.corpus, side] = MixedWords(before.lines + mixed.lines, first)
 
 
 def clean_training_text(

@@ -60,6 +60,19 @@ _PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
 _WORD = re.compile(rf"[{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f]+")
 # A Latin name with an ending of the language around it: VIPов, Facebookа.
 _INFLECTED = re.compile(rf"[{_LATIN}\u0300-\u036f]+[а-џα-ώ]+")
+# A small letter of another script behind one (`naη`), or a Greek one before two (`ηku`) that no
+# symbol is, as those of μmol and βgal. Missing on purpose: the palochka, Ossetian æ, vowels with a
+# circumflex, which Serbian has (кôд), and names such as FcγRII.
+_SMALL_LATIN = "a-zß-áãäåç-éëìíïñ-óõöøùúüýþÿ\u0101-\u02af\u1e00-\u1eff"
+_SMALL_GREEK = "ά-ώ\u1f00-\u1fff"
+_SMALL_CYRILLIC = "а-џ\u0460-\u04bf\u04c1-\u052f"
+_MIXED_LETTERS = re.compile(
+    rf"[{_SMALL_LATIN}](?:[{_SMALL_GREEK}](?![A-Z])|[{_SMALL_CYRILLIC}])"
+    rf"|[{_SMALL_CYRILLIC}][{_SMALL_LATIN}{_SMALL_GREEK}]|[{_SMALL_GREEK}][{_SMALL_CYRILLIC}]"
+    rf"|[εηιοᴐ][{_SMALL_LATIN}]{{2}}|(?:ο|[{_SMALL_GREEK}]{{2}})[{_SMALL_LATIN}]"
+)
+# The sine of an angle, and proteins: sinα, Tgfβ.
+_SYMBOL = re.compile(r"(?:(?:arc)?(?:sin|cos|tan|cot)|exp|log|ln|d)[α-ω]|[A-Z][a-z]{2,3}[α-δ]")
 
 
 def replace_look_alikes(text: str) -> str:
@@ -96,6 +109,30 @@ def repair_look_alikes(text: str) -> str:
         return text
     repaired = replace_look_alikes(composed)
     return text if repaired == composed else repaired
+
+
+def mixed_words(text: str) -> list[str]:
+    """The words with small letters of several scripts, apart from symbols and inflected names.
+
+    In a repaired text, these are the words that `replace_look_alikes` leaves as they are.
+
+    >>> mixed_words("naη kpa, μmol, TNFα, sinα"), mixed_words("рядкаs для VIPа")
+    (['naη'], ['рядкаs'])
+    """
+    return [
+        match[0]
+        for match in _WORD.finditer(text)
+        if _MIXED_LETTERS.search(match[0]) and not _is_mixed_on_purpose(match, text)
+    ]
+
+
+def _is_mixed_on_purpose(match: re.Match[str], text: str) -> bool:
+    """Whether a word of `text` is a placeholder with text, a symbol, or an inflected name."""
+    word = match[0]
+    if _PLACEHOLDER.search(text, 0, match.start()) or _SYMBOL.fullmatch(word):
+        return True
+    is_inflected = _INFLECTED.fullmatch(word) is not None
+    return is_inflected and any(_has_more(script, text, word) for script in ("CYRILLIC", "GREEK"))
 
 
 def _with_african_letters(word: str) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
-from nmt_cli.data.cleaning.chunks import FIRST_LINES
+from nmt_cli.data.cleaning.chunks import FIRST_LINES, MixedWords
 from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out_faults import fault_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
+from nmt_cli.data.languages.side_notes import SIDES
 from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
@@ -23,6 +24,8 @@ LEAST_KEPT = 0.5
 # A corpus is swapped as a whole if a larger share of its pairs are.
 MOST_SWAPPED = 0.5
 MOST_REASONS = 3
+# Words of mixed scripts are warned of in so many lines, and in this share of the lines.
+FEWEST_MIXED, LEAST_MIXED = 3, 2e-4
 
 
 def rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:
@@ -116,6 +119,31 @@ def quoted_notes(
         for paths, (quoted, _) in zip(data.train, counts, strict=True)
         if quoted and not any(unquote_command(paths[0]) in note for note in others)
     ]
+
+
+def mixed_notes(
+    data: DataConfig, mixed: Mapping[tuple[int, int], MixedWords], pairs: int
+) -> list[str]:
+    """Return a warning for each side with words of mixed scripts that the repairs have left.
+
+    mixed: the lines of each corpus and side (0 or 1); pairs: those of the whole text. Fewer lines
+    may have symbols and names that are right.
+    """
+    notes = []
+    for (corpus, side), words in mixed.items():
+        if words.lines < max(FEWEST_MIXED, LEAST_MIXED * pairs):
+            continue
+        paths = data.train[corpus]
+        shown = f"`{paths[min(side, len(paths) - 1)]}`"
+        where = shown if len(paths) > 1 else f"the {SIDES[side]} of {shown}"
+        examples = ", ".join(f"line {line:,}: `{word}`" for line, word in words.first.items())
+        more = ", ..." if words.lines > len(words.first) else ""
+        notes.append(
+            f"{where}: {counted(words.lines, 'line')} keep letters of another script within words "
+            f"({examples}{more}), which may be meant, so that they are not repaired: if they stand "
+            "in place of other letters, replace them in the file"
+        )
+    return notes
 
 
 DROP_HELD_OUT = "to drop these training pairs: --set data.drop_held_out=true"

@@ -47,6 +47,7 @@ from nmt_cli.data.preparation.notes import (
     few_kept,
     format_reasons,
     held_out_notes,
+    mixed_notes,
     overlap_notes,
     overlap_remarks,
     quoted_notes,
@@ -189,10 +190,7 @@ class PreparationRun:
             valid=len(valid),
             notes=(
                 *few_kept(train.pairs, int(ledger.set_apart.sum()), text.read, dropped),
-                *text.notes,
-                *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
-                *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
-                *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
+                *self._training_notes(text, ledger),
                 *overlap_notes(data, held_out),
                 *self._alignment_notes,
                 *shared_pairs_notes(valid, test),
@@ -207,6 +205,17 @@ class PreparationRun:
             unknown_characters=unknown.listed(), test=len(split.test or test),
             remarks=(*overlap_remarks(held_out, dropped), *sentence_remarks(statistics)),
         )  # fmt: skip
+
+    def _training_notes(self, text: CleanText, ledger: Ledger) -> list[str]:
+        """The warnings about single training files."""
+        data = self.config.data
+        return [
+            *text.notes,
+            *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
+            *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
+            *mixed_notes(data, text.mixed, text.pairs),
+            *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
+        ]
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:
         """`error`, with the reasons if most pairs were dropped; the dropped pairs are listed."""
