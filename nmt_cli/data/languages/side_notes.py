@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
-from nmt_cli.data.languages.words import other_language, third_languages
+from nmt_cli.data.languages.words import function_words, other_language, third_languages
 from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
@@ -112,7 +112,9 @@ def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str
 def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
     """Yield the warnings about lines in a language beside those of the text."""
     for index, lines in enumerate(head.sides):
-        found = third_languages(lines, known)
+        # A side in an unknown language may be similar to one that is known.
+        codes = [code for code in known if function_words(code)]
+        found = third_languages(lines, codes) if known[index] in codes else {}
         language, indices = max(found.items(), key=lambda item: len(item[1]), default=("", []))
         if len(indices) >= FEWEST_OF_THIRD:
             examples = ", ".join(f"{line + 1:,}" for line in indices[:EXAMPLES])

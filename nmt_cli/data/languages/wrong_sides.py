@@ -8,17 +8,26 @@ Otherwise the languages are those of most lines. Sides that are too similar to b
 such as two spellings of one language, are not checked.
 
 A line that is not in the language of its side is more like the other side also where it is in
-neither language. Function words tell such lines, where those of the other side are known.
+neither language. Function words tell such lines, where those of the other side are known. They
+also tell lines in a third language on a side of a known language beside an unknown one: such lines
+are often more like the known one.
 """
 
 import functools
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
-from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG, THIRD_LANGUAGE
+from nmt_cli.data.cleaning.kinds import (
+    CLEAN,
+    SOURCE_WRONG,
+    SWAPPED,
+    TARGET_WRONG,
+    THIRD_LANGUAGE,
+)
 from nmt_cli.data.languages.trigrams import (
     BUCKETS,
     line_sums,
@@ -27,7 +36,7 @@ from nmt_cli.data.languages.trigrams import (
     trigram_counts,
     verdicts,
 )
-from nmt_cli.data.languages.words import function_words, is_third_language
+from nmt_cli.data.languages.words import function_words, is_third_language, third_languages
 from nmt_cli.data.process_pool import ProcessPool
 
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
@@ -175,6 +184,12 @@ def _check_span(odds: np.ndarray, languages: tuple[str, str], job: _WrongSidesJo
     ):
         if function_words(other):
             kinds[_in_third_language(side, kinds == kind, languages)] = THIRD_LANGUAGE
+    for side, code, other in zip(sides, languages, languages[::-1], strict=True):
+        # Where both languages are known, `find_doubts` has found such lines.
+        if not function_words(other):
+            found = third_languages(side.tobytes().decode().split("\n")[:-1], [code])
+            indices = np.array([*chain.from_iterable(found.values())], np.int64)
+            kinds[indices[kinds[indices] == CLEAN]] = THIRD_LANGUAGE
     right, wrong = (np.array([(sign * side > 0).sum() for side in (src, tgt)]) for sign in (1, -1))
     return _SpanVerdicts(kinds, right, wrong)
 

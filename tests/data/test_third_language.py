@@ -1,0 +1,81 @@
+"""Lines of a third language beside a language whose function words nmt does not know."""
+
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.cli import main
+from nmt_cli.data.cleaning.findings import Finding
+from nmt_cli.data.preparation.prepare import prepare
+
+ENGLISH = "the dog of the man is in the garden and it was not with her for he is old"
+GERMAN = "der Hund des Mannes ist in dem Garten und er war nicht mit ihr weil er alt ist"
+FRENCH = "Le chien de la voisine est dans le jardin et il ne dort pas"
+# English beside a language that is not known.
+PAIRS = [(f"{ENGLISH} {tgt.split()[0]}", tgt) for _, tgt in two_languages(300, 1)]
+
+
+def found(folder: Path, pairs: list[tuple[str, str]], src: str, tgt: str) -> dict[str, Finding]:
+    train = write_pairs(folder, "train", pairs)
+    config = tiny_config(
+        data_train=[train], data_vocab_size=200, languages_src=src, languages_tgt=tgt
+    )
+    result = prepare(config, folder / "corpus", force=True, workers=1)
+    return {finding.kind: finding for finding in result.findings}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_few_lines_of_a_third_language_are_found_beside_an_unknown_one(
+    tmp_path: Path, turned: bool
+) -> None:
+    pairs = [*PAIRS]
+    for index, line in ((20, FRENCH), (90, GERMAN)):
+        pairs[index] = line, pairs[index][1]
+    # A line of the other side is no third language, and neither is one with few of its words.
+    pairs[40] = pairs[41][1], pairs[40][1]
+    pairs[50] = "A dog sat on la plage with him", pairs[50][1]
+    codes = ("en", "tw")
+    if turned:
+        pairs, codes = [(tgt, src) for src, tgt in pairs], ("tw", "en")
+    kinds = found(tmp_path, pairs, *codes)
+    third = kinds.pop("a side in a third language")
+    assert (third.pairs, third.action, third.lines) == (2, "kept", ("21", "91"))
+    side = "target in the source's" if turned else "source in the target's"
+    assert kinds.pop(f"{side} language").lines == ("41",)
+    assert not kinds
+
+
+def test_a_side_whose_language_is_unknown_is_not_compared_with_known_ones(tmp_path: Path) -> None:
+    """It may be similar to one of them, as the dialects of German are to German."""
+    german = [(f"{ENGLISH} {n}", f"{GERMAN} {n}") for n in range(300)]
+    assert not found(tmp_path, german, "en", "gsw")
+    # Its lines on the side of the known language keep the kind that says so.
+    german[70] = german[70][::-1]
+    assert found(tmp_path, german, "en", "gsw").keys() == {"sides swapped"}
+
+
+@pytest.mark.parametrize(("languages", "is_warned"), [("en tw", True), ("tw en", False)])
+def test_init_warns_of_them_on_the_side_of_the_known_language(
+    languages: str,
+    is_warned: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path, "train", PAIRS)
+    write_pairs(tmp_path, "valid", [*[(FRENCH, tgt) for _, tgt in PAIRS[:5]], *PAIRS[5:200]])
+    src, tgt = languages.split()
+    sides = ["src", "tgt"] if src == "en" else ["tgt", "src"]
+    # Where the French lines are on the side of the unknown language, nothing is said.
+    (tmp_path / "valid.other").write_text("".join(f"{ENGLISH} {n}\n" for n in range(200)))
+    valid = ["valid.src", "valid.tgt"] if is_warned else ["valid.src", "valid.other"]
+    train = [f"train.{side}" for side in sides]
+    assert main(["init", "--train", *train, "--valid", *valid, "--src-lang", src,
+                 "--tgt-lang", tgt]) == 0  # fmt: skip
+    err = " ".join(capsys.readouterr().err.split())
+    assert (
+        "5 of the first 200 lines of the validation source `valid.src` look like fr" in err
+    ) == (is_warned)
