@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.lost_letters import pairs_with_lost_letters
 from nmt_cli.data.cleaning.mojibake import CUT_SIGN, has_cut_letters
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
@@ -29,9 +30,7 @@ _ADDRESS_SIGN = re.compile(r"://|www\.|@", re.IGNORECASE)
 # What may be an address without `www.`, as example.org; then the other side does not lack it.
 _MAYBE_ADDRESS = re.compile(r"[^\W\d_]\.[^\W\d_]{2}|@|www\b", re.IGNORECASE)
 _DOUBLED = re.compile('""')
-_LOST_LETTER = re.compile(r"\?(?<=[^\W\d_]\?)(?=[a-zß-ÿ])")
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")
-_LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 # More repetitions than these are not emphasis.
 MAX_LETTER_RUN = 9
 MAX_WORD_RUN = 5
@@ -91,6 +90,7 @@ def _checks(
             ),
         )
     yield kinds.ADDRESS, (index for index, pair in enumerate(pairs) if _has_only_marks(*pair))
+    yield kinds.LOST_LETTERS, pairs_with_lost_letters(sides)
     codes = [np.frombuffer(text.encode(), np.uint8) for text, _ in sides]
     yield kinds.OTHER_SCRIPT, (index for text, _ in sides for index in lines_in_other_script(text))
     signs = {index for code in codes for index in _maybe_repeated(code)}
@@ -106,10 +106,6 @@ def _checks(
             yield kinds.THIRD_LANGUAGE, iter(indices)
 
 
-def _has_lost_letters(line: str) -> bool:
-    return _LOST_LETTER.search(line) is not None and not _LIKE_ADDRESS.search(line)
-
-
 def _is_markup(line: str) -> bool:
     return not strip_tags(line).strip()
 
@@ -120,7 +116,6 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.ADDRESS, re.compile("<"), _is_markup),
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
-    (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
     (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
 )
 

@@ -1,0 +1,50 @@
+"""Finds letters that an encoding conversion has lost: question marks stand in their place."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nmt_cli.data.cleaning.signs import lines_with
+
+_MARK = re.compile(r"\?")
+_LETTER, _SMALL = r"[^\W\d_]", "[a-zß-ÿ\u0250-\u02af]"
+# Question marks before a small letter of a word, and as words.
+_LOST = re.compile(
+    rf"(?<={_LETTER})\?{{1,3}}(?={_SMALL})"
+    r"|(?<!\S)\?{2,} \?{2,}"
+)
+# Those that may end a question, unless the translation is none: `caf? noir`, `caf?, th?.`, `?cole`,
+# `M?NCHEN`, `l'?le`, `wei?-blau`, `il est ? Paris`, `du ??? noir`.
+_MAYBE_LOST = re.compile(
+    rf"(?<={_LETTER})\?{{1,3}}(?: (?={_SMALL})|[,;]|\.(?![.?]))"
+    r"|[A-ZÀ-Þ]{2}\?[A-ZÀ-Þ]|[A-ZÀ-Þ]\?[A-ZÀ-Þ]{2}"
+    rf"|(?<!\S)[(\"'«“„]?\?+(?=\w)|(?<=[-'’])\?+(?={_SMALL})|(?<={_LETTER})\?+(?=-{_SMALL})"
+    rf"|(?<=[\w),] )\?+(?= \w)|(?<!\S)\?{{2,}}(?= {_LETTER})"
+)
+# In Greek, a semicolon ends a question.
+_QUESTION = re.compile(r"[?？؟፧՞¿⸮]|(?<=[Α-Ωά-ώ]);")
+_LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
+
+
+def pairs_with_lost_letters(sides: Sequence[tuple[str, Sequence[str]]]) -> Iterator[int]:
+    """Yield the indices of the pairs a side of which has lost letters.
+
+    sides: of source and target, the joined lines and the lines.
+    """
+    signs = {index for text, side in sides for index in lines_with(_MARK, text, side)}
+    (_, src), (_, tgt) = sides
+    return (index for index in sorted(signs) if has_lost_letters(src[index], tgt[index]))
+
+
+def has_lost_letters(src: str, tgt: str) -> bool:
+    """Return whether question marks stand in place of letters on one of two sides.
+
+    >>> has_lost_letters("M?nchen?", "Munich?"), has_lost_letters("un caf? noir", "black coffee")
+    (True, True)
+    >>> has_lost_letters("Why? he asked", "Warum? fragte er"), has_lost_letters("a.org/?q=x", "")
+    (False, False)
+    """
+    return any(
+        (_LOST.search(side) or (_MAYBE_LOST.search(side) and not _QUESTION.search(other)))
+        and not _LIKE_ADDRESS.search(side)
+        for side, other in ((src, tgt), (tgt, src))
+    )

@@ -1,0 +1,61 @@
+"""Question marks in place of letters that an encoding conversion has lost."""
+
+import pytest
+
+from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.doubts import find_doubts
+
+
+def kind_of(src: str, tgt: str) -> int:
+    return int(find_doubts([src], [tgt], ("xx", "en"))[0])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a M?nchen b", "d?j? vu", "gr??er", "k??ta ka?", "Ti?ng Vi?t", "kp?\u025b",
+        "????? ??? ka", "????????? ????????? ??????",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("other", ["What is it there?", "So it is."])
+def test_letters_are_lost_where_no_question_ends(line: str, other: str) -> None:
+    assert kind_of(line, other) == kind_of(other, line) == kinds.LOST_LETTERS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "un caf? noir", "un caf?, du lait", "un caf?; un th?.", "l'?cole, une ?le",
+        "?cole \u00e0 c", "(?le) b", "M?NCHEN b", "BRAUNER GR?N", "il est ? Paris",
+        "(AP) ? Die Stadt", "du ??? noir", "??? noir", "un th?.",
+        "wei?-blau b", "anti-?meute b", "plus de ?100 b", "\u201e?ber ihn\u201c", "l\u2019?le b",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("mark", "?\uff1f\u061f\u00bf")
+def test_a_mark_that_may_end_a_question_counts_beside_a_side_without_any(
+    line: str, mark: str
+) -> None:
+    other = "So it is there."
+    assert kind_of(line, other) == kind_of(other, line) == kinds.LOST_LETTERS
+    assert kind_of(line, other.replace(".", mark)) == kinds.CLEAN
+
+
+def test_a_semicolon_ends_a_question_in_greek_alone() -> None:
+    assert kind_of("un caf? noir", "\u03b5\u03af\u03bd\u03b1\u03b9;") == kinds.CLEAN
+    assert kind_of("un caf? noir", "black coffee;") == kinds.LOST_LETTERS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Ka mi?", "Ka mi??", "Ka mi???", "Ka mi ?", "Ka mi ???", "Ka mi?!", "Ka mi?..", "Ka mi?...",
+        "\u00abKa mi?\u00bb", "Ka mi?) ta", '"Ka mi?" ta', "Ka mi? Ta mo.", "on http://a.b/c?d=e",
+        "a.org/b?c ka", "A?N ka", "Ka mi? (ta)",
+    ],
+)  # fmt: skip
+def test_marks_behind_words_are_questions(line: str) -> None:
+    assert kind_of(line, "So it is there.") in (kinds.CLEAN, kinds.ONE_ADDRESS)
+
+
+def test_a_side_of_marks_alone_is_still_dropped() -> None:
+    assert kind_of("??? ???", "So it is there.") == kinds.ADDRESS
