@@ -28,7 +28,7 @@ from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.cost import devices, peak_share
-from nmt_cli.training.reporting.ends import already_finished, continuing, saved
+from nmt_cli.training.reporting.ends import already_finished, continuing, saved, within_warmup
 from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.meter import Meter
 from nmt_cli.training.reporting.monitor import Monitor
@@ -236,7 +236,7 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
         return
     note = f"finished: {run.finish()}"
     if run.state.step < max_steps(run.config.train):
-        note += continuing(run)
+        note += continuing(run) + within_warmup(run)
     if run.state.splits:
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"

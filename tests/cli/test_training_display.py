@@ -29,7 +29,7 @@ OUTLINE = Outline(
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
     warmup=4_000, rate_of_warmup=0.0, schedule_ends=True, epochs=97.3, max_hours=0.0, patience=0,
-    compares=False, seconds=0.0, fine_tunes=False,
+    compared=0, seconds=0.0, fine_tunes=False,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -273,11 +273,12 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
 
 
 def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:
-    compares = replace(OUTLINE, compares=True, max_hours=2.0)
+    compares = replace(OUTLINE, compared=1_014, max_hours=2.0)
     lines = shown(replace(STEP, unmeasured=2), outline=compares)
-    assert lines[1].endswith(", at most 2 hours plus the last validation and comparison")
+    comparison = "the last validation and a comparison of 1,014 pairs (train.compare_at_end)"
+    assert lines[1].endswith(f", at most 2 hours plus {comparison}")
     lines = shown(replace(STEP, unmeasured=2), outline=replace(compares, max_hours=1.0))
-    assert lines[1].endswith(", at most 1 hour plus the last validation and comparison")
+    assert lines[1].endswith(f", at most 1 hour plus {comparison}")
     assert lines[2].endswith(" for 20,000 steps, plus 2 validations + comparison")
     assert shown(STEP, outline=compares)[2].endswith(" for 20,000 steps")
 

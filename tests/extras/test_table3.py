@@ -120,7 +120,8 @@ def test_a_row_without_its_score_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoInputError) as caught:
         read_rows(tmp_path)
     assert caught.value.hint == (
-        "no bleu.json in `base`, which recipes/table3.sh writes last; run it again"
+        "no bleu.json in `base`, which recipes/table3.sh writes last: run it again; `nmt runs` "
+        "compares other runs of `nmt train`"
     )
 
 

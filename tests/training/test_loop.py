@@ -226,6 +226,7 @@ def test_best_model_is_published_until_patience_ends(setting, tmp_path, monkeypa
     judge_by(monkeypatch, [3.0, 1.0, 2.0, 1.5, 0.5])
     out = tmp_path / "model"
     settings = {"train_checkpoint_every": 2, "train_keep_last": 1, "train_patience": 2}
+    settings["train_warmup_steps"] = 1
     reports = run(setting, out, **settings)
     assert reports[-1].note == (
         "finished: 2 validations without a better one; a larger --patience continues the run"
@@ -326,12 +327,20 @@ def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, 
 )
 def test_a_finished_run_names_the_options_that_continue_it(setting, tmp_path, limits, note):
     out = tmp_path / "model"
-    ended = run(setting, out, **limits)[-1]
+    ended = run(setting, out, train_warmup_steps=1, **limits)[-1]
     # After its last step, a run is complete.
     complete = "train_max_steps" in limits
     assert ended.note == f"finished: {note.partition('; ')[0] if complete else note}"
-    (only,) = run(setting, out, **limits)
+    (only,) = run(setting, out, train_warmup_steps=1, **limits)
     assert only.note == f"already finished: {note}"
+
+
+@pytest.mark.parametrize(("warmup", "is_said"), [(2, True), (1, False)])
+def test_a_run_that_ends_within_its_warmup_says_so(setting, tmp_path, warmup, is_said):
+    ended = run(setting, tmp_path, train_max_hours=1e-9, train_warmup_steps=warmup)[-1]
+    ending = "finished: 1e-09 hours are over; --max-hours above 0.01 continues the run"
+    rising = f"; the learning rate was still rising, as the warm-up takes {warmup} steps"
+    assert ended.note == ending + (rising if is_said else "")
 
 
 def test_a_run_stopped_in_its_validation_says_what_it_begins_with(setting, tmp_path, monkeypatch):

@@ -153,7 +153,9 @@ def limits(outline: "Outline") -> str:
     text = ""
     if outline.max_hours:
         text = f", at most {_hours(outline.max_hours)} plus the last validation"
-        text += " and comparison" if outline.compares else ""
+        if outline.compared:
+            pairs = counted(outline.compared, "pair")
+            text += f" and a comparison of {pairs} (train.compare_at_end)"
     if outline.patience:
         text += (
             f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
@@ -179,7 +181,7 @@ def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
     """What the time left does not include, as no validation has been measured; "" for nothing."""
     if not event.unmeasured:
         return ""
-    comparison = " + comparison" if outline.compares else ""
+    comparison = " + comparison" if outline.compared else ""
     return f"{counted(event.unmeasured, 'validation')}{comparison}"
 
 

@@ -107,7 +107,8 @@ def read_rows(folder: Path) -> VariationRows:
             hint = f"{_no_rows(others)}; {hint}"
         elif paths:
             names = ", ".join(f"`{path.name}`" for path in paths)
-            hint = f"no {BLEU} in {names}, which recipes/table3.sh writes last; run it again"
+            hint = f"no {BLEU} in {names}, which recipes/table3.sh writes last: run it again; "
+            hint += "`nmt runs` compares other runs of `nmt train`"
         raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
     return VariationRows(
         [_run(path, path.name) for path in done if path.name in PAPER],

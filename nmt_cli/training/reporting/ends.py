@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from nmt_cli.plurals import agreeing
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.run import Run, reached_limits
 
 
@@ -20,6 +20,14 @@ def continuing(run: Run) -> str:
         options[options.index(option)] = f"--max-hours above {used:g}"
     verb = agreeing(len(options), "continues", "continue")
     return f"; {' and '.join(options)} {verb} the run" if options else ""
+
+
+def within_warmup(run: Run) -> str:
+    """The end of a note on a run whose learning rate has not reached its peak; "" for others."""
+    step, warmup = run.state.step, run.config.train.warmup_steps
+    if not 0 < step < warmup:
+        return ""
+    return f"; the learning rate was still rising, as the warm-up takes {counted(warmup, 'step')}"
 
 
 def saved(run: Run) -> str:

@@ -16,8 +16,9 @@ class Outline:
     rate_of_warmup: its peak, where another warm-up would change it (equation 3), else 0;
     schedule_ends: whether the learning rate is planned to reach zero at the last step; epochs:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
-    run; compares: whether the last average and the published weights may be compared at the end;
-    seconds: elapsed in earlier processes; fine_tunes: whether training begins with a model.
+    run; compared: pairs on which the last average and the published weights may be compared at the
+    end, 0 for none; seconds: elapsed in earlier processes; fine_tunes: whether training begins with
+    a model.
     """
 
     src: str
@@ -40,7 +41,7 @@ class Outline:
     epochs: float
     max_hours: float
     patience: int
-    compares: bool
+    compared: int
     seconds: float
     fine_tunes: bool
 

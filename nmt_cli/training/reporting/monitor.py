@@ -64,7 +64,7 @@ def outline(run: Run) -> Outline:
         epochs=state.epoch + (state.batch + steps - state.step) / batches,
         max_hours=config.train.max_hours,
         patience=config.train.patience if run.corpus.valid is not None else 0,
-        compares=compared_sentences(config, run.corpus) > 0,
+        compared=compared_sentences(config, run.corpus),
         seconds=state.elapsed,
         fine_tunes=bool(config.train.init_from),
     )

@@ -443,7 +443,7 @@ def test_the_passes_of_the_comparison_are_named_and_count_as_time_left(
     # The weights of step 4 are published, and compared at the end with the average.
     monkeypatch.setattr(ModelSelector, "_is_better", lambda *args: args[2].step <= 4)
     run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
-    assert told[0].compares
+    assert told[0].compared == min(len(setting[1].valid_text[0]), 2_000)
     found = [event for event in told if isinstance(event, Validating)]
     compared = [event for event in found if event.activity != "validating"]
     assert found[-len(compared) :] == compared
