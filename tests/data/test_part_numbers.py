@@ -17,7 +17,19 @@ def kept_in(line: str, kept: Kept = NUMBERS) -> list[str]:
 
 @pytest.mark.parametrize(
     "code",
-    ["AX-200/5", "HM71-B", "6205-2RS", "BC547B", "1N4148", "M8X40", "A12.30_C", "C.01A.003"],
+    [
+        "AX-200/5",
+        "HM71-B",
+        "6205-2RS",
+        "BC547B",
+        "1N4148",
+        "M8X40",
+        "A12.30_C",
+        "C.01A.003",
+        "GX-4410-B",
+        "GX-4410-BC",
+        "13965-B",
+    ],
 )
 def test_part_numbers_are_kept_whole(code: str) -> None:
     for line in ("{}", "Replace {} now.", "The part ({}), or:", "<b>{}</b>, 2 pieces", "It is {}."):
@@ -30,8 +42,8 @@ def test_part_numbers_are_kept_whole(code: str) -> None:
     "word",
     [
         "COVID-19", "3D", "2nd", "G20", "A4", "2ND", "100TH", "10-12KG", "1000W", "9-11AM", "MP3",
-        "mid-1990s", "U-20-WM", "SOR/2024-10", "2010/35/EU", "Q1/25", "ISO", "AX-200a", "AX-200's",
-        "x@AX-200/5", "Ü-2000-A", "HTML",
+        "mid-1990s", "U-20-WM", "1908.P.C", "SOR/2024-10", "2010/35/EU", "Q1/25", "ISO",
+        "AX-200a", "AX-200's", "x@AX-200/5", "Ü-2000-A", "HTML",
     ],
 )  # fmt: skip
 def test_words_references_and_units_are_no_part_numbers(word: str) -> None:

@@ -18,8 +18,9 @@ _TOKEN = re.compile(
     r"(?<!/[A-Z])(?<!/[A-Z]{2})(?<!/[A-Z]{3})(?<!/[A-Z]{4})(?![\w'’])(?![/_@&+\-][\w])"
 )
 _RUN = re.compile(r"[A-Z]+|\d+")
-# A compound of words and numbers, as in German: U-20-WM.
-_COMPOUND = re.compile(r"(?:(?:[A-Z]+|\d+)[./_\-])+[A-Z]+")
+# A compound of words and short numbers, as in German (U-20-WM), or an abbreviation that no space
+# separates from the number before it (1908.P.C).
+_COMPOUND = re.compile(r"(?:(?:[A-Z]+|\d\d?)[./_\-])+[A-Z]+|\d+(?:\.[A-Z]+)+")
 # Shorter ones are names of things: A4, G20, 3D, MP3, B-52, or translated: LC50, Q1/25.
 LEAST_CHARACTERS = 5
 # More letters in a row are a word: COVID-19.
@@ -34,9 +35,9 @@ _ENDING = re.compile(
 def find_part_numbers(line: str) -> Iterator[Mark]:
     """Codes that the translation should have as the line writes them.
 
-    >>> [mark.piece.raw for mark in find_part_numbers("HM71-B or 6205-2RS (AX-200/5), not 100TH.")]
-    ['HM71-B', '6205-2RS', 'AX-200/5']
-    >>> list(find_part_numbers("COVID-19 in the G20, 3D, 2nd, mid-1990s, 10-12KG, SOR/2024-10"))
+    >>> [mark.piece.raw for mark in find_part_numbers("GX-4410-B, 6205-2RS (AX-200/5), 100TH.")]
+    ['GX-4410-B', '6205-2RS', 'AX-200/5']
+    >>> list(find_part_numbers("COVID-19, the G20, U-20-WM, 2nd, mid-1990s, 10-12KG, SOR/2024-10"))
     []
     """
     for match in _TOKEN.finditer(line):

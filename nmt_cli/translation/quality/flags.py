@@ -11,7 +11,7 @@ FLAGS = {
     "repetition": "the translation repeats itself",
     "term_missing": "there was no room for a term of the glossary",
     "number_mismatch": "source and translation have different numbers",
-    "placeholder_lost": "a placeholder, address, tag or name in a program is missing",
+    "placeholder_lost": "a placeholder, address, tag, part number or name in a program is missing",
     "untranslated": "the translation is in the source language",
     "copied": "the translation is the source",
     "length_outlier": "the translation is shorter or longer than usual for its source",

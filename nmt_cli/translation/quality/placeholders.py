@@ -1,4 +1,4 @@
-"""Whether a translation lacks what looks like a placeholder, a tag or a name in a program.
+"""Whether a translation lacks a placeholder, a tag, a part number or a name in a program.
 
 Recognised tags and placeholders are taken out before a line is translated, and put back. What is
 checked here are those that are not recognised, and all of them with `search.markup=off`.
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from nmt_cli.data.markup.inline import has_marks, parse_line
 from nmt_cli.data.markup.marked_text import Placeholder, Tag
+from nmt_cli.data.markup.part_numbers import find_part_numbers
 
 # What is recognised nowhere, since it may be text: it is no error to translate `{like this}`.
 _CODE = re.compile(
@@ -29,13 +30,15 @@ def is_placeholder_lost(source: str, text: str) -> bool:
     """Whether there is less of anything in a translation that stands in the source as it is.
 
     >>> is_placeholder_lost("Set max_length.", "Setze max_length."), \\
-    ... is_placeholder_lost("Call [[name]].", "Ruf Namen an.")
-    (False, True)
+    ... is_placeholder_lost("Call [[name]].", "Ruf Namen an."), \\
+    ... is_placeholder_lost("The GX-4410-B leaks.", "Die GX-4410 leckt.")
+    (False, True, True)
     """
     return any(text.count(code) < source.count(code) for code in dict.fromkeys(_codes(source)))
 
 
 def _codes(line: str) -> Iterator[str]:
+    yield from (line[mark.begin : mark.end] for mark in find_part_numbers(line))
     if _MAY_HAVE_CODE.search(line):
         yield from (match[0] for match in _CODE.finditer(line))
     if has_marks(line):

@@ -9,7 +9,7 @@ CODES = (
     "{name}", "{{x}}", "{{ x }}", "[[user name]]", r"\n", "<b>", "</b>", "<1>",
     "<img src='a'>", "$name", "$HOME", "@user", "%name%", "%(name)s", "%1$s", "--force",
     "--dry-run", "max_length", "train()", "_get_a", "me@x.org",
-    "{a/b-c}", "https://x.org/a", "____", "`code`",
+    "{a/b-c}", "GX-4410-B", "AX-200/5", "https://x.org/a", "____", "`code`",
 )  # fmt: skip
 
 
