@@ -365,6 +365,19 @@ class TestScoring:
             (pair,) = Translator.load("model").score([(LINES[int(index)], text)])
             assert float(score) == pytest.approx(pair.log_prob, abs=1e-4)
 
+    def test_joined_n_best_lists_are_sorted_as_one(self, nmt) -> None:
+        Path("list").write_text("2 ||| a\n0 ||| bcd\n2 ||| hgf\n0 ||| a\n", "utf-8")
+        result = nmt("score", "--n-best-list", "text", "list")
+        assert result.code == 0
+        rows = [line.split(" ||| ") for line in result.lines]
+        assert [row[0] for row in rows] == ["2", "2", "0", "0"]
+        for first, second in (rows[:2], rows[2:]):
+            assert float(first[-1]) > float(second[-1])
+        Path("list").write_text("2 ||| a\n0 ||| bcd\n2 ||| hgf\nx\n", "utf-8")
+        result = nmt("score", "--n-best-list", "text", "list")
+        # Before anything is written.
+        assert (result.code, result.lines) == (65, [])
+
     @pytest.mark.parametrize(
         ("files", "arguments", "code", "words"),
         [

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -145,7 +145,11 @@ def _pair_as_json(index: int, pair: "ScoredPair") -> str:
 
 
 def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Console") -> None:
-    """Write an n-best list with the scores of the model, sorted by score for each source line."""
+    """Write an n-best list with the scores of the model, sorted by score for each source line.
+
+    The source lines keep the order in which the list first names them, so that joined lists are
+    sorted as one.
+    """
     from nmt_cli.cli.settings import chosen_search
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.data.text.sanitize import clean_line
@@ -156,9 +160,10 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
     strict = resolved.config.data.strict
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
-    candidates = _candidates(listed_lines, len(sources))
-    for index, group in groupby(candidates, key=lambda candidate: candidate.source_index):
-        listed = list(group)
+    candidates: dict[int, list[ScoredCandidate]] = {}
+    for candidate in _candidates(listed_lines, len(sources)):
+        candidates.setdefault(candidate.source_index, []).append(candidate)
+    for index, listed in candidates.items():
         scores = _scores(
             translator, ranker, sources[index], [candidate.text for candidate in listed]
         )
