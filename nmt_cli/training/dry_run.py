@@ -11,6 +11,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.machine import peak_memory
 from nmt_cli.plurals import counted
+from nmt_cli.storage.locks import lock_holder
 from nmt_cli.training.loop import prepare_device
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting.ends import already_finished
@@ -58,8 +59,20 @@ def dry_run(
         return [
             *run.notes,
             f"memory: {memory}{per_process} at the peak of {measured}; {not_measured}",
-            f"nothing was written; the same command without --dry-run {begins} the run",
+            f"nothing was written; {_how_to_train(out, begins)}",
         ]
+
+
+def _how_to_train(out: Path, begins: str) -> str:
+    """What the same command without --dry-run does; begins: the verb, "begins" or "resumes"."""
+    command = f"the same command without --dry-run {begins} the run"
+    holder = lock_holder(out)
+    if not holder:
+        return command
+    return (
+        f"`{out}` is in use by {holder}, which may have slowed these steps down: {command} "
+        "when that process has ended"
+    )
 
 
 class _TooLongError(Exception):

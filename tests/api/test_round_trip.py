@@ -11,9 +11,16 @@ from runs import assert_same
 
 from nmt_cli import AveragedModel, Translator, average, prepare, score, train
 from nmt_cli.cli import main
-from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, UsageError
+from nmt_cli.errors import (
+    CannotCreateError,
+    ConfigError,
+    NoInputError,
+    TryAgainError,
+    UsageError,
+)
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.loop import train as run_training
+from nmt_cli.training.saving import average as averaging
 
 SETS = [f"--set={key}={json.dumps(value).strip(chr(34))}" for key, value in TINY.items()]
 
@@ -107,6 +114,40 @@ def test_average_says_when_it_is_a_copy(folders, tmp_path, monkeypatch, capsys):
     for options in (["--last", "1"], ["model/checkpoints/step-000000020"]):
         assert main(["average", *options, "--out", "mean", "--force"]) == 0
         assert "copy" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", ["read_tensors", "check_manifest"])
+def test_checkpoint_that_training_removes_meanwhile_is_named(
+    folders, tmp_path, monkeypatch, moment: str
+):
+    shutil.copytree(folders[1] / "model", tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    module = averaging if moment == "read_tensors" else averaging.manifest
+    step = getattr(module, moment)
+
+    def remove_first(path: Path) -> object:
+        shutil.rmtree("model/checkpoints/step-000000010", ignore_errors=True)
+        return step(path)
+
+    monkeypatch.setattr(module, moment, remove_first)
+    with pytest.raises(TryAgainError, match="`model/checkpoints/step-000000010` was removed"):
+        average(["model/checkpoints/step-000000010", "model"], "mean")
+    assert not Path("mean").exists()
+
+
+def test_checkpoint_that_is_removed_after_its_average_was_written_is_no_error(
+    folders, tmp_path, monkeypatch
+):
+    shutil.copytree(folders[1] / "model", tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    save = averaging.save_model
+
+    def remove(*arguments: object, **options: object) -> None:
+        save(*arguments, **options)
+        shutil.rmtree("model/checkpoints/step-000000005")
+
+    monkeypatch.setattr(averaging, "save_model", remove)
+    assert len(average("model", "mean", last=4).members) == 4
 
 
 def test_average_replaces_only_by_force(folders, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import ConfigError
 from nmt_cli.storage.files import sha256_of
+from nmt_cli.storage.locks import locked
 from nmt_cli.training import step
 from nmt_cli.training.dry_run import dry_run
 from nmt_cli.training.loop import train
@@ -95,6 +96,10 @@ def test_dry_run_of_a_resumed_run_takes_its_next_steps(
     assert [event.step for event in events if isinstance(event, StepDone)] == [7, 8]
     assert notes[0] == "continues after step 6"
     assert notes[-1] == f"{WRITTEN_NOTHING} resumes the run"
+    with locked(out):
+        notes = dry_run(more, corpus, out)
+    assert notes[-1].startswith(f"nothing was written; `{out}` is in use by process ")
+    assert notes[-1].endswith("resumes the run when that process has ended")
     with pytest.raises(ConfigError, match=r"train\.seed was 3, now 4"):
         dry_run(with_values(config, {"train.seed": 4}), corpus, out)
     assert contents(out) == before

@@ -14,7 +14,14 @@ from nmt_cli.config.schema import Config, flatten
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import vocabulary_digest
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
+from nmt_cli.errors import (
+    CannotCreateError,
+    ConfigError,
+    DataError,
+    NmtError,
+    NoInputError,
+    TryAgainError,
+)
 from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files, manifest
@@ -124,8 +131,13 @@ def last_checkpoint(model: Path) -> Path | None:
 
 
 def _model_of(path: Path) -> Path:
-    """The model directory that a checkpoint belongs to; a model directory is its own."""
-    return path.resolve().parent.parent if _is_checkpoint(path) else path
+    """The model directory that a checkpoint belongs to; a model directory is its own.
+
+    A checkpoint in the folder of a run still belongs to it after training has removed it.
+    """
+    real = path.resolve()
+    is_one = _is_checkpoint(path) or real.parent.name == CHECKPOINTS
+    return real.parent.parent if is_one else path
 
 
 def _run_named_by(checkpoint: Path) -> str:
@@ -138,10 +150,20 @@ def _run_named_by(checkpoint: Path) -> str:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
-    if not _is_checkpoint(path):
-        return model_weights(load_model(path).model)
-    manifest.check_manifest(path)
-    return read_tensors(path / WEIGHTS)
+    """The weights of a model or checkpoint; raises TryAgainError if it was removed meanwhile."""
+    try:
+        if not _is_checkpoint(path):
+            return model_weights(load_model(path).model)
+        manifest.check_manifest(path)
+        return read_tensors(path / WEIGHTS)
+    except NmtError as error:
+        if path.exists():
+            raise
+        raise TryAgainError(
+            f"`{path}` was removed while it was to be averaged: a run that goes on keeps only "
+            "its newest and best checkpoints",
+            "run the same command again",
+        ) from error
 
 
 def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | None) -> list[Path]:
