@@ -119,7 +119,7 @@ row() {
 
 for name in ${ROWS:-}; do
   if ! table3_rows | cut -d " " -f 1 | grep -qx -- "$name"; then
-    echo "error: ROWS: there is no row $name; rows are" $(table3_rows | cut -d " " -f 1) >&2
+    echo "error: ROWS: there is no row $name; rows are $(table3_rows | cut -d " " -f 1 | paste -s -d " ")" >&2
     exit 2
   fi
 done

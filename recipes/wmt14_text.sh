@@ -67,25 +67,25 @@ report_lines() {
 # download ARCHIVE SUM FOLDER...: into downloads/, from the first mirror that has it; an
 # interrupted download is resumed.
 download() {
-  local archive=$1 sum=$2 folder done part=downloads/$1.part
+  local archive=$1 sum=$2 folder complete part=downloads/$1.part
   local quietly=()
   shift 2
   [ -t 2 ] || quietly=(-sS)
   mkdir -p downloads
   for folder in "$@"; do
     say "downloading $folder$archive"
-    done=yes
+    complete=yes
     curl -fL "${quietly[@]}" --connect-timeout 30 --retry 2 -C - -o "$part" "$folder$archive" ||
-      done=no
+      complete=no
     # If the file is complete already, curl fails too.
-    if [ -f "$part" ] && { [ $done = yes ] || [ "$sum" != - ]; }; then
+    if [ -f "$part" ] && { [ $complete = yes ] || [ "$sum" != - ]; }; then
       if verified "$part" "$archive" "$sum"; then
         mv "$part" "downloads/$archive"
         return
       fi
-      [ $done = no ] || rm "$part"
+      [ $complete = no ] || rm "$part"
     fi
-    [ $done = no ] || say "warning: this is another file: its SHA-256 is not the known one"
+    [ $complete = no ] || say "warning: this is another file: its SHA-256 is not the known one"
   done
   fail 69 "$archive could not be downloaded" \
     "run the same command again, or get it in another way: put it into $PWD/downloads, or begin \
@@ -143,7 +143,7 @@ get_held_out() {
   local name=$1 set=$2 language field file
   for language in en "$tgt"; do
     field=ref
-    [ $language != en ] || field=src
+    [ "$language" != en ] || field=src
     if [ -n "$data_dir" ]; then
       file=$(local_file "$name.$language")
       if [ -z "$file" ]; then

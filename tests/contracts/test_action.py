@@ -72,6 +72,37 @@ def test_the_installed_packages_are_all_that_scoring_imports() -> None:
     assert imported - {"nmt-cli", "pip", "setuptools"} <= closure(PACKAGES)
 
 
+@pytest.mark.parametrize(("version", "code"), [("3.10.12", 69), ("3.11.0", 0)])
+def test_an_old_python_is_named(version: str, code: int) -> None:
+    """Before pip, whose error would be about a package; the Python here only tells its version."""
+    parts = tuple(map(int, version.split(".")))
+    python = Path("python")
+    python.write_text(
+        f"""#!{sys.executable}
+import sys
+if sys.argv[1] == "--version":
+    print("Python {version}")
+elif sys.argv[1] == "-c":
+    sys.version_info = {parts}
+    exec(sys.argv[2])
+else:
+    open("installed", "w").close()
+"""
+    )
+    python.chmod(0o755)
+    result = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", INSTALL["run"]],
+        env={"PATH": os.environ["PATH"], "PYTHON": "./python", "RUNNER_TEMP": ".",
+             "GITHUB_ACTION_PATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == code
+    assert Path("installed").exists() == (code == 0)
+    assert ("needs Python 3.11 or later, and ./python is Python 3.10.12" in result.stdout) == bool(
+        code
+    )
+
+
 def run_score(**inputs: str) -> tuple[int, dict[str, str]]:
     names = {"HYPOTHESIS", "REFERENCES", "OPTIONS", "JUNIT", "PYTHON"}
     assert set(SCORE["env"]) == names
