@@ -17,7 +17,7 @@ from nmt_cli.cli.commands import prepare
 from nmt_cli.config import schema
 from nmt_cli.data.cleaning.findings import Finding
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.storage.locks import locked
+from nmt_cli.storage.locks import locked, only_writer
 
 
 @pytest.fixture
@@ -407,6 +407,19 @@ def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
         assert "--out" in err
         assert main(["prepare", *TRAIN, *SMALL, "--force", "--out", "other"]) == 0
     assert (trained / "corpus" / "corpus.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_second_preparation_at_the_same_moment_leaves_nothing(folder, capsys, force):
+    before = set(folder.iterdir())
+    lists = ("--dropped", "dropped.tsv")
+    with only_writer(folder / "corpus", "nmt prepare"):
+        assert main(["prepare", *TRAIN, *SMALL, *lists, *force, "--out", "./corpus"]) == 75
+    message = "error: another `nmt prepare` is writing `corpus`: process "
+    assert message in capsys.readouterr().err
+    assert set(folder.iterdir()) == before
+    assert main(["prepare", *TRAIN, *SMALL, *lists]) == 0
+    assert set(folder.iterdir()) == before | {folder / "corpus", folder / "dropped.tsv"}
 
 
 def test_all_runs_that_use_a_corpus_are_named_before_it_is_replaced(trained, capsys):
