@@ -323,6 +323,19 @@ class TestUnknownWords:
             assert "<unk>" not in translation.hypotheses[0].tokens
 
 
+    def test_texts_that_a_copied_word_makes_equal_are_listed_once(self, wordy: Translator) -> None:
+        subwords = wordy.subwords
+        (source_ids,), (ids,) = subwords.encode_source(["dog"]), subwords.encode_target(["dog"])
+        found = [
+            Hypothesis((subwords.unk_id, subwords.eos_id), -1.0, -1.0, ()),
+            Hypothesis(tuple(ids), -2.0, -2.0, ()),
+        ]
+        chooser = HypothesisSelector(lambda _: wordy.forcer, subwords)
+        search = settings_of(wordy, replace_unknown=True, beam=2, n_best=2)
+        (parts,) = chooser.parts({Source(tuple(source_ids), text="dog"): found}, search).values()
+        assert [(part.text, part.hypothesis.score) for part in parts] == [("dog", -1.0)]
+
+
 class TestReranking:
     def test_coverage_penalty_changes_scores_and_order(self) -> None:
         translator = make_translator()
