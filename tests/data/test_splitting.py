@@ -1,7 +1,6 @@
 """Long lines are split at natural boundaries, and no text is lost."""
 
 import time
-import unicodedata
 
 import pytest
 from hypothesis import given
@@ -56,13 +55,26 @@ def test_long_word_is_split_anywhere_and_joined_without_a_space() -> None:
     assert {piece.glue for piece in pieces} == {""}
 
 
-def test_accents_and_emoji_stay_whole() -> None:
-    text = "e\u0301" * 10
-    assert all(
-        not unicodedata.combining(piece.text[0]) for piece in split_line(text, characters, 3)
-    )
-    family = "👩\u200d👧"
-    assert all(piece.text[0] != "\u200d" for piece in split_line(family * 9, characters, 4))
+ENGLAND = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"
+
+
+@pytest.mark.parametrize("sign", ["e\u0301", "👩\u200d👧", "👍🏽", "🇩🇪", ENGLAND])
+def test_accents_and_emoji_stay_whole(sign: str) -> None:
+    pieces = split_line(sign * 9, characters, len(sign) + 1)
+    assert len(pieces) > 1
+    assert {piece.text.replace(sign, "") for piece in pieces} == {""}
+    # A sign that is longer than a piece may be is split.
+    split = split_line(sign, characters, 1)
+    assert [piece.text for piece in split] == list(sign)
+
+
+def test_pieces_fit_where_some_characters_have_more_subwords() -> None:
+    def count(texts) -> list[int]:
+        return [sum(5 if character == "字" else 1 for character in text) for text in texts]
+
+    pieces = [piece.text for piece in split_line("a" * 40 + "字" * 8, count, 10)]
+    assert "".join(pieces) == "a" * 40 + "字" * 8
+    assert max(count(pieces)) <= 10
 
 
 def test_decimal_point_does_not_end_a_sentence() -> None:
