@@ -113,6 +113,10 @@ class HttpServer(uvicorn.Server):
             await asyncio.sleep(0)
         await super().shutdown(sockets)
         timer.cancel()
+        # uvicorn leaves those open whose clients have not read their answers.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     def answer(self, listener: socket.socket) -> None:
         """Answer the requests that come to this socket until SIGTERM, Ctrl-C or `stop`."""

@@ -1,5 +1,6 @@
 """How the server runs."""
 
+import asyncio
 import contextlib
 import gc
 import http.client
@@ -7,6 +8,7 @@ import io
 import json
 import signal
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +22,9 @@ from nmt_cli.cli.commands import serve
 from nmt_cli.cli.commands.serve import _read_tokens
 from nmt_cli.config.schema import Config
 from nmt_cli.errors import DataError, TryAgainError, UnavailableError
-from nmt_cli.server import run
+from nmt_cli.server import connections, run
 from nmt_cli.server.limits import Limits
+from nmt_cli.server.open_requests import OpenRequests
 from nmt_cli.terminal.console import Console
 
 
@@ -58,6 +61,73 @@ def test_port_in_use_is_a_temporary_failure_and_an_address_of_another_machine_is
     with pytest.raises(UnavailableError, match="cannot listen on 192"):
         run.listening_socket("192.0.2.1", 5_000)
     network_attempts.clear()
+
+
+def test_a_server_can_be_started_at_once_on_the_port_of_one_that_has_ended() -> None:
+    """The system remembers connections that a server has closed for a minute."""
+    with running_server() as server, server.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert everything_from(connection)
+    run.listening_socket("127.0.0.1", server.port).close()
+
+
+def test_the_server_answers_when_its_start_is_announced() -> None:
+    seen: list[bool] = []
+
+    def start() -> None:
+        seen.append(server.started)
+        server.stop()
+
+    server = run.HttpServer(Starlette(), lambda: None, lambda: None, on_start=start)
+    server.answer(run.listening_socket("127.0.0.1", 0))
+    assert seen == [True]
+
+
+def test_connections_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "MAX_CONNECTIONS", 4)
+    with running_server() as server:
+        held = server.http_server.server_state.connections
+        with contextlib.ExitStack() as idle:
+            for _ in range(3):
+                idle.enter_context(server.connect())
+            assert is_true_soon(lambda: len(held) == 3)
+            assert server.ask("GET", "/healthz").status == 503
+        assert is_true_soon(lambda: not held)
+        assert server.ask("GET", "/healthz").status == 200
+
+
+def test_nothing_is_logged_of_malformed_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """What the library for HTTP says of them may quote text."""
+    with running_server() as server:
+        assert server.send(b"secret\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+
+
+def test_only_requests_that_a_stop_ends_are_refused_for_it() -> None:
+    """The TimeoutError of other code is not taken for that of a stop."""
+
+    async def answer() -> None:
+        async with OpenRequests().add():
+            raise TimeoutError("of the file system")
+
+    with pytest.raises(TimeoutError, match="of the file system"):
+        asyncio.run(answer())
+
+
+def test_stopping_server_does_not_wait_for_clients_that_do_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "DRAIN_SECONDS", 1)
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 3_600.0)
+    with running_server() as server, server.connect() as connection:
+        connection.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+        begun = time.monotonic()
+        server.http_server.stop()
+        assert is_true_soon(lambda: not server.service.is_alive, 30)
+        assert time.monotonic() - begun < 20
 
 
 def test_stopping_server_refuses_what_it_cannot_finish(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +238,7 @@ def test_requests_for_paths_that_do_not_exist_are_logged_and_counted() -> None:
             ("GET", "/nosuch%0a?q=text"), ("GET", "/v1/translate"), ("POST", "/v1/translate/"),
         ):  # fmt: skip
             answer = server.ask(method, path, {"lines": ["abc"]} if method == "POST" else None)
-            assert "location" not in answer.headers
+            assert not {"location", "server"} & answer.headers.keys()
             assert answer.json["hint"] == "GET /openapi.json describes all paths"
         counted = server.ask("GET", "/metrics").body.decode()
     assert logged[:3] == [

@@ -105,6 +105,8 @@ def test_invalid_json_is_refused_with_the_reason(server: RunningServer, body: by
         (b"GET /healthz HTTP/1.1\r\nHost: x\r\nBad Header: b\r\n\r\n", (400,)),
         (b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n", (400,)),
         (GET + b"A: " + b"x" * 17_000 + b"\r\n\r\n", (400, 431)),
+        # Refused before its head is complete.
+        (GET + b"A: " + b"x" * 20_000, (400,)),
         (GET + b"".join(b"a%d: b\r\n" % i for i in range(1_000)) + b"\r\n", (431,)),
         (b"GET /" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", (400, 404, 414, 431)),
         (b"GET /healthz\r\n\r\n", (400,)),
