@@ -425,6 +425,26 @@ def test_time_of_a_validation_counts_if_the_run_is_stopped_after_it(setting, tmp
     assert last.elapsed_seconds - checkpoint.state().elapsed < seconds / 2
 
 
+def test_time_of_earlier_processes_counts_for_the_limit(setting, tmp_path, monkeypatch):
+    now, step = [0.0], Run.step
+
+    def slow(self: Run, position: Position) -> object:
+        now[0] += 1_500.0
+        return step(self, position)
+
+    monkeypatch.setattr(Run, "step", slow)
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("nmt_cli.training.reporting.monitor.time", clock)
+    out, setting = tmp_path / "model", (setting[0], dataclasses.replace(setting[1], valid=None))
+    stopped = run(setting, out, stop_after=2, train_max_hours=1.0)[-1]
+    assert (stopped.step, stopped.elapsed_seconds) == (2, 3_000.0)
+    # Time between two processes does not count.
+    now[0] = 90_000.0
+    ended = run(setting, out, train_max_hours=1.0)[-1]
+    assert (ended.step, ended.elapsed_seconds) == (3, 4_500.0)
+    assert ended.note == "finished: 1 hour is over; --max-hours above 1.25 continues the run"
+
+
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
     ends = [
         ({"train_max_epochs": 1}, "1 epoch is done"),

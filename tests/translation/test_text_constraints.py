@@ -322,7 +322,6 @@ class TestUnknownWords:
         for translation in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
             assert "<unk>" not in translation.hypotheses[0].tokens
 
-
     def test_texts_that_a_copied_word_makes_equal_are_listed_once(self, wordy: Translator) -> None:
         subwords = wordy.subwords
         (source_ids,), (ids,) = subwords.encode_source(["dog"]), subwords.encode_target(["dog"])
