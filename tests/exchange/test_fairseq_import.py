@@ -21,18 +21,19 @@ from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.exchange.importers import detect_format
 from nmt_cli.exchange.pickled import reading
-from nmt_cli.model_dir import load_model
+from nmt_cli.model_dir import load_config, load_model
 from nmt_cli.translation.translator import Translator
 
 PRE = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 SEPARATE = {"share_all_embeddings": False}
 UNTIED = {**SEPARATE, "share_decoder_input_output_embed": False}
-CASES: list[tuple[str, dict[str, Any]]] = [
-    ("args", {}),
-    ("cfg", PRE),
-    ("nested", {**PRE, **SEPARATE, "activation_fn": "gelu"}),
-    ("args", {**UNTIED, "activation_fn": "swish", "no_scale_embedding": True}),
-    ("cfg", {"encoder_layers": 1, "decoder_layers": 3, **SEPARATE}),
+# The form of the settings, what is set, and the embeddings that nmt ties.
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    ("args", {}, "all"),
+    ("cfg", PRE, "all"),
+    ("nested", {**PRE, **SEPARATE, "activation_fn": "gelu"}, "target"),
+    ("args", {**UNTIED, "activation_fn": "swish", "no_scale_embedding": True}, "none"),
+    ("cfg", {"encoder_layers": 1, "decoder_layers": 3, **SEPARATE}, "target"),
 ]
 
 
@@ -70,12 +71,15 @@ def largest_difference(made: dict[str, Any], out: Path) -> float:
     return max(differences)
 
 
-@pytest.mark.parametrize(("form", "changes"), CASES)
-def test_logits_equal_those_of_fairseq(form: str, changes: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "changes", "ties"), CASES)
+def test_logits_equal_those_of_fairseq(
+    form: str, changes: dict[str, Any], ties: str, tmp_path: Path
+) -> None:
     made = make_directory(tmp_path / "fairseq", form, **changes)
     options = options_of(tmp_path / "fairseq", made["settings"])
     import_model(tmp_path / "fairseq", tmp_path / "model", options=options)
     assert largest_difference(made, tmp_path / "model") < 1e-5
+    assert load_config(tmp_path / "model").model.tie_embeddings == ties
 
 
 def test_greedy_translations_equal_those_of_fairseq(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.exchange.checks.comparison import TOLERANCE
 from nmt_cli.exchange.formats.marian.importer import IMPORTER
+from nmt_cli.exchange.formats.marian.settings import model_settings
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.exchange.importers import detect_format
@@ -89,6 +90,21 @@ def test_only_the_sinusoids_of_marian_give_its_scores(
         for pair, entry in zip(forced, RECORDED[:-1], strict=True)
     )
     assert difference < 1e-3 if positions == "sinusoidal_t2t" else difference > 0.1
+
+
+@pytest.mark.parametrize(
+    ("tied", "ties"),
+    [
+        ((), "none"),
+        (("tied-embeddings",), "target"),
+        (("tied-embeddings", "tied-embeddings-src"), "all"),
+        (("tied-embeddings-all",), "all"),
+    ],
+)
+def test_settings_of_tied_embeddings(tied: tuple[str, ...], ties: str) -> None:
+    names = ("tied-embeddings", "tied-embeddings-src", "tied-embeddings-all")
+    settings = {**settings_of(DATA / "model.npz"), **{name: name in tied for name in names}}
+    assert model_settings(settings)["tie_embeddings"] == ties
 
 
 @pytest.mark.parametrize("mutation", [None, *MUTATIONS])

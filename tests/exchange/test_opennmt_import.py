@@ -25,13 +25,21 @@ from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
 
 SEPARATE = {"share_embeddings": False}
-CASES: list[dict[str, Any]] = [
-    {},
-    {"pos_ffn_activation_fn": "silu", "layer_norm": "rms", "add_qkvbias": False, **SEPARATE},
-    {"pos_ffn_activation_fn": "gelu", "add_ffnbias": False, "norm_eps": 1e-5},
-    {**SEPARATE, "share_decoder_embeddings": False, "position_encoding_type": "SinusoidalConcat"},
-    {"share_decoder_embeddings": False, "enc_layers": 1, "dec_layers": 3},
-]
+# What is set, and the embeddings that nmt ties.
+CASES: list[tuple[dict[str, Any], str]] = [
+    ({}, "all"),
+    (
+        {"pos_ffn_activation_fn": "silu", "layer_norm": "rms", "add_qkvbias": False, **SEPARATE},
+        "target",
+    ),
+    ({"pos_ffn_activation_fn": "gelu", "add_ffnbias": False, "norm_eps": 1e-5}, "all"),
+    (
+        {**SEPARATE, "share_decoder_embeddings": False,
+         "position_encoding_type": "SinusoidalConcat"},
+        "none",
+    ),
+    ({"share_decoder_embeddings": False, "enc_layers": 1, "dec_layers": 3}, "none"),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +59,11 @@ def imported(folder: Path, **changes: Any) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("changes", CASES)
-def test_logits_equal_those_of_opennmt(changes: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("changes", "ties"), CASES)
+def test_logits_equal_those_of_opennmt(changes: dict[str, Any], ties: str, tmp_path: Path) -> None:
     made = imported(tmp_path, **changes)
     loaded, reference = load_model(tmp_path / "model"), Reference(**made)
+    assert loaded.config.model.tie_embeddings == ties
     for source in loaded.subwords.encode_source(lines_of(4)):
         assert source[-1] != 3
         target = [9, 14, 5, 22, 8, 4, 3]
