@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+import transformers
 from exported import letter_lines, random_model
 from opus_model import TAGS, source_line
 from pickles import Gadget, saved
 
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.exchange.formats.huggingface.importer import IMPORTER
+from nmt_cli.exchange.formats.huggingface.importer import IMPORTER, _model_settings
 from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
@@ -126,6 +127,17 @@ def test_export_of_an_imported_model_has_the_same_bytes(
     assert ours.keys() == theirs.keys()
     for name, tensor in theirs.items():
         assert ours[name].numpy().tobytes() == tensor.numpy().tobytes(), name
+
+
+@pytest.mark.parametrize("name", ["MarianConfig", "PegasusConfig"])
+def test_settings_that_config_json_lacks_are_the_defaults_of_transformers(name: str) -> None:
+    complete = getattr(transformers, name)().to_dict()
+    left_out = {
+        "activation_function", "dropout", "scale_embedding", "share_encoder_decoder_embeddings",
+        "tie_word_embeddings",
+    }  # fmt: skip
+    given = {key: value for key, value in complete.items() if key not in left_out}
+    assert _model_settings(given, {}) == _model_settings(complete, {})
 
 
 VARIANTS = [
