@@ -11,11 +11,16 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.lost_letters import pairs_with_lost_letters
+from nmt_cli.data.cleaning.comments import COMMENT, has_one_comment
+from nmt_cli.data.cleaning.lost_letters import QUESTION_MARK, has_lost_letters
 from nmt_cli.data.cleaning.mojibake import CUT_SIGN, has_cut_letters
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
+from nmt_cli.data.cleaning.one_sided_placeholders import (
+    PLACEHOLDER_SIGN,
+    has_one_sided_placeholder,
+)
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
@@ -90,12 +95,13 @@ def _checks(
             ),
         )
     yield kinds.ADDRESS, (index for index, pair in enumerate(pairs) if _has_only_marks(*pair))
-    yield kinds.LOST_LETTERS, pairs_with_lost_letters(sides)
     codes = [np.frombuffer(text.encode(), np.uint8) for text, _ in sides]
     yield kinds.OTHER_SCRIPT, (index for text, _ in sides for index in lines_in_other_script(text))
     signs = {index for code in codes for index in _maybe_repeated(code)}
     yield kinds.REPEATED, (index for index in sorted(signs) if any(map(is_repeated, pairs[index])))
-    yield kinds.ONE_ADDRESS, _pairs_with_one_address(pairs, sides)
+    for kind, sign, differ in _PAIR_CHECKS:
+        signs = {index for text, side in sides for index in lines_with(sign, text, side)}
+        yield kind, (index for index in sorted(signs) if differ(*pairs[index]))
     yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes, languages)
     if is_table:
         signs = {index for text, side in sides for index in lines_with(_DOUBLED, text, side)}
@@ -117,6 +123,27 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
     (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
+)
+
+
+def _has_one_address(src: str, tgt: str) -> bool:
+    """Return whether a side has a web or e-mail address, and the other one certainly has none.
+
+    >>> _has_one_address("See http://a.org/12", "Siehe"), _has_one_address("www.a.org", "a.org")
+    (True, False)
+    """
+    return any(
+        _ADDRESSES.search(side) and not _MAYBE_ADDRESS.search(other)
+        for side, other in ((src, tgt), (tgt, src))
+    )
+
+
+# Kind of noise, the sign that one of the sides contains, and the check of both.
+_PAIR_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str, str], bool]], ...] = (
+    (kinds.LOST_LETTERS, QUESTION_MARK, has_lost_letters),
+    (kinds.ONE_ADDRESS, _ADDRESS_SIGN, _has_one_address),
+    (kinds.ONE_PLACEHOLDER, PLACEHOLDER_SIGN, has_one_sided_placeholder),
+    (kinds.ONE_COMMENT, COMMENT, has_one_comment),
 )
 
 
@@ -219,25 +246,6 @@ def _is_letter_or_mark(character: str) -> bool:
     """
     category = unicodedata.category(character)
     return character in "!?" or (category[0] in "LM" and category != "Lm")
-
-
-def _pairs_with_one_address(
-    pairs: Sequence[tuple[str, str]], sides: Sequence[tuple[str, Sequence[str]]]
-) -> Iterator[int]:
-    signs = {index for text, side in sides for index in lines_with(_ADDRESS_SIGN, text, side)}
-    return (index for index in sorted(signs) if _has_one_address(*pairs[index]))
-
-
-def _has_one_address(src: str, tgt: str) -> bool:
-    """Return whether a side has a web or e-mail address, and the other one certainly has none.
-
-    >>> _has_one_address("See http://a.org/12", "Siehe"), _has_one_address("www.a.org", "a.org")
-    (True, False)
-    """
-    return any(
-        _ADDRESSES.search(side) and not _MAYBE_ADDRESS.search(other)
-        for side, other in ((src, tgt), (tgt, src))
-    )
 
 
 def without_addresses(line: str) -> str:

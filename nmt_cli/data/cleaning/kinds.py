@@ -57,6 +57,8 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("another script than the rest", "kept"),
     NoiseKind("repeated letters or words", "kept"),
     NoiseKind("an address on one side only", "kept"),
+    NoiseKind("placeholders on one side only ({name})", "kept"),
+    NoiseKind("a comment on one side only ([sic])", "kept"),
     NoiseKind("numbers that differ", "kept"),
     NoiseKind("quoted as in a spreadsheet", "kept"),
     NoiseKind("the same text on both sides", "kept"),
@@ -76,9 +78,9 @@ KINDS: tuple[NoiseKind, ...] = (
     CLEAN, BYTE_ORDER_MARK, ENTITY, ESCAPE, INVISIBLE, DIRECTION, CONTROL, UNICODE_FORM, LOOK_ALIKE,
     MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS,
     TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS, OTHER_SCRIPT,
-    REPEATED, ONE_ADDRESS, NUMBERS, QUOTED, COPIED, SWAPPED, SOURCE_WRONG, TARGET_WRONG,
-    THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER, CUT_SHORT, MANY_TARGETS,
-    MANY_SOURCES, HELD_OUT,
+    REPEATED, ONE_ADDRESS, ONE_PLACEHOLDER, ONE_COMMENT, NUMBERS, QUOTED, COPIED, SWAPPED,
+    SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER,
+    CUT_SHORT, MANY_TARGETS, MANY_SOURCES, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 

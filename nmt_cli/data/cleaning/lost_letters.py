@@ -1,11 +1,9 @@
 """Finds letters that an encoding conversion has lost: question marks stand in their place."""
 
 import re
-from collections.abc import Iterator, Sequence
 
-from nmt_cli.data.cleaning.signs import lines_with
-
-_MARK = re.compile(r"\?")
+# One that ends its line ends a question.
+QUESTION_MARK = re.compile(r"\?(?!\n)")
 _LETTER, _SMALL = r"[^\W\d_]", "[a-zß-ÿ\u0250-\u02af]"
 # Question marks before a small letter of a word, and as words.
 _LOST = re.compile(
@@ -23,16 +21,6 @@ _MAYBE_LOST = re.compile(
 # In Greek, a semicolon ends a question.
 _QUESTION = re.compile(r"[?？؟፧՞¿⸮]|(?<=[Α-Ωά-ώ]);")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
-
-
-def pairs_with_lost_letters(sides: Sequence[tuple[str, Sequence[str]]]) -> Iterator[int]:
-    """Yield the indices of the pairs a side of which has lost letters.
-
-    sides: of source and target, the joined lines and the lines.
-    """
-    signs = {index for text, side in sides for index in lines_with(_MARK, text, side)}
-    (_, src), (_, tgt) = sides
-    return (index for index in sorted(signs) if has_lost_letters(src[index], tgt[index]))
 
 
 def has_lost_letters(src: str, tgt: str) -> bool:
