@@ -85,3 +85,53 @@ def test_other_lines_with_labels_have_no_command(
     given = ["--train-tsv", "a.txt", "--src-lang", "xyz", "--tgt-lang", "zyx"]
     assert main(["init", *given]) == 65
     assert "hint: each line must be: source, tab, target\n" in capsys.readouterr().err
+
+
+WORDS = ["a", "bulami", "ka to", "mi", "rutosenikalo"]
+# Lines without numbers, whose lengths tell which ones belong together.
+LONG = [(f"ka {word * (1 + number * 7 % 5)}", f"So {word * (1 + number * 7 % 5)}.")
+        for number, word in enumerate(WORDS * 6)]  # fmt: skip
+# Lines of which neither numbers nor lengths tell it.
+EQUAL = [("ka mi lo", "So it is.")] * 30
+
+
+@pytest.mark.parametrize("pairs", [PAIRS, LONG, EQUAL], ids=["numbers", "lengths", "blocks"])
+@pytest.mark.parametrize("stray", ["English: stray", "Tharo: stray\nTharo: ka\nTharo: a"])
+def test_a_stray_first_line_does_not_shift_the_pairs(
+    pairs: list[tuple[str, str]], stray: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blank = "\n" if pairs is EQUAL else ""
+    blocks = "".join(f"Tharo: {src}\nEnglish: {tgt}\n{blank}" for src, tgt in pairs)
+    err, written = refusal(f"{stray}\n{blank}{blocks}", capsys)
+    assert "which begin with `Tharo:` and `English:`; nmt reads" in err
+    assert written.endswith("".join(f"{src}\t{tgt}\n" for src, tgt in pairs))
+    # The other way round, it is not taken for a stray line.
+    blocks = "".join(f"English: {tgt}\nTharo: {src}\n{blank}" for src, tgt in pairs)
+    assert refusal(blocks, capsys)[1] == "".join(f"{tgt}\t{src}\n" for src, tgt in pairs)
+
+
+def test_where_nothing_tells_the_pairs_begin_with_the_first_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    content = "English: stray\n" + "".join(f"Tharo: {a}\nEnglish: {b}\n" for a, b in EQUAL)
+    assert refusal(content, capsys)[1].startswith("stray\tka mi lo\n")
+
+
+@pytest.mark.parametrize("behind", ["\n", "\n\n"])
+def test_labels_before_a_tab_are_no_column(behind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    err, written = refusal(in_lines("Tharo:\t", "Old English: \t", "\n", behind), capsys)
+    assert "alternating lines, which begin with `Tharo:` and `Old English:`; nmt reads" in err
+    assert f"{LABELS}, without other lines: python3" in err
+    assert written == TSV
+    english = in_lines("Tharo:\t", "English:\t", "\n", behind)
+    assert refusal(f"English:\tstray\n{english}", capsys, "en", "xyz")[1] == TURNED
+
+
+@pytest.mark.parametrize("rows", ["Tharo:\tka mi\n", "Ja:\tYes:\nka: mi\tso it is\n"])
+def test_a_column_of_other_words_before_a_colon_is_kept(
+    rows: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.tsv").write_text(60 * rows)
+    given = ["--train-tsv", "a.tsv", "--src-lang", "xyz", "--tgt-lang", "zyx"]
+    assert main(["init", *given]) == 0
+    assert "alternating" not in capsys.readouterr().err

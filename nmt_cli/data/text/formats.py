@@ -92,6 +92,18 @@ def not_tsv_error(rows: Sequence[str], name: str) -> OtherFormatError | None:
     return _not_tsv(name, kind, hint_for)
 
 
+def labelled_lines_error(rows: Sequence[str], name: str) -> OtherFormatError | None:
+    """Return the error for alternating lines whose labels a tab divides from the text, or None."""
+    if (layout := labels_in_turn(rows, name)) is None:
+        return None
+
+    def hint_for(languages: Sequence[str]) -> str:
+        layout = labels_in_turn(rows, name, languages)
+        return layout[1] if layout else ""
+
+    return _not_tsv(name, layout[0], hint_for)
+
+
 def _other_format(
     rows: Sequence[str], name: str, languages: Sequence[str] = ()
 ) -> tuple[str, str] | None:

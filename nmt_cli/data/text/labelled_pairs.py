@@ -5,11 +5,12 @@ Such are `Tharo: ...` above `English: ...`, and `Tharo: ... / English: ...`.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.languages.names import code_of_name
+from nmt_cli.data.text.label_turns import LabelledLine, begins_pairs
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.line_labels import COLON, LABEL_COLON, LEAST_SHARE, common_label, label_of
 from nmt_cli.data.text.shell_commands import AS_LINE, KEEP_BYTES, tsv_command
@@ -37,13 +38,14 @@ def labels_in_turn(
     >>> labels_in_turn(["He: a", "She: b", "She: c"] * 5, "a.txt") is None
     True
     """
-    filled = [row for row in rows if row.strip()]
-    labels = [label for row in filled if (label := label_of(row))]
-    sides = _likeliest(labels)[:2]
-    turns = [label for label in labels if label in sides]
-    if len(turns) < LEAST_LABELLED * len(filled) or len(set(turns)) < 2:
+    filled = sum(bool(row.strip()) for row in rows)
+    lines = list(_labelled_lines(rows))
+    sides = _likeliest(line.label for line in lines)[:2]
+    lines = [line for line in lines if line.label in sides]
+    turns = [line.label for line in lines]
+    if len(turns) < LEAST_LABELLED * filled or len(set(turns)) < 2:
         return None
-    first = turns[0]
+    first = begins_pairs(lines)
     second = next(label for label in turns if label != first)
     pairs = sum(turn == (first, second) for turn in pairwise(turns))
     if pairs < FEWEST_PAIRS or 2 * pairs < LEAST_SHARE * len(turns):
@@ -53,6 +55,15 @@ def labels_in_turn(
     pattern = rf"^{starts[0]}(.*)\n{others}{starts[1]}(.*)"
     kind = f"source and target in alternating lines, which begin with `{first}:` and `{second}:`"
     return kind, _conversion(pattern, (first, second), name, languages)
+
+
+def _labelled_lines(rows: Sequence[str]) -> Iterator[LabelledLine]:
+    block = 0
+    for row in rows:
+        if not row.strip():
+            block += 1
+        elif label := label_of(row):
+            yield LabelledLine(label, row.partition(label)[2].lstrip(" \xa0\u202f:\uff1a\t"), block)
 
 
 def _likeliest(labels: Iterable[str]) -> list[str]:

@@ -35,6 +35,15 @@ def label_of(line: str) -> str | None:
     return match[1] if match and has_letters(match[1]) else None
 
 
+def is_label(cell: str) -> bool:
+    """Whether a cell of a table is nothing but the label of the line.
+
+    >>> is_label("Tharo:"), is_label(" Old English: "), is_label("Tharo"), is_label("He said: no:")
+    (True, True, False, False)
+    """
+    return _LABEL.fullmatch(cell.rstrip()) is not None and has_letters(cell)
+
+
 def common_label(lines: Sequence[str], fewest: int = FEWEST_LINES) -> LineLabel | None:
     """The label that nearly all of the lines begin with, of which empty ones do not count, or None.
 

@@ -11,11 +11,13 @@ from nmt_cli.data.text.formats import (
     is_quoted,
     is_subtitle_time,
     is_xml,
+    labelled_lines_error,
     not_tsv_error,
     quoted_error,
     subtitles_error,
     xml_error,
 )
+from nmt_cli.data.text.line_labels import is_label
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
 from nmt_cli.data.text.tables import row_error
@@ -28,6 +30,8 @@ ROWS_CHECKED = 1_000
 # The separator of a file without tabs, or the columns of a table with more than two, are guessed
 # from this many lines.
 ROWS_SAMPLED = 300
+# If the first column of a larger share of the rows has only labels, these are alternating lines.
+MOST_LABELS = 0.9
 
 
 class LinePairs(Iterator[tuple[str, str]]):
@@ -58,6 +62,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self._columns = columns
         self._first_bad = (0, 0)
         self._sampled_rows: list[str] = []
+        self._label_rows: list[str] = []
         self._keep_bad_rows = keep_bad_rows
         self.src = read_lines(paths[0], strict=strict)
         self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
@@ -115,6 +120,8 @@ class LinePairs(Iterator[tuple[str, str]]):
                 raise self._bad_row()
             return line.replace("\t", " "), ""
         self.quoted_rows += is_quoted(pair[0]) and is_quoted(pair[1])
+        if self.count < ROWS_CHECKED and self._columns.numbers is None and is_label(pair[0]):
+            self._label_rows.append(line)
         return pair
 
     def _check_rows(self) -> None:
@@ -125,6 +132,10 @@ class LinePairs(Iterator[tuple[str, str]]):
             raise self._bad_row(f"; {bad_rows} do not have {columns}")
         if self.count >= MIN_ROWS and self.quoted_rows > MOST_QUOTED * self.count:
             raise quoted_error(self.src.name)
+        if len(self._label_rows) > MOST_LABELS * (self.count - self.bad_rows):
+            error = labelled_lines_error(self._label_rows, self.src.name)
+            if error is not None:
+                raise error
 
     def _bad_row(self, more: str = "") -> DataError:
         """Return the error for the first bad row; more: what else the message says."""
