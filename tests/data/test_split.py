@@ -1,5 +1,6 @@
 """The pairs that `prepare` sets apart for validation and testing stay the same ones."""
 
+import re
 import unicodedata
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
+from nmt_cli.cli import main
 from nmt_cli.config.schema import DataConfig, dump
+from nmt_cli.data.cleaning import findings
 from nmt_cli.data.cleaning.held_out import SplitSizes, digests_of, pair_hashes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.preparation import split
@@ -98,6 +101,79 @@ def test_the_size_of_one_set_hardly_changes_the_other() -> None:
     assert len(held_out()[1] & test) >= 55
     prepared(PAIRS, seed=2)
     assert len(held_out()[1] & test) <= 20
+
+
+def shifted(pairs: Pairs) -> Pairs:
+    """The pairs with the targets of the lines 201 to 420 moved by one line."""
+    targets = [tgt for _, tgt in pairs]
+    targets[200:420] = [targets[419], *targets[200:419]]
+    return [(src, tgt) for (src, _), tgt in zip(pairs, targets, strict=True)]
+
+
+def test_pairs_of_noise_kinds_that_are_set_apart_are_counted() -> None:
+    pairs = shifted(PAIRS)
+    pairs[10:20] = [(f"{src} 1989", f"{tgt} 1998") for src, tgt in pairs[10:20]]
+    result = prepared(pairs, valid_split=40, test_split=40)
+    marked = {finding.kind: finding for finding in result.findings}
+    assert marked.keys() == {"numbers that differ", "lines shifted"}
+    first, last = map(int, marked["lines shifted"].lines[0].split("-"))
+    wrong = {*pairs[10:20], *pairs[first - 1 : last]}
+    valid, test = held_out()
+    assert (result.doubtful_split, result.doubtful_test) == (len(valid & wrong), len(test & wrong))
+    assert min(result.doubtful_split, result.doubtful_test) > 5
+    clean = prepared(pairs, valid_split=40, test_split=40, clean="strict")
+    assert (clean.doubtful_split, clean.doubtful_test) == (0, 0)
+    assert not {*held_out()[0], *held_out()[1]} & wrong
+
+
+def test_set_apart_pairs_of_a_kind_that_is_too_rare_to_be_listed_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    third = "Le chien de la voisine est dans le jardin et il ne dort pas"
+    pairs = [(f"{third} {src}", tgt) if index % 2 else (f"{src}", tgt)
+             for index, (src, tgt) in enumerate(PAIRS)]  # fmt: skip
+    languages = {"languages_src": "en", "languages_tgt": "de"}
+
+    def result() -> PreparedCorpus:
+        config = tiny_config(
+            data_train=[write_pairs(Path(), "train", pairs)], data_valid_split=50, **languages
+        )
+        return prepare(config, Path("corpus"), force=True, workers=1)
+
+    assert [finding.kind for finding in result().findings] == ["a side in a third language"]
+    assert 10 < result().doubtful_split < 40
+    monkeypatch.setattr(findings, "MIN_SHARE", 0.9)
+    assert not result().findings
+    assert result().doubtful_split == 0
+
+
+def test_the_closing_note_names_the_noise_in_the_sets_and_how_to_leave_it_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_pairs(Path(), "train", shifted(PAIRS))
+    given = ["--train", "train.src", "train.tgt", "--src-lang", "xx", "--tgt-lang", "yy"]
+    options = ["--vocab-size", "300", "--valid-split", "40", "--test-split", "40", "--force"]
+
+    def note(*more: str) -> str:
+        assert main(["prepare", *given, *options, *more]) == 0
+        return " ".join(capsys.readouterr().err.split())
+
+    text = note()
+    found = re.search(
+        r"`nmt prepare .*--clean --force --dropped FILE` drops them .* later commands do so too; "
+        r"(\d+) of the 40 validation pairs and (\d+) of the 40 test pairs that were set apart are "
+        "among them, and `--clean` sets others apart in their place",
+        text,
+    )
+    assert found is not None
+    assert min(map(int, found.groups())) > 5
+    assert "validation pairs and" not in note("--valid-split", "0")
+    assert "set apart are among them" not in note("--clean")
+    # Of text in the right order there is nothing to say.
+    write_pairs(Path(), "train", [*PAIRS[1:], ("ka 1989", "tra 1998")])
+    text = note()
+    assert "later commands do so too" in text
+    assert "among them" not in text
 
 
 def train_at(model: str, corpus: str = "corpus") -> None:

@@ -23,7 +23,7 @@ from nmt_cli.cli.options.declarations import (
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
 
 if TYPE_CHECKING:
@@ -288,6 +288,7 @@ def show(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
             f"`{command} --clean --force --dropped FILE` drops them and lists them in FILE; with "
             'clean = "strict" under [data] in nmt.toml, later commands do so too'
+            f"{_doubtful_split(prepared)}"
         )
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
@@ -297,6 +298,23 @@ def show(
         console.note(f"test text: {', '.join(prepared.test_files)}")
     note_list(prepared, dropped, sum(prepared.dropped.values()), "dropped", console)
     note_list(prepared, repaired, prepared.repaired or 0, "repaired", console)
+
+
+def _doubtful_split(prepared: "PreparedCorpus") -> str:
+    """How many of the pairs that were set apart look suspicious, or ""."""
+    sets = (
+        (prepared.doubtful_split, prepared.split, "validation"),
+        (prepared.doubtful_test, prepared.test_split, "test"),
+    )
+    counts = [f"{found:,} of the {counted(size, f'{name} pair')}" for found, size, name in sets
+              if found]  # fmt: skip
+    if not counts:
+        return ""
+    are = agreeing(prepared.doubtful_split + prepared.doubtful_test, "is", "are")
+    return (
+        f"; {' and '.join(counts)} that were set apart {are} among them, and `--clean` sets others "
+        "apart in their place"
+    )
 
 
 def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:

@@ -103,7 +103,7 @@ class Ledger:
 
     def dropped(self) -> dict[str, int]:
         """Count the dropped pairs by the name of the kind."""
-        counts = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
+        counts = self._counts()
         return {
             kind.name: int(count)
             for kind, count, drop in zip(KINDS, counts, self._drops, strict=True)
@@ -118,20 +118,32 @@ class Ledger:
 
     def findings(self) -> list[Finding]:
         """Return all kinds of noise that were found, in the order of KINDS."""
-        counts = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
+        counts = self._counts()
         findings = []
         for kind in range(1, len(KINDS)):
             if kind in self._text.repaired:
                 count, ranges = self._text.repaired[kind]
                 findings.append(self._finding(kind, count, ranges))
-            elif counts[kind] and (
-                self._drops[kind]
-                or kind not in _UNCERTAIN
-                or counts[kind] >= MIN_SHARE * len(self.kinds)
-            ):
+            elif self._is_listed(kind, counts[kind]):
                 ranges = self._text.shifts if kind == kinds.SHIFTED else self._first_lines(kind)
                 findings.append(self._finding(kind, int(counts[kind]), ranges))
         return findings
+
+    def doubtful(self, pairs: np.ndarray) -> int:
+        """Return how many of some kept pairs, (pairs,) indices, are of kinds that are listed."""
+        counts, found = self._counts(), np.bincount(self.kinds[pairs], minlength=len(KINDS))
+        listed = [kind for kind in range(1, len(KINDS)) if self._is_listed(kind, counts[kind])]
+        return int(found[listed].sum())
+
+    def _counts(self) -> np.ndarray:
+        """Return the number of pairs of each kind: (kinds,)."""
+        counts: np.ndarray = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
+        return counts
+
+    def _is_listed(self, kind: int, count: int) -> bool:
+        """Whether so many pairs of a kind are reported."""
+        is_certain = self._drops[kind] or kind not in _UNCERTAIN
+        return bool(count and (is_certain or count >= MIN_SHARE * len(self.kinds)))
 
     def _finding(self, kind: int, count: int, ranges: Sequence[LineRange]) -> Finding:
         action = kinds.action(kind, self._data.clean, kinds.also_dropped(self._data))

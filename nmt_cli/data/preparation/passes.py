@@ -77,7 +77,8 @@ class PreparedCorpus:
     """The result of `prepare`: the numbers of its table.
 
     read, kept, valid, test: pairs; split, test_split: validation and test pairs taken from the
-    pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
+    pairs read; doubtful_split, doubtful_test: how many of these are of kinds of noise that are
+    kept; test_files: the text of the test pairs; dropped: pairs by reason; src_size,
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
     user; remarks: what was done about the text where nothing is left to do;
     unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
@@ -104,6 +105,8 @@ class PreparedCorpus:
     unknown_characters: tuple[UnknownCharacter, ...] = ()
     test: int = 0
     remarks: tuple[str, ...] = ()
+    doubtful_split: int = 0
+    doubtful_test: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, without `path`, `reused` and `repaired`."""
@@ -203,6 +206,8 @@ class PreparationRun:
             test_split=data.test_split, test_files=test_files,
             repaired=None if self.repaired is None else text.repaired_rows,
             unknown_characters=unknown.listed(), test=len(split.test or test),
+            doubtful_split=ledger.doubtful(split.indices[: len(split.valid)]),
+            doubtful_test=ledger.doubtful(split.indices[len(split.valid) :]),
             remarks=(*overlap_remarks(held_out, dropped), *sentence_remarks(statistics)),
         )  # fmt: skip
 
