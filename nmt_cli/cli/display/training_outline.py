@@ -209,9 +209,9 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         advice = f"{steps} fits into {hours}, with validations"
         if end.fitting < SHARE_WORTHWHILE * end.last:
             advice = (
-                f"give it more time with a larger --max-hours; {advice}, but trains only "
-                f"{end.fitting:,} steps in place of about {end.last:,}, so that the model may be "
-                "worse"
+                "give it more time with a larger --max-hours, or leave it so: "
+                f"{advice}, but trains only {end.fitting:,} steps in place of about {end.last:,}, "
+                "so that the model may be worse"
             )
         if options:
             advice += "; this is a new run, with another `--out`"

@@ -50,9 +50,11 @@ _TYPED = re.compile(
 )
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
-# A date such as 2026-03-31 is one number. Not that of an entity: &#39;.
+# Three groups of digits with hyphens are one number: a date, 2026-03-31, or a telephone number. It
+# may have two groups if it begins with 0. Not that of an entity: &#39;.
 _NUMBER = re.compile(
-    r"(?<![\w.,])(?<!&#)(?:\d{4}-\d\d-\d\d(?![\w-])|[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w))"
+    r"(?<![\w.,])(?<!&#)(?:(?<!-)(?:\d+(?:-\d+){2,}|0\d+-\d{3,})(?![\w-])"
+    r"|[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w))"
 )
 
 
@@ -108,6 +110,10 @@ def find_escapes(line: str) -> Iterator[Mark]:
 
 
 def find_numbers(line: str) -> Iterator[Mark]:
-    """Numbers in digits."""
+    """Numbers in digits.
+
+    >>> [mark.piece.raw for mark in find_numbers("Call 024-555-1734 or 030-123456, rooms 12-14.")]
+    ['024-555-1734', '030-123456', '12', '14']
+    """
     for match in _NUMBER.finditer(line):
         yield Mark(match.start(), match.end(), Placeholder(match[0]))

@@ -145,6 +145,8 @@ def test_numbers_are_kept_where_asked() -> None:
     assert shown(line, numbers=True) == expected
     assert shown("He&#39;s #40", numbers=True) == "He's #|P:40"
     assert shown("by 2026-03-31, 5-10", numbers=True) == "by |P:2026-03-31|, |P:5|-|P:10"
+    assert shown("1-800-555-0199, 024-5551", numbers=True) == "P:1-800-555-0199|, |P:024-5551"
+    assert shown("1-2-A, 024-55", numbers=True) == "P:1|-|P:2|-A, |P:024|-|P:55"
 
 
 @pytest.mark.parametrize(
