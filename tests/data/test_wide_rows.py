@@ -79,3 +79,32 @@ def test_validation_tables_with_such_rows_are_refused_with_the_command() -> None
     assert caught.value.hint.endswith(
         "to keep columns 1 and 2: cut -f1,2 v.tsv > v.two-columns.tsv"
     )
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_labels_in_columns_of_their_own_are_removed(place: int) -> None:
+    """The columns 1 and 2 would be a label and the text behind it."""
+    rows = [[f"Ja: {src} Tharo:", tgt] for src, tgt in PAIRS]
+    expected = [tuple(row) for row in rows]
+    for index, row in enumerate(rows[:8]):
+        row.insert(place, "Tharo:" if index % 2 else "Old Kimo: ")
+    (note,) = notes_of(["\t".join(row) for row in rows])
+    assert "8 of 300 lines have more than two columns and are dropped" in note
+    command = note.partition("); to remove the labels in columns of their own: ")[2]
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    assert list(read_pairs(("my train.without-labels.tsv",))) == expected
+
+
+@pytest.mark.parametrize(
+    "wide",
+    [
+        ["Ja\tYes\tTharo:"],
+        ["Tharo:\tJa\tYes\tNo"],
+        [f"T{chr(number)}:\tJa\tYes" for number in range(65, 86)],
+        ["Tharo:\tJa\tYes", "Ja\tYes\tlit. so"],
+    ],
+)
+def test_other_cells_are_no_labels(wide: list[str]) -> None:
+    rows = [*wide * 5, *("\t".join(pair) for pair in PAIRS)]
+    (note,) = notes_of(rows)
+    assert note.endswith("; to keep columns 1 and 2: --tsv-columns 1,2")

@@ -93,3 +93,15 @@ def without_labels_commands(paths: Sequence[str], labels: Sequence[str | None]) 
         copy_command(removal_command(pattern), path, "without-labels", takes_name=False)
         for path, pattern in patterns.items()
     ]
+
+
+def without_label_cells_command(path: str, labels: Sequence[str]) -> str:
+    """The command that writes a table without the cells that are one of these labels.
+
+    labels: with their colons, before other cells of their rows.
+
+    >>> without_label_cells_command("a.tsv", ["Tharo:"]).partition("' ")[2]
+    '< a.tsv > a.without-labels.tsv'
+    """
+    pattern = rf"(?<![^\n\t]) *(?:{'|'.join(map(re.escape, labels))}) *\t"
+    return copy_command(removal_command(pattern), path, "without-labels", takes_name=False)
