@@ -160,6 +160,10 @@ def test_average_replaces_only_by_force(folders, tmp_path, monkeypatch):
     assert digests(tmp_path) == before
     average("model", tmp_path / "mean", last=1, force=True)
     assert digests(tmp_path) != before
+    before = digests(tmp_path)
+    with pytest.raises(CannotCreateError, match="holds what is to be averaged"):
+        average([tmp_path / "mean", "model"], tmp_path / "mean", force=True)
+    assert digests(tmp_path) == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("My only copy.\n")
     with pytest.raises(CannotCreateError):
