@@ -386,7 +386,8 @@ class TestScoring:
             ({"none": ""}, ["--pairs", "none", "none"], 65, "no lines"),
             ({}, ["--pairs", "text", "text", "target"], 2, "are used without other files"),
             ({"l": "0 ||| a\nb\n"}, ["--n-best-list", "text", "l"], 65, "`l`, line 2"),
-            ({"l": "9 ||| a\n"}, ["--n-best-list", "text", "l"], 65, "no source line 9"),
+            ({"l": "x ||| a\n"}, ["--n-best-list", "text", "l"], 65, "`l`, line 1: not of an"),
+            ({"l": "4 ||| a\n"}, ["--n-best-list", "text", "l"], 65, "no source line 4"),
             (
                 {"l": "0 ||| a\n"},
                 ["--n-best-list", "text", "l", "--pairs", "l", "l"],

@@ -55,6 +55,9 @@ def test_changed_settings_of_the_project_are_changes(project: tuple[Config, Path
     values = {"data.max_length": 99, "data.clean": "strict", "data.joint": False}
     changed = with_values(config, {**values, "data.test_split": 20, "train.seed": 5})
     assert changes_since(corpus, changed) == []
+    # Where a vocabulary is copied from is no text that could be outdated.
+    copied = with_values(config, {"data.subwords_from": "model", "data.vocab_size": 100})
+    assert changes_since(corpus, copied, ["data.subwords_from", "data.vocab_size"]) == []
     changes = changes_since(corpus, changed, [*values, "data.test_split"])
     assert [change.description for change in changes] == [
         "data.test_split was 0, is 20",
