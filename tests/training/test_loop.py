@@ -436,11 +436,11 @@ def test_time_of_earlier_processes_counts_for_the_limit(setting, tmp_path, monke
     clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("nmt_cli.training.reporting.monitor.time", clock)
     out, setting = tmp_path / "model", (setting[0], dataclasses.replace(setting[1], valid=None))
-    stopped = run(setting, out, stop_after=2, train_max_hours=1.0)[-1]
+    stopped = run(setting, out, stop_after=2, train_max_hours=1.0, train_warmup_steps=1)[-1]
     assert (stopped.step, stopped.elapsed_seconds) == (2, 3_000.0)
     # Time between two processes does not count.
     now[0] = 90_000.0
-    ended = run(setting, out, train_max_hours=1.0)[-1]
+    ended = run(setting, out, train_max_hours=1.0, train_warmup_steps=1)[-1]
     assert (ended.step, ended.elapsed_seconds) == (3, 4_500.0)
     assert ended.note == "finished: 1 hour is over; --max-hours above 1.25 continues the run"
 
