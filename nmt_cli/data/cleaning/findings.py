@@ -24,6 +24,8 @@ _UNCERTAIN = (
     kinds.NOT_TRANSLATION,
     kinds.CUT_SHORT,
 )
+# What one side has and the other lacks.
+_DIFFERENCES = (kinds.ONE_ADDRESS, kinds.ONE_PLACEHOLDER, kinds.ONE_COMMENT, kinds.NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,20 @@ class Ledger:
     def mark(self, kind: int, pairs: np.ndarray) -> None:
         """Mark `pairs`, (pairs,) bool, with a kind.
 
-        A pair keeps an earlier kind unless the new kind drops it and the earlier one does not.
+        A pair keeps an earlier kind unless the new kind drops it and the earlier one does not, or
+        explains it.
         """
         self.mark_each(pairs.astype(np.uint8) * np.uint8(kind))
 
     def mark_each(self, new: np.ndarray) -> None:
         """Mark each pair with its kind in `new`, (pairs,) uint8; 0 changes nothing."""
-        # For a copy it is more useful to know which side is wrong, dropped or not.
-        is_copy = (self.kinds == kinds.COPIED) & ~self.set_apart
-        replaceable = (self.kinds == kinds.CLEAN) | is_copy
-        open_to_change = self.keep | is_copy
+        # For a copy it is more useful to know which side is wrong, dropped or not. Where lines are
+        # shifted, the sides of a pair differ because they do not belong together.
+        is_copy = self.kinds == kinds.COPIED
+        is_shifted = (new == kinds.SHIFTED) & np.isin(self.kinds, _DIFFERENCES)
+        is_explained = (is_copy | is_shifted) & ~self.set_apart
+        replaceable = (self.kinds == kinds.CLEAN) | is_explained
+        open_to_change = self.keep | is_explained
         changed = (new > 0) & open_to_change & (replaceable | self._drops[new])
         self.kinds = np.where(changed, new, self.kinds)
 
