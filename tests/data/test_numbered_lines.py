@@ -23,6 +23,11 @@ def running(form: str, start: int = 1) -> list[str]:
     return [form.format(number) for number in range(start, start + PAIRS)]
 
 
+def verses(form: str) -> list[str]:
+    """Chapters and verses in this form, of chapters of 20 verses."""
+    return [form.format(number // 20 + 1, number % 20 + 1) for number in range(PAIRS)]
+
+
 class TestNumberedLines:
     @pytest.mark.parametrize("form", ["{}. ", "{} ", "({}) ", "[{}] ", "{}: ", "{}.) ", "{}\t"])
     def test_all_numbered_pairs_are_found(self, form: str) -> None:
@@ -47,9 +52,19 @@ class TestNumberedLines:
         src[::4], tgt[1::4] = [""] * 15, [" "] * 15
         assert len(numbered_lines(src, tgt)) == PAIRS // 2
 
-    def test_verses_of_several_chapters_are_found(self) -> None:
-        numbers = [f"{number % 20 + 1} " for number in range(PAIRS)]
+    @pytest.mark.parametrize(
+        "form", ["{1} ", "{0}:{1} ", "({0}:{1}) ", "{0}:{1}. ", "MRK {0}:{1}\t", "1CO {0}:{1} "]
+    )
+    def test_verses_of_several_chapters_are_found(self, form: str) -> None:
+        numbers = verses(form)
         assert len(numbered_lines(sentences("x", numbers), sentences("y", numbers))) == PAIRS
+
+    def test_verses_are_the_same_if_book_and_chapter_are(self) -> None:
+        """Those that only one side has, or writes otherwise, are repaired."""
+        src = sentences("x", verses("{0}:{1} "))
+        for form in ("{1} ", "2{0}:{1} ", "MRK {0}:{1} "):
+            assert numbered_lines(src, sentences("y", verses(form))) == []
+        assert len(numbered_lines(src, sentences("y", verses("[{0}:{1}] ")))) == PAIRS
 
     def test_a_tenth_of_lines_may_have_none(self) -> None:
         for step, found in ((10, PAIRS - 6), (9, 0)):
@@ -65,8 +80,10 @@ class TestNumberedLines:
             [f"{number % 3 + 1}. " for number in range(PAIRS)],
             [f"{200 + 50 * (number % 2)} " for number in range(PAIRS)],
             ["1. "] * PAIRS,
+            [f"{number % 4}:{(number * number) % 3} " for number in range(PAIRS)],
+            [f"{number // 60}:{number % 60:02}:00 " for number in range(PAIRS)],
         ],
-        ids=["none", "short lists", "amounts", "one number"],
+        ids=["none", "short lists", "amounts", "one number", "scores of games", "hours"],
     )
     def test_other_numbers_are_not_warned_of(self, numbers: list[str]) -> None:
         assert numbered_lines(sentences("x", numbers), sentences("y", numbers)) == []
@@ -113,10 +130,30 @@ class TestWarning:
             plain = "\r\n".join(sentences(side, [""] * PAIRS)).encode() + b"\xe9"
             assert (folder / f"a.without-numbers.{side}").read_bytes() == plain
 
-    def test_command_restores_a_table(
+    def test_commands_remove_verses_and_nothing_else(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        numbers = running("{} ")
+        """A target may lack its verse, and begin with another number."""
+        for side in ("en", "de"):
+            lines = sentences(side, verses("{0}:{1} "))
+            lines[4::20] = [f"4 dogs {side}"] * 3
+            (folder / f"a.{side}").write_text("\n".join(lines) + "\n")
+        assert main(["init", "--train", "a.en", "a.de"]) == 0
+        err = capsys.readouterr().err
+        assert (
+            "57 of the first 60 lines of the training text `a.en` and `a.de` begin with the same "
+            "running number on both sides (line 1: `1:1 4 dogs run en 0`)"
+        ) in err
+        for command, side in zip(self.commands(err), ("en", "de"), strict=True):
+            subprocess.run(command, shell=True, check=True, cwd=folder)
+            plain = sentences(side, [""] * PAIRS)
+            plain[4::20] = [f"4 dogs {side}"] * 3
+            assert (folder / f"a.without-numbers.{side}").read_text().splitlines() == plain
+
+    @pytest.mark.parametrize("numbers", [running("{} "), verses("JHN {0}:{1} ")])
+    def test_command_restores_a_table(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], numbers: list[str]
+    ) -> None:
         rows = zip(sentences("x", numbers), sentences("y", numbers), strict=True)
         text = "".join(f"{src}\t{tgt}\n" for src, tgt in rows)
         (folder / "a b.tsv").write_text(f"{text}61\t61\n")

@@ -165,10 +165,10 @@ def _numbered_note(head: Head) -> str:
     if not indices:
         return ""
     paths, columns = head.text.paths, head.text.columns
+    line = head.sides[0][indices[0]]
     remedy = "write the text without them"
     if len(paths) > 1 or not columns.numbers:
-        remedy = "; ".join(without_numbers_commands(paths))
-    line = head.sides[0][indices[0]]
+        remedy = "; ".join(without_numbers_commands(paths, line))
     return (
         f"{len(indices):,} of the first {counted(len(head.sides[0]), 'line')} of the "
         f"{head.text.role} text {head.text.shown} begin with the same running number on both sides "

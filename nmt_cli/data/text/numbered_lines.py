@@ -1,4 +1,4 @@
-"""Running numbers that begin the lines of both sides of a text, and how to remove them."""
+"""Running numbers and verses that begin the lines of both sides of a text; how to remove them."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,12 @@ from nmt_cli.data.text.shell_commands import copy_command, removal_command
 
 # `12. Text`, `(12) Text`, `12: Text` and `12 Text`, but not `1.5 metres`.
 _NUMBER = r"[ \t]*[(\[]?\d{1,9}(?:[.):\]]+(?:[ \t]+|(?!\d))|[ \t]+)(?=\S)"
-_NUMBERED = re.compile(_NUMBER)
+# Chapter and verse, `1:4 Text`, `(1:4) Text`, or with the code of a book, `MRK 1:4 Text`.
+_BOOK = r"[1-4A-Z][A-Z]{2}"
+_VERSE = (
+    rf"[ \t]*[(\[]?(?:{_BOOK}[ \t]+)?\d{{1,3}}:\d{{1,3}}"
+    r"(?:[.)\]]+(?:[ \t]+|(?!\d))|[ \t]+)(?=\S)"
+)
 _DIGITS = re.compile(r"\d+")
 # This share of at least so many lines begins with the same number on both sides. It rises from line
 # to line as often, but for lists and chapters that begin again, or hardly any number occurs twice.
@@ -17,7 +22,7 @@ LEAST_RISING, LEAST_DISTINCT = 0.8, 0.95
 
 
 def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
-    """The indices of the pairs whose sides begin with the same running number.
+    """The indices of the pairs whose sides begin with the same running number or verse.
 
     Returns nothing unless nearly all pairs do.
 
@@ -25,6 +30,11 @@ def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
     >>> len(numbered_lines(src, tgt)), numbered_lines(src, tgt[1:])
     (40, [])
     """
+    return _numbered_in(_NUMBER, src, tgt) or _numbered_in(_VERSE, src, tgt)
+
+
+def _numbered_in(form: str, src: Sequence[str], tgt: Sequence[str]) -> list[int]:
+    """The indices of the pairs whose sides begin with the same number in this form."""
     pairs = [
         pair for pair in enumerate(zip(src, tgt, strict=False)) if all(map(str.strip, pair[1]))
     ]
@@ -33,36 +43,45 @@ def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
     same_numbers = {
         index: number
         for index, (line, other) in pairs
-        if (number := _number(line)) is not None and number == _number(other)
+        if (number := _number(line, form)) is not None and number == _number(other, form)
     }
     if len(same_numbers) < LEAST_SHARE * len(pairs):
         return []
     numbers = list(same_numbers.values())
-    rising = sum(number < following for number, following in pairwise(numbers))
+    rising = sum(number[1] < following[1] for number, following in pairwise(numbers))
     is_running = rising >= LEAST_RISING * (len(numbers) - 1)
     are_distinct = len(set(numbers)) >= LEAST_DISTINCT * len(numbers)
     return list(same_numbers) if is_running or are_distinct else []
 
 
-def _number(line: str) -> int | None:
-    """The number that a line begins with, in any digits.
+def _number(line: str, form: str) -> tuple[str, tuple[int, ...]] | None:
+    """The book, or "", and the number that a line begins with, or chapter and verse, in any digits.
 
-    >>> [_number(line) for line in (" (3) A", "১২. ক", "4:B", "১২। ক", "1.5 m", "1.5", "A 3")]
-    [3, 12, 4, None, None, None, None]
+    >>> lines = (" (3) A", "১২. ক", "4:B", "১২। ক", "1.5 m", "1.5", "A 3", "1:4 A")
+    >>> [number and number[1] for number in (_number(line, _NUMBER) for line in lines)]
+    [(3,), (12,), (4,), None, None, None, None, None]
+    >>> [_number(line, _VERSE) for line in ("(1:4) A", "1CO 2:3 A", "1:40", "1:2:3 A", "4 A")]
+    [('', (1, 4)), ('1CO', (2, 3)), None, None, None]
     """
-    match = _NUMBERED.match(line)
-    return int(_DIGITS.findall(match[0])[0]) if match else None
+    match = re.match(form, line)
+    if match is None:
+        return None
+    book = "".join(re.findall(_BOOK, match[0]))
+    return book, tuple(map(int, _DIGITS.findall(match[0].replace(book, ""))))
 
 
-def without_numbers_commands(paths: Sequence[str]) -> list[str]:
+def without_numbers_commands(paths: Sequence[str], line: str) -> list[str]:
     """The commands that write the files, or the table, without the numbers that lines begin with.
 
-    >>> without_numbers_commands(["a.en", "a.de"])[1].partition("' ")[2]
+    line: one that begins with such a number. What other lines begin with is no number of theirs.
+
+    >>> without_numbers_commands(["a.en", "a.de"], "1. Yes")[1].partition("' ")[2]
     '< a.de > a.without-numbers.de'
     """
+    form = _NUMBER if re.match(_NUMBER, line) else _VERSE
     is_table = len(paths) == 1
     # In a table both cells begin with a number, and tabs separate them.
-    number = _NUMBER.replace(r"\t", "") if is_table else _NUMBER
+    number = form.replace(r"\t", "") if is_table else form
     start = r"\n\t" if is_table else r"\n"
     command = removal_command(rf"(?<![^{start}]){number}")
     return [copy_command(command, path, "without-numbers", takes_name=False) for path in paths]
