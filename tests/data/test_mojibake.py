@@ -1,5 +1,8 @@
 """UTF-8 that was read in another encoding is repaired as a whole; other text is left alone."""
 
+import re
+import unicodedata
+
 import pytest
 
 from nmt_cli.data.cleaning import kinds
@@ -94,3 +97,48 @@ def test_letters_of_four_bytes_may_have_lost_some(misread) -> None:
 @pytest.mark.parametrize("text", ["garáž nebo garáž, „garáž“", "níže a níže, „níž“", "áž áž™"])
 def test_letters_that_czech_has_side_by_side_have_lost_no_bytes(text: str) -> None:
     assert not has_cut_letters(text)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Fɔ̀ mɛ̀ lá tse pɛ, nɔ gbu fan.", "Kudɔla ŋukpun bɔ̀má Kofi mà.", "Ni puno tsò men gbí.",
+     "Čí byl náš Ďábel, Árpád", "Người Việt rất đẹp và phong phú", "Ŋ́ lá KPƐ", "mɛ̀ Ŋ́ LÁ",
+     "Ni puno tsó men."],
+)  # fmt: skip
+@pytest.mark.parametrize("mark", ["?", "\ufffd"])
+def test_text_with_question_marks_in_place_of_bytes_is_not_repaired_in_part(
+    sentence: str, mark: str
+) -> None:
+    """Some programs write them for the bytes that Windows-1252 lacks."""
+    form = "NFC" if "ệ" in sentence else "NFD"
+    misread = as_windows(unicodedata.normalize(form, sentence))
+    damaged = re.sub("[\x81\x8d\x8f\x90\x9d]", lambda _: mark, misread)
+    assert damaged != misread
+    assert undo_mojibake(damaged) == damaged
+    # The bytes may have been lost between two misreadings.
+    assert undo_mojibake(as_windows(damaged)) == as_windows(damaged)
+    kind = kinds.LOST_LETTERS if mark == "?" else kinds.REPLACEMENT
+    assert find_doubts([damaged], ["Is it so?"], ("xx", "en")).tolist() == [kind]
+
+
+@pytest.mark.parametrize("text", ["mÉ›Ì€ PERÃ’?", "é? Ã©tÃ©", "mÉ›Ì€? lÉ”Ì€?"])
+def test_questions_in_misread_text_have_lost_nothing(text: str) -> None:
+    repaired = undo_mojibake(text)
+    assert repaired != text
+    assert not has_cut_letters(repaired)
+    assert repaired.count("?") == text.count("?")
+
+
+@pytest.mark.parametrize("text", ["PERÒ?", "PERÒ? « CAFÉ? »", "Spaß? été?", "l’été, quoi?"])
+def test_questions_have_lost_nothing(text: str) -> None:
+    assert not has_cut_letters(text)
+    assert undo_mojibake(text) == text
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Kofi numu Abla wi fɛyɔwo.", "Nye lasɛ nyofo.", "fɛ, ŋ̈ yɔ", "Kɔ ba. Ɛ yɛ."]
+)
+def test_letters_that_are_misread_as_a_capital_and_a_quotation_mark_are_repaired(
+    sentence: str,
+) -> None:
+    assert undo_mojibake(as_windows(sentence)) == sentence

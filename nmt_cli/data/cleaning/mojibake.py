@@ -32,10 +32,18 @@ _CLEAR = re.compile(
 )
 # The rest of a character of three or four bytes that has lost the last ones, as where a program
 # made a space of U+00A0.
-CUT_SIGN = re.compile(
+_CUT = re.compile(
     rf"[à-ï](?![{re.escape(_CLOSING)}]){_FOLLOWS}(?!{_FOLLOWS})"
     rf"|ð[\u0178\x9f\x90]{_FOLLOWS}?(?!{_FOLLOWS})"
 )
+# A character one of whose bytes Windows-1252 lacks, of which some programs make a question mark.
+_UNKNOWN_BYTE = re.compile(
+    rf"[Â-Þ][?\ufffd]"
+    rf"|[à-ï](?:[?\ufffd](?![{re.escape(_CLOSING)}]){_FOLLOWS}|{_FOLLOWS}[?\ufffd](?=[a-z]))"
+)
+# No word has such a capital letter behind a small one, or these signs between its letters.
+_UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOWS}[?\ufffd](?=[a-z])")
+CUT_SIGN = re.compile(f"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}")
 # These also follow such a letter in Czech and other languages (níže).
 _LETTERS = "ŠŒŽšœžŸƒªº"
 # Two characters, or one in mojibake: Guarani has both as letters (KO’Ã’Ỹ).
@@ -50,12 +58,15 @@ def undo_mojibake(text: str) -> str:
     """Repair UTF-8 that was read as Latin-1 or Windows-1252.
 
     Where all of a text is such UTF-8, all of it is repaired; otherwise single words are. A text
-    some of whose letters have lost bytes is not repaired, since only a part of it would be.
+    some of whose letters have lost bytes, or have question marks in place of some, is not repaired,
+    since only a part of it would be.
 
     >>> undo_mojibake("fÃ¼r 10 â‚¬"), undo_mojibake("« À Noël », IRMÃ»")
     ('für 10 €', '« À Noël », IRMÃ»')
     >>> undo_mojibake("ÄŒeÅ¡tina je krÃ¡snÃ½"), undo_mojibake("Tiáº¿ng Viá»‡t, Spaß ɛ")
     ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
+    >>> undo_mojibake("fÉ›yÉ”wo"), undo_mojibake("FÉ”Ì€ laÌ? tse")
+    ('fɛyɔwo', 'FÉ”Ì€ laÌ? tse')
     >>> undo_mojibake("à¤ à¥€à¤•"), undo_mojibake("’Ã’ó"), undo_mojibake("COMINCIÃ’ PIÃ™")
     ('à¤ à¥€à¤•', '’Ã’ó', 'COMINCIÒ PIÙ')
     """
@@ -65,7 +76,12 @@ def undo_mojibake(text: str) -> str:
         parts[::2] = map(undo_mojibake, parts[::2])
         return "".join(parts)
     stages = _stages(text)
-    is_partial = len(stages) > 1 and any(map(_cut_letters, stages))
+    # In the repaired text, a question mark behind a capital letter may end a question (PERÒ?).
+    is_partial = len(stages) > 1 and (
+        any(map(_cut_letters, stages))
+        or any(map(_UNKNOWN_BYTE.search, stages[:-1]))
+        or _UNKNOWN_BYTE_IN_WORD.search(stages[-1])
+    )
     return text if is_partial else stages[-1]
 
 
@@ -88,9 +104,13 @@ def has_cut_letters(text: str) -> bool:
 
     >>> has_cut_letters("à¤ à¥€à¤•"), has_cut_letters("Lâ€™été à Noël"), has_cut_letters("né¡")
     (True, False, False)
+    >>> has_cut_letters("laÌ? tse"), has_cut_letters("mÉ›Ì€ LÌ?"), has_cut_letters("PERÒ?")
+    (True, True, False)
     """
     cut = _cut_letters(text)
-    return cut > 1 or (cut == 1 and len(_stages(text)) > 1)
+    if cut > 1 or _UNKNOWN_BYTE_IN_WORD.search(text):
+        return True
+    return bool(cut or _UNKNOWN_BYTE.search(text)) and len(_stages(text)) > 1
 
 
 def _cut_letters(text: str) -> int:
@@ -106,7 +126,7 @@ def _cut_letters(text: str) -> int:
             letter.startswith(rest) and letter[2] not in _CLOSING + _LETTERS
             for letter in _SEQUENCE.findall(text)
         )
-        for rest in CUT_SIGN.findall(text)
+        for rest in _CUT.findall(text)
     )
 
 
@@ -145,12 +165,18 @@ def _decoded_word(word: str) -> str:
 def _count_rare_sequences(text: str) -> int:
     """How often a letter is followed by signs that follow none at the end of a word.
 
+    Also how often it is a capital letter behind a small one.
+
     >>> [_count_rare_sequences(text) for text in ("OÃ¹ est", "So ein Spaß…", "la qualité\xa0»")]
     [1, 0, 0]
+    >>> _count_rare_sequences("lasÉ› nyofo"), _count_rare_sequences("CAFÉ”")
+    (1, 0)
     """
     return sum(
-        not set(sequence[1:]) <= set(_CLOSING) or (sequence[0] == "Ã" and sequence[1] in _RAISED)
-        for sequence in _SEQUENCE.findall(text)
+        not set(match[0][1:]) <= set(_CLOSING)
+        or (match[0][0] == "Ã" and match[0][1] in _RAISED)
+        or (match[0].isupper() and text[: match.start()][-1:].islower())
+        for match in _SEQUENCE.finditer(text)
     )
 
 
