@@ -83,6 +83,11 @@ def test_look_alikes_get_the_script_of_their_word(text: str, repaired: str) -> N
             "\u0272 b\u025b k\u0254 M\u0269a K\u028b k\u0263 d\u0251 na\u014b",
         ),
         ("\u0272 Єt", "\u0272 \u0190t"),
+        # Words of look-alikes alone, of which a mixed word has one; `α` may be a symbol.
+        ("tses\u1f72 b\u0254 ηε.", "tses\u025b\u0300 b\u0254 \u014b\u025b."),
+        # Other letters show that it is Greek.
+        ("kε και \u0254 ε", "k\u025b και \u0254 ε"),
+        ("kε ε \u0254 \u03ad α", "k\u025b \u025b \u0254 \u025b\u0301 α"),
     ],
 )
 def test_keyboards_without_african_letters_are_repaired(text: str, repaired: str) -> None:
@@ -91,7 +96,7 @@ def test_keyboards_without_african_letters_are_repaired(text: str, repaired: str
 
 
 @pytest.mark.parametrize(
-    "text", ["kε hν εr", "\u0272 και ε", "\u0272 kβ", "\u0272 бєл", "\u0272 TNFβ"]
+    "text", ["kε hν εr", "\u0272 και ε", "\u0272 kβ", "\u0272 бєл", "\u0272 TNFβ", "\u0254 ηε ba"]
 )
 def test_other_greek_letters_beside_african_ones_stay(text: str) -> None:
     assert replace_look_alikes(text) == text
@@ -121,6 +126,8 @@ def test_words_that_truly_mix_scripts_stay(text: str) -> None:
         ("β-Carotin μm μmol TNFα NFκB ΔT νmax Aβ PPARγ βgal ΔEx FcγRII Tgfβ sinα 5 kΩ", []),
         ("для VIPов, VIPа и SMSка, Facebookа у Србији", []),
         ("гIалгIай мотт, цæргæс, к\u00f4д, iPhone'ом, pН", []),
+        ("\u0254 ηε ba \u03ad, \u1f72γ", ["ηε", "\u1f72γ"]),
+        ("ηε ba", []), ("\u0254 ηε αγβ", []), ("\u0254 η για \u03c4\u03b7\u03bd", []),
         ("\\tвсё %cимя МетодHTTP, αβγ x", []),
     ],
 )  # fmt: skip
@@ -129,14 +136,17 @@ def test_words_of_mixed_scripts_are_told_from_symbols(text: str, words: list[str
 
 
 def test_letters_of_another_script_that_are_not_repaired_are_warned_of(tmp_path: Path) -> None:
-    dirty = [(f"ka na\u03b7 mi {word}", f"tra ble {word}") for word in ("ab", "ac", "ad", "ae")]
+    dirty = [(f"ka na\u03b7 mi {word}", f"tra ble {word}") for word in ("ab", "ac", "ad")]
+    # A word of look-alikes alone.
+    dirty.append(("ka mi ɔ \u03b7\u03b5", "tra ble ae"))
     write_pairs(tmp_path, "train", [("", "spe"), *CLEAN, *dirty, ("ka \u03b7ku", "Stra\u03b2e")])
     corpus = prepared(tmp_path)
     [note] = [note for note in corpus.notes if "another script" in note]
     assert note.startswith(
         f"`{tmp_path}/train.src`: 5 lines keep letters of another script within words (line 302: "
-        "`na\u03b7`, line 303: `na\u03b7`, line 304: `na\u03b7`, line 305: `na\u03b7`, line 306: "
-        "`\u03b7ku`), which may be meant, so that they are not repaired: if they stand in place of"
+        "`na\u03b7`, line 303: `na\u03b7`, line 304: `na\u03b7`, line 305: `\u03b7\u03b5`, "
+        "line 306: `\u03b7ku`), which may be meant, so that they are not repaired: if they stand "
+        "in place of other letters, replace them in the file"
     )
     assert "another script" not in str([corpus.findings, prepared(tmp_path, clean="off").notes])
     # Two lines may be right.

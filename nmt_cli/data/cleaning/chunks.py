@@ -12,7 +12,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
-from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, mixed_words
+from nmt_cli.data.cleaning.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
@@ -197,7 +197,9 @@ def _mixed(lines: Sequence[str], kept: Sequence[int], cleaning: Cleaning) -> Mix
 
     There are none without repairs, since these would change some.
     """
-    signs = lines_with(MIXED_SIGN, joined_lines(lines), lines) if cleaning.level != "off" else []
+    if cleaning.level == "off":
+        return MixedWords(0, {})
+    signs = lines_with(MIXED_WORD_SIGN, joined_lines(lines), lines)
     found = {kept[index]: words[0] for index in signs if (words := mixed_words(lines[index]))}
     return MixedWords(len(found), dict(islice(found.items(), FIRST_LINES)))
 

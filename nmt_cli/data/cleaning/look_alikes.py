@@ -57,7 +57,18 @@ MIXED_SIGN = re.compile(
 )
 # The signs before the letter of a placeholder (%s, %-10d, $n, \\t, &a), which are not of the word.
 _PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
-_WORD = re.compile(rf"[{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f]+")
+_LETTERS = rf"{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f"
+_WORD = re.compile(f"[{_LETTERS}]+")
+_FOREIGN = re.compile(f"[{_GREEK}{_CYRILLIC}ᴐ]")
+# Words of several letters, all of them look-alikes of African ones.
+_ALIKE = "ᴐ" + "".join(
+    letter
+    for letter in map(chr, (*range(0x370, 0x460), *range(0x1F00, 0x2000)))
+    if unicodedata.normalize("NFD", letter)[0] in _AFRICAN_LOOK_ALIKES
+)
+_ALIKE_WORD = re.compile(rf"(?<![{_LETTERS}])[{_ALIKE}\u0300-\u036f]{{2,}}(?![{_LETTERS}])")
+# A line that contains it may have words that `mixed_words` finds.
+MIXED_WORD_SIGN = re.compile(f"{MIXED_SIGN.pattern}|{_ALIKE_WORD.pattern}")
 # A Latin name with an ending of the language around it: VIPов, Facebookа.
 _INFLECTED = re.compile(rf"[{_LATIN}\u0300-\u036f]+[а-џα-ώ]+")
 # A small letter of another script behind one (`naη`), or a Greek one before two (`ηku`) that no
@@ -86,13 +97,16 @@ def replace_look_alikes(text: str) -> str:
     >>> replace_look_alikes("β-Carotin, μm, COVID-19, TNFα"), replace_look_alikes("для VIPа")
     ('β-Carotin, μm, COVID-19, TNFα', 'для VIPа')
 
-    In text with letters of African alphabets, Greek letters in Latin words are look-alikes, too.
+    In text with letters of African alphabets, Greek letters in Latin words are look-alikes, too,
+    and so are words of nothing but look-alikes, some of which the Latin words have.
 
     >>> replace_look_alikes("kε kpεŋ, ɲ\u1f72"), replace_look_alikes("kε, α-tokoferol")
     ('kɛ kpɛŋ, ɲɛ̀', 'kε, α-tokoferol')
+    >>> replace_look_alikes("ɔ kε ηε"), replace_look_alikes("ɔ kε α"), replace_look_alikes("ɔ ηε")
+    ('ɔ kɛ ŋɛ', 'ɔ kɛ α', 'ɔ ηε')
     """
     if _AFRICAN.search(text):
-        text = _WORD.sub(lambda match: _with_african_letters(match[0]), text)
+        text = _with_african_letters(text)
     return _WORD.sub(lambda match: _repaired(match, text), text)
 
 
@@ -114,16 +128,23 @@ def repair_look_alikes(text: str) -> str:
 def mixed_words(text: str) -> list[str]:
     """The words with small letters of several scripts, apart from symbols and inflected names.
 
-    In a repaired text, these are the words that `replace_look_alikes` leaves as they are.
+    In a repaired text, these are the words that `replace_look_alikes` leaves as they are. In text
+    with letters of African alphabets, words of several look-alikes and no other letter are among
+    them.
 
     >>> mixed_words("naη kpa, μmol, TNFα, sinα"), mixed_words("рядкаs для VIPа")
     (['naη'], ['рядкаs'])
+    >>> mixed_words("ɔ ηε, α"), mixed_words("ηε"), mixed_words("ɔ για την")
+    (['ηε'], [], [])
     """
-    return [
+    words = [
         match[0]
         for match in _WORD.finditer(text)
         if _MIXED_LETTERS.search(match[0]) and not _is_mixed_on_purpose(match, text)
     ]
+    if _AFRICAN.search(text) and _has_only_african_look_alikes(text):
+        words += _ALIKE_WORD.findall(text)
+    return words
 
 
 def _is_mixed_on_purpose(match: re.Match[str], text: str) -> bool:
@@ -135,16 +156,45 @@ def _is_mixed_on_purpose(match: re.Match[str], text: str) -> bool:
     return is_inflected and any(_has_more(script, text, word) for script in ("CYRILLIC", "GREEK"))
 
 
-def _with_african_letters(word: str) -> str:
-    """A Latin word with letters of African alphabets in place of their look-alikes."""
-    if not MIXED_SIGN.search(word):
-        return word
+def _with_african_letters(text: str) -> str:
+    """Text with letters of African alphabets in place of their look-alikes in Latin words.
+
+    Also in words of nothing but look-alikes, if one of these was replaced in a Latin word, and the
+    text has no other Greek or Cyrillic letter, as words of such a language would.
+    """
+    replaced: set[str] = set()
+
+    def repair_mixed(match: re.Match[str]) -> str:
+        others = _foreign_letters(match[0])
+        if not MIXED_SIGN.search(match[0]) or not others <= _AFRICAN_LOOK_ALIKES.keys():
+            return match[0]
+        replaced.update(others)
+        return _replace_african(match[0])
+
+    def repair_whole(match: re.Match[str]) -> str:
+        is_alike = not replaced.isdisjoint(_foreign_letters(match[0]))
+        return _replace_african(match[0]) if is_alike else match[0]
+
+    text = _WORD.sub(repair_mixed, text)
+    if _has_only_african_look_alikes(text):
+        text = _WORD.sub(repair_whole, text)
+    return text
+
+
+def _replace_african(word: str) -> str:
     letters = unicodedata.normalize("NFD", word)
-    others = {letter for letter in letters if _script(letter) not in ("LATIN", "")}
-    if not others <= _AFRICAN_LOOK_ALIKES.keys():
-        return word
     letters = "".join(_AFRICAN_LOOK_ALIKES.get(letter, letter) for letter in letters)
     return unicodedata.normalize("NFC", letters)
+
+
+def _has_only_african_look_alikes(text: str) -> bool:
+    """Whether all Greek and Cyrillic letters of a text look like letters of African alphabets."""
+    return _foreign_letters(text) <= _AFRICAN_LOOK_ALIKES.keys()
+
+
+def _foreign_letters(text: str) -> set[str]:
+    """The Greek and Cyrillic letters of a text, without their accents."""
+    return set(_FOREIGN.findall(unicodedata.normalize("NFD", text)))
 
 
 def _repaired(match: re.Match[str], text: str) -> str:
