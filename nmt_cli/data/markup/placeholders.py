@@ -19,14 +19,19 @@ _ADDRESS = re.compile(
 )
 _TRAILING = ".,;:!?'’*_~|"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
+# What follows `%` in a format of printf, and in its number: `%-5.2f`, `%2$-5.2f`.
+CONVERSION = r"[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
+# A per cent sign behind a format, which stays with its number.
+_PER_CENT = r"(?:[ \u00a0]?%%)?"
+# The specification of a value in braces: `{!r:>10}`.
+_SPECIFICATION = r"(?:![rsa])?(?::[^\s{}]*)?"
 NAMED = re.compile(
     # {{ name }}, {{ price, number }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
     r"\{\{\{?[^{}]{0,200}\}?\}\}"
-    r"|[$#%]?\{[\w.\-]*(?:\[[\w.]*\])*(?:![rsa])?(?::[^\s{}]*)?\}"
+    rf"|[$#%]?\{{[\w.\-]*(?:\[[\w.]*\])*{_SPECIFICATION}\}}"
     # %(name)s, %1$s, %5.2f, %name%
     r"|(?<![%\w])%[A-Za-z_]\w*%(?![%\w])"
-    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
-    r"(?:%%)?(?![A-Za-z0-9])"
+    rf"|(?<![\d%])%(?:\(\w+\)|\d+\$)?{CONVERSION}{_PER_CENT}(?![A-Za-z0-9])"
     # %1 and %n of Qt, <%= name %>
     r"|(?<![\w%])%(?:n|L?\d{1,2})(?![\w%])"
     r"|<%[^<>]{1,200}?%>"
@@ -34,6 +39,12 @@ NAMED = re.compile(
     r"|(?:(?<!\w)\d+(?:[.,]\d+)*)?%%(?!\w)"
     # Gaps to fill in: ____
     r"|(?<!\w)_{3,}(?!\w)"
+)
+_UNNUMBERED = re.compile(rf"%{CONVERSION}{_PER_CENT}|\{{{_SPECIFICATION}\}}")
+# An element of XLIFF that stands for such a one: <ph id="1">%s</ph>, <x id="1" equiv-text="%s"/>
+_ELEMENT = re.compile(
+    r"<(?:ph|x)\s(?:[^<>]*\s(?:equiv-text|disp)=\"(?P<shown>[^\"<>]*)\"[^<>]*|[^<>]*)"
+    r"(?:/>|>(?P<code>[^<>]*)</ph>)"
 )
 # What users of programs write as it is. In doubt it is text: `--Of an output of 40 MW` is an item
 # of a list, `word --and so on-- word` has dashes, `$x$` is a formula, and `$US` a currency.
@@ -94,6 +105,20 @@ def find_placeholders(line: str) -> Iterator[Mark]:
     yield from _messages(line)
     for match in NAMED.finditer(line):
         yield Mark(match.start(), match.end(), Placeholder(match[0]))
+
+
+def takes_next_value(placeholder: str) -> bool:
+    """Whether a program fills in the next of its values there: it has neither name nor number.
+
+    >>> [takes_next_value(raw) for raw in ("%s", "%-5.2f", "%d %%", "{}", "{:>5}")]
+    [True, True, True, True, True]
+    >>> [takes_next_value(raw) for raw in ("%1$s", "%(name)s", "%%", "{0}", "{name}", "%1")]
+    [False, False, False, False, False, False]
+    """
+    element = _ELEMENT.fullmatch(placeholder)
+    if element:
+        placeholder = element["shown"] or element["code"] or ""
+    return _UNNUMBERED.fullmatch(placeholder) is not None
 
 
 def find_typed(line: str) -> Iterator[Mark]:

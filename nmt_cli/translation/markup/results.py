@@ -11,6 +11,7 @@ from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text, shown_text
 from nmt_cli.translation.markup.own_marks import without_own_marks
 from nmt_cli.translation.markup.projection import at_ends, words_of
+from nmt_cli.translation.markup.value_order import text_with_values_in_order, with_values_in_order
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Translation
 
@@ -39,7 +40,7 @@ def as_line(
 ) -> Translation:
     """The result as the translation of a line."""
     assert source is not None
-    result = _without_own_marks(result, source, kept)
+    result = _repaired(result, source, kept)
     written = [safe_line(pieces, source) for pieces in result.pieces]
     translation = _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
     return _check_numbers(translation, line, translation.text, kept, languages)
@@ -49,7 +50,7 @@ def as_marked(
     line: str, source: MarkedText, result: MarkedResult, kept: Kept, languages: tuple[str, str]
 ) -> MarkedTranslation:
     """The result as the translation of a text of a document, whose tags may have numbers."""
-    result = _without_own_marks(result, source, kept)
+    result = _repaired(result, source, kept)
     pieces = result.pieces[0]
     translation = _with_texts(result, line)
     return MarkedTranslation(
@@ -57,14 +58,22 @@ def as_marked(
     )
 
 
-def _without_own_marks(result: MarkedResult, source: MarkedText, kept: Kept) -> MarkedResult:
-    """The result without marks that the model has written itself, with `markup_moved` for them."""
+def _repaired(result: MarkedResult, source: MarkedText, kept: Kept) -> MarkedResult:
+    """The result without marks of the model's own, and with values in the order of the source.
+
+    It has `markup_moved` where this changes the marks of its best translation.
+    """
     cleaned = [without_own_marks(pieces, source, kept) for pieces in result.pieces]
+    ordered = [with_values_in_order(pieces, source) for pieces, _ in cleaned]
     translation = result.translation
-    if cleaned[0][1]:
+    if cleaned[0][1] or ordered[0][1]:
         flags = in_order({*translation.flags, "markup_moved"})
-        translation = replace(translation, flags=flags)
-    return MarkedResult([pieces for pieces, _ in cleaned], translation)
+        sentences = tuple(
+            replace(sentence, text=text_with_values_in_order(sentence.text, sentence.source))
+            for sentence in translation.sentences
+        )
+        translation = replace(translation, flags=flags, sentences=sentences)
+    return MarkedResult([pieces for pieces, _ in ordered], translation)
 
 
 def in_document(segment: MarkedText, result: MarkedTranslation) -> MarkedTranslation:

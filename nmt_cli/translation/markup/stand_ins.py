@@ -183,8 +183,8 @@ def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
     """The spans of a stand-in's word with the ending that it may have got, and this ending."""
     letters = rf"(?:[^\W\d_]|{MARK}){{0,{_LONGEST_ENDING}}}"
     pattern = rf"{_BEGIN}{re.escape(stand_in.word)}({letters})({_CLITIC.pattern}){_END}"
-    # An ending would become a part of an address or of `%s`.
-    keeps_ending = not stand_in.raw[-1].isalnum()
+    # An ending would become a part of an address or of `%s`, and `%%` would look like a format.
+    keeps_ending = not (stand_in.raw[-1].isalnum() or stand_in.raw.endswith("%"))
     return [
         (match.start(), match.end(), (match[1] if keeps_ending else "") + match[2])
         for match in re.finditer(pattern, text)

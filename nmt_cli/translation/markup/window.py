@@ -7,10 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.data.markup.inline import (
-    is_marked,
-    parse_line,
-)
+from nmt_cli.data.markup.inline import is_marked, parse_line
 from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Tag, Text, raw_text, shown_text
 from nmt_cli.data.subwords.model import Subwords
@@ -34,13 +31,9 @@ from nmt_cli.translation.markup.projection import (
     words_of,
 )
 from nmt_cli.translation.markup.results import MarkedResult, MarkedTranslation, as_line, as_marked
-from nmt_cli.translation.markup.stand_ins import (
-    TRIED,
-    TRIED_AGAIN,
-    StandIns,
-    Translate,
-)
+from nmt_cli.translation.markup.stand_ins import TRIED, TRIED_AGAIN, StandIns, Translate
 from nmt_cli.translation.markup.tokens import Matrix
+from nmt_cli.translation.markup.value_order import are_values_swapped
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import SentenceTranslation, Translation, copied_translation
 
@@ -73,6 +66,11 @@ class _Searched:
     def lost(self) -> int:
         """How many stand-ins the translation lacks, or has several times."""
         return _lost(self.carrier, self.line)
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether placeholders would get the values of others where their words are."""
+        return are_values_swapped(self.carrier, _segments(self.line, self.carrier, 0))
 
 
 class MarkupTranslator:
@@ -317,8 +315,8 @@ def _result(
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
     taken_out = len(placeholders_of(item.source)) > len(searched.carrier.stand_ins)
-    lost = taken_out or searched.lost > 0
-    flags = {*translation.flags, *(["markup_moved"] if best.moved or lost else [])}
+    is_moved = best.moved or taken_out or searched.lost > 0 or searched.is_swapped
+    flags = {*translation.flags, *(["markup_moved"] if is_moved else [])}
     if not _has_words(best.pieces):
         # Beside a stand-in, which is a word, the search has not missed them.
         flags.add("sentences_lost")

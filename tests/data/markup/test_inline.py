@@ -67,6 +67,7 @@ def written(pieces: Sequence[MarkedPiece]) -> str:
         ("Hi <%= user.name %>, <%- x -%>!", "Hi |P:<%= user.name %>|, |P:<%- x -%>|!"),
         ("%s%s and %name%", "P:%s|P:%s| and |P:%name%"),
         ("%d%% of 100%% or 5.5%%, x%%", "P:%d%%| of |P:100%%| or |P:5.5%%|, x|P:%%"),
+        ("%d %%, %d\u00a0%% and %d  %%", "P:%d %%|, |P:%d\u00a0%%| and |P:%d|  |P:%%"),
         ("{n, plural, one {# file} other {# files}} left", "P:{n, plural, one {# file} other {# files}}| left"),
         ("(see https://x.org/a_(b)).", "(see |P:https://x.org/a_(b)|)."),
         ("Mail me@x.co.uk, <a@b.org> or www.x.org!", "Mail |P:me@x.co.uk|, |P:<a@b.org>| or |P:www.x.org|!"),

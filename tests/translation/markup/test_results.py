@@ -82,15 +82,18 @@ def test_line_whose_best_translation_has_moved_marks_is_flagged(moved: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("moved", "lost", "stand_ins", "is_flagged"),
-    [(False, 0, 1, False), (True, 0, 1, True), (False, 1, 1, True), (False, 0, 0, True)],
-)
-def test_marks_that_were_moved_lost_or_taken_out_are_flagged(
-    moved: bool, lost: int, stand_ins: int, is_flagged: bool
+    ("moved", "lost", "stand_ins", "swapped", "is_flagged"),
+    [
+        (False, 0, 1, False, False), (True, 0, 1, False, True), (False, 1, 1, False, True),
+        (False, 0, 0, False, True), (False, 0, 1, True, True),
+    ],
+)  # fmt: skip
+def test_marks_that_were_moved_lost_taken_out_or_swapped_are_flagged(
+    moved: bool, lost: int, stand_ins: int, swapped: bool, is_flagged: bool
 ) -> None:
     line = SimpleNamespace(translation=empty_translation("Hello {name}", "split"))
     carrier = SimpleNamespace(stand_ins=["Tom"] * stand_ins)
-    searched = SimpleNamespace(line=line, carrier=carrier, lost=lost)
+    searched = SimpleNamespace(line=line, carrier=carrier, lost=lost, is_swapped=swapped)
     projected = SimpleNamespace(pieces=(Text("Hallo "), NAME), moved=moved, sentences=())
     item = SimpleNamespace(source=(Text("Hello "), NAME))
     result = window._result(item, searched, [0], [projected])
