@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.accelerators import Accelerator, find_accelerator, label_with
+from nmt_cli.documents.conversions import (
+    with_literal_signs,
+    with_numbers,
+    without_numbers,
+)
 from nmt_cli.documents.document import ReadOptions, message_notes
 from nmt_cli.documents.encoding import Declaration, decode, encode, encoding_notes
 from nmt_cli.documents.languages import Declared, language_warnings
@@ -38,7 +43,8 @@ class _Entry:
 
     first: the first line after its comments; flags: the line of its flags, or None; targets: the
     first and last line of each of its translations; templates: of the translations; segments: the
-    index of the first segment of each template; accelerators: of the source of each template.
+    index of the first segment of each template; accelerators: of the source of each template;
+    are_formats: whether each source has conversions that may get numbers.
     """
 
     first: int
@@ -47,6 +53,7 @@ class _Entry:
     templates: Sequence[Template]
     segments: Sequence[int]
     accelerators: Sequence[Accelerator | None]
+    are_formats: Sequence[bool]
 
 
 class CatalogueDocument:
@@ -137,7 +144,7 @@ class CatalogueDocument:
             (line for line in _comments(self._lines, first) if self._lines[line].startswith("#,")),
             None,
         )
-        templates, segments, accelerators = [], [], []
+        templates, segments, accelerators, are_formats = [], [], [], []
         for index in range(len(targets)):
             # The only form of a language without plurals stands for all numbers.
             is_singular = plurals == 0 or (index == 0 and plurals > 1)
@@ -145,14 +152,16 @@ class CatalogueDocument:
             template = Template()
             accelerator = find_accelerator(source, gtk=True)
             text = accelerator.text if accelerator else source
-            add_lines(template, text, f"line {first + 1}")
+            numbered = with_numbers(text, entry.flags)
+            add_lines(template, text if numbered is None else numbered, f"line {first + 1}")
             self._messages += template.messages
             segments.append(len(self.segments))
             self.segments += template.segments
             self.places += template.places
             templates.append(template)
             accelerators.append(accelerator)
-        return _Entry(first, flags, targets, templates, segments, accelerators)
+            are_formats.append(numbered is not None)
+        return _Entry(first, flags, targets, templates, segments, accelerators, are_formats)
 
     def _targets(self, first: int) -> Iterator[tuple[int, int]]:
         """The first and last line of each `msgstr` of the entry that begins at line `first`."""
@@ -198,9 +207,16 @@ class CatalogueDocument:
         ]
         if all(translated[i] == self.segments[i] for span in indices for i in span):
             return False
-        parts = zip(entry.targets, entry.templates, indices, entry.accelerators, strict=True)
-        for (begin, end), template, span, accelerator in reversed(list(parts)):
-            text = template.fill([translated[index] for index in span])
+        parts = zip(
+            entry.targets, entry.templates, indices, entry.accelerators, entry.are_formats,
+            strict=True,
+        )  # fmt: skip
+        for (begin, end), template, span, accelerator, is_format in reversed(list(parts)):
+            texts = [translated[index] for index in span]
+            if is_format:
+                text = without_numbers(template.fill(list(map(with_literal_signs, texts))))
+            else:
+                text = template.fill(texts)
             text = label_with(text, accelerator)
             ending = lines[begin][len(lines[begin].rstrip("\r\n")) :] or "\n"
             field = _FIELD.match(lines[begin].lstrip())

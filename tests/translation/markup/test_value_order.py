@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from document_samples import opened
 from faults.support.letters import copying_translator
 
 from nmt_cli.data.markup.inline import parse_line
@@ -107,3 +108,17 @@ def test_line_whose_values_are_put_in_order_is_flagged(
     [found] = reversing.translate([line])
     assert found.text == expected
     assert ("markup_moved" in found.flags) == is_flagged
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected", "is_flagged"),
+    [("c-format", "%2$s to %1$s copied", False), ("python-format", "%s to %s copied", True)],
+)
+def test_entry_of_a_catalogue_is_flagged_where_it_gets_no_numbers(
+    reversing: Translator, flag: str, expected: str, is_flagged: bool
+) -> None:
+    document = opened(f'#, {flag}\nmsgid "copied %s to %s"\nmsgstr ""\n', "po")
+    [found] = reversing.translate_marked(document.segments)
+    assert ("markup_moved" in found.translation.flags) == is_flagged
+    written = document.render([found.pieces]).decode()
+    assert f'msgstr "{expected}"' in written
