@@ -111,12 +111,15 @@ def field(box: Box, x: Axis, y: Axis, values: Sequence[Sequence[float]]) -> Iter
     wide, tall = box.width / len(values[0]), box.height / len(values)
     shades: dict[int, list[str]] = {}
     for index, row in enumerate(values):
-        left = box.x
+        top, bottom = (box.y + tall * edge for edge in (index, index + 1))
+        first = 0
         for shade, run in groupby(_shade(value) for value in row):
-            length = wide * len(list(run))
-            cell = f"M{left:.1f} {box.y + index * tall:.1f}h{length:.1f}v{tall:.1f}h{-length:.1f}z"
+            last = first + len(list(run))
+            left, right = (box.x + wide * edge for edge in (first, last))
+            # By the edges, which neighbours share: if cells overlapped, a line would be seen there.
+            cell = f"M{left:.2f} {top:.2f}H{right:.2f}V{bottom:.2f}H{left:.2f}z"
             shades.setdefault(shade, []).append(cell)
-            left += length
+            first = last
     for shade, cells in sorted(shades.items()):
         yield element(
             "path", d="".join(cells), class_="mark", fill_opacity=shade / SHADES,

@@ -66,7 +66,9 @@ def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
 def _positions(config: Config, model: Path | None) -> Plot:
     shape, sides = _positions_of(config, model)
     tables = {side: positions_table(shape, positions) for side, positions in sides.items()}
-    elements = [label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title")]
+    # The paper has no rotary positions.
+    section = "" if shape.positions == "rotary" else " (section 3.5)"
+    elements = [label(20, 28, f"Positions: {shape.positions}{section}", kind="title")]
     for index, (side, table) in enumerate(tables.items()):
         top = 90 + index * PANEL if side else 70
         if side:

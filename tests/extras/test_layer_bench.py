@@ -166,8 +166,9 @@ def test_crossing_of_two_layers_is_between_two_lengths() -> None:
 @pytest.mark.parametrize(
     ("milliseconds", "where"),
     [((2, 3, 4), "at all these lengths"), ((1, 1, 1), "at none of these lengths"),
-     ((0.5, 2, 0.5), "only at n = 20"), ((2, 2, 1), "only at n = 10, 20"),
-     ((2, 0, 2), "from n = 30"), ((0, 2, 3), "from n = 15")],
+     ((0.5, 2, 0.5), "only at n = 20"), ((2, 2, 1), "only at n = 10 and 20"),
+     ((2, 0, 2), "only at n = 10 and 40: the times vary, more --rounds even them out"),
+     ((0, 2, 3), "from n = 15")],
 )  # fmt: skip
 def test_crossing_line_says_where_self_attention_is_slower(milliseconds, where: str) -> None:
     curves = [

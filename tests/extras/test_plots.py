@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -96,11 +97,27 @@ def test_heatmap_shades_each_cell_by_its_value() -> None:
         if mark.tag == "path"
     }
     assert cells == {
-        0: ["M0.0 0.0h20.0v10.0h-20.0"],
-        SHADES: ["M20.0 0.0h10.0v10.0h-10.0", "M20.0 10.0h10.0v10.0h-10.0"],
-        SHADES // 2: ["M0.0 10.0h10.0v10.0h-10.0"],
-        SHADES * 3 // 4: ["M10.0 10.0h10.0v10.0h-10.0"],
+        0: ["M0.00 0.00H20.00V10.00H0.00"],
+        SHADES: ["M20.00 0.00H30.00V10.00H20.00", "M20.00 10.00H30.00V20.00H20.00"],
+        SHADES // 2: ["M0.00 10.00H10.00V20.00H0.00"],
+        SHADES * 3 // 4: ["M10.00 10.00H20.00V20.00H10.00"],
     }
+
+
+def test_cells_of_a_heatmap_share_their_edges() -> None:
+    """Cells that overlapped by a rounding error would show a dark line."""
+    values = [[(row + column) % 2 for column in range(7)] for row in range(13)]
+    marks = list(field(Box(5, 3, 100, 100), Axis(0, 7, "x"), Axis(0, 13, "y"), values))
+    edges = [
+        tuple(map(float, re.findall(r"[\d.]+", cell)))
+        for mark in marks
+        for cell in re.findall(r'M[^z"]+z', mark)
+    ]
+    assert len(edges) == 7 * 13
+    lefts, tops = ({cell[index] for cell in edges} for index in (0, 1))
+    rights, bottoms = ({cell[index] for cell in edges} for index in (2, 3))
+    assert lefts - {5.0} == rights - {105.0}
+    assert tops - {3.0} == bottoms - {103.0}
 
 
 def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
@@ -108,12 +125,13 @@ def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
     assert "dimension" in narrow
     wide = drawn("positions", {"model.d_model": 512})
     assert "dimension; one pair of 4 is shown" in texts(wide)
+    assert "Positions: rotary" in texts(drawn("positions", {"model.positions": "rotary"}))
     # The first position: sin 0 and cos 0 in turn, so two shades a pair.
     first = [
         cell
         for path in wide.iter(f"{SVG}path")
         for cell in path.get("d", "").split("z")
-        if " 70.0h" in cell
+        if " 70.00H" in cell
     ]
     assert len(first) == plots.COLUMNS
 

@@ -158,8 +158,8 @@ class Crossing(NamedTuple):
     """Where a layer of width d takes longer than a layer of another kind, the rival.
 
     lengths: all measured lengths; longer_at: those at which it takes longer; n: the length from
-    which it takes longer, between two measured ones; None if there is no such length, since it
-    takes longer at all of them or does not at the last one.
+    which it takes longer, between two measured ones; None if these are not those of the greatest
+    lengths alone.
     """
 
     rival: str
@@ -182,9 +182,8 @@ def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> Cross
     lengths = sorted(curves[0])
     ratios = [curves[0][n] / curves[1][n] for n in lengths]
     longer_at = tuple(n for n, ratio in zip(lengths, ratios, strict=True) if ratio > 1)
-    last = max((index for index, ratio in enumerate(ratios) if ratio <= 1), default=-1)
-    n = None
-    if 0 <= last < len(lengths) - 1:
+    n, last = None, len(lengths) - len(longer_at) - 1
+    if longer_at and last >= 0 and longer_at == tuple(lengths[last + 1 :]):
         low, high = ratios[last : last + 2]
         n = lengths[last] + (1 - low) / (high - low) * (lengths[last + 1] - lengths[last])
     return Crossing(rival, d, tuple(lengths), longer_at, n)

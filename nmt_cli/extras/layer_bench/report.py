@@ -7,6 +7,7 @@ from nmt_cli.drawing.charts import Axis, Box, Curve, curves
 from nmt_cli.drawing.svg import document, label
 from nmt_cli.extras.layer_bench.kinds import KINDS
 from nmt_cli.extras.layer_bench.measure import Chain, Crossing, Timing, crossing
+from nmt_cli.plurals import enumerated
 
 SCHEMA = 1
 TIMING_HEADER = ("layer", "n", "d", "ms", "multiply-adds", "kept for backward")
@@ -54,6 +55,8 @@ def _where(crossed: Crossing) -> str:
     'at all these lengths'
     >>> _where(Crossing("recurrent", 64, (8, 16, 32), (8,), None))
     'only at n = 8'
+    >>> _where(Crossing("recurrent", 64, (8, 16, 32), (8, 32), None))
+    'only at n = 8 and 32: the times vary, more --rounds even them out'
     """
     if crossed.n is not None:
         return f"from n = {crossed.n:,.0f}"
@@ -61,7 +64,12 @@ def _where(crossed: Crossing) -> str:
         return "at all these lengths"
     if not crossed.longer_at:
         return "at none of these lengths"
-    return f"only at n = {', '.join(f'{n:,}' for n in crossed.longer_at)}"
+    only = f"only at n = {enumerated([f'{n:,}' for n in crossed.longer_at])}"
+    first = crossed.lengths.index(crossed.longer_at[0])
+    in_a_row = crossed.lengths[first : first + len(crossed.longer_at)]
+    if crossed.longer_at == in_a_row:
+        return only
+    return f"{only}: the times vary, more --rounds even them out"
 
 
 def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str, object]:
