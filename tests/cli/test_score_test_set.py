@@ -106,7 +106,8 @@ def test_copies_are_found_and_faults_warned_of_whichever_text_has_faults(
     # The number of a verse alone is known for one only in a run, in which a random set has none.
     verses = [(f"{n} {src}", tgt) for n, (src, tgt) in enumerate(sentences[:60], 1)]
     escaped = [(f"{src} &amp; a", f"{tgt} &amp; b") for src, tgt in sentences[60:200]]
-    write_pairs(Path(), "train", [*verses, *escaped, *sentences[200:]])
+    both = [(f"{n}:4 {src}", f"{n}:4 {tgt}") for n, (src, tgt) in enumerate(sentences[300:])]
+    write_pairs(Path(), "train", [*verses, *escaped, *sentences[200:300], *both])
     Path("nmt.toml").write_text(SETTINGS.replace("test_split = 60", ""), "utf-8")
     assert main(["prepare", "--force"]) == 0
     text = TextStatistics.load(Path("corpus"))
@@ -115,12 +116,17 @@ def test_copies_are_found_and_faults_warned_of_whichever_text_has_faults(
         "nmt_cli.cli.commands.scoring.texts.translate_test_set", lambda src, *_: ["ka"] * len(src)
     )
     repaired = [(src.replace("&amp;", "&"), tgt.replace("&amp;", "&")) for src, tgt in escaped]
-    tagged = [(f"<b>{src}</b>", tgt) for src, tgt in sentences[200:]]
+    tagged = [(f"<b>{src}</b>", tgt) for src, tgt in sentences[200:300]]
+    other_verses = [
+        (f"8:{n} {src}", f"8:{n} {tgt}") for n, (src, tgt) in enumerate(sentences[300:])
+    ]
     for test, kind in (
         (random.Random(3).sample(verses, 40), ""),
         (escaped[:40], "HTML entities"),
         (repaired[:40], ""),
         (tagged[:40], "tags on one side only"),
+        (sentences[310:350], ""),
+        (other_verses[10:50], ""),
     ):
         write_pairs(Path(), "t", test)
         said = score("--set", 'data.test=["t.src", "t.tgt"]')

@@ -38,6 +38,11 @@ def in_subwords(text: str) -> str:
 FAULTS: dict[str, Callable[[int, str, str], Pair]] = {
     "verses": lambda n, src, tgt: (f"MRK {1 + n // 40}:{1 + n % 40} {src}", f"{1 + n % 40} {tgt}"),
     "verses on one side": lambda n, src, tgt: (f"{1 + n % 99} {src}", tgt),
+    "equal verses": lambda n, src, tgt: (f"{1 + n % 40}:4 {src}", f"{1 + n % 40}:4 {tgt}"),
+    "equal verses with books": lambda n, src, tgt: (f"1CO {n}:4. {src}", f"1CO {n}:4. {tgt}"),
+    "other verses": lambda n, src, tgt: (f"{n}:4 {src}", f"({n}:5) {tgt} 7"),
+    "equal numbers": lambda n, src, tgt: (f"{n} {src}", f"{n} {tgt}"),
+    "equal numbers of a list": lambda n, src, tgt: (f"{n}. {src}", f"({n}) {tgt}"),
     "numbers of a list": lambda n, src, tgt: (f"{n + 1}. {src}", tgt),
     "entities": lambda _n, src, tgt: (src.replace('"', "&quot;"), tgt.replace("ü", "&uuml;")),
     "encoding of sources": lambda _n, src, tgt: (damaged_encoding(src), tgt),
@@ -88,6 +93,30 @@ def test_copies_with_faults_are_found(tmp_path: Path, fault: str, damaged: str) 
     assert (result.kept, result.dropped[HELD_OUT]) == (400 - COPIES, COPIES)
 
 
+@pytest.mark.parametrize("clean", ["safe", "off"])
+def test_a_copy_of_one_side_is_found_behind_its_verse(tmp_path: Path, clean: str) -> None:
+    """The source or the target, beside another sentence, with or without other verses there."""
+    pairs = FAULTS["equal verses"]
+    test = [*TEXT[:10], *(pairs(n, *pair) for n, pair in enumerate(TEXT[10:20])), *TEXT[400:420]]
+    crossed = zip(TEXT[:20], TEXT[20:40], strict=True)
+    train = [pairs(n, src, tgt) for n, ((src, _), (_, tgt)) in enumerate(crossed)]
+    result, (note,) = found(tmp_path, [*train, *TEXT[40:400]], test, clean=clean)
+    assert note.startswith("20 of 40 test sentences also occur in the training text;")
+    crossed = zip(TEXT[20:40], TEXT[:20], strict=True)
+    train = [pairs(n, src, tgt) for n, ((src, _), (_, tgt)) in enumerate(crossed)]
+    settings = {"clean": clean, "drop_held_out": True}
+    result, _ = found(tmp_path, [*train, *TEXT[40:400]], test, **settings)
+    assert "(20 of 40 test targets beside other sources)" in result.remarks[0]
+    assert (result.kept, result.dropped[HELD_OUT]) == (360, 20)
+
+
+def test_a_number_of_the_sentence_makes_no_copy(tmp_path: Path) -> None:
+    """One without a mark that both sides have before two words, or that only one side has."""
+    train = [("12 dogs", "12 Hunde"), ("3 men run there", "Drei da"), ("5 cats sit here", "6 da")]
+    test = [(src.partition(" ")[2], "Nein") for src, _ in train]
+    assert found(tmp_path, [*TEXT[:200], *train], test)[1] == []
+
+
 def test_only_what_is_repaired_in_training_text_is_compared_so(tmp_path: Path) -> None:
     """`--no-clean` repairs nothing, and new sentences are no copies for having the same faults."""
     changed = [FAULTS["entities"](0, *pair) for pair in TEXT]
@@ -103,10 +132,10 @@ def test_references_are_found_before_and_after_their_repair() -> None:
     first = ["1. das ist ein langer Satz.", "ein Satz & ein weiterer Satz."]
     second = ["1. es ist ein", "ein anderer &amp; ein weiterer Satz."]
     held_out = HeldOut(
-        "test", src, first, second,
-        repaired=[
-            (src, ["das ist ein langer Satz.", first[1]]),
-            (src, ["es ist ein", "ein anderer & ein weiterer Satz."]),
+        "test",
+        [
+            [(src, first), (src, ["das ist ein langer Satz.", first[1]])],
+            [(src, second), (src, ["es ist ein", "ein anderer & ein weiterer Satz."])],
         ],
     )  # fmt: skip
     search = HeldOutSearch([held_out])

@@ -12,6 +12,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
+from nmt_cli.data.cleaning.line_numbers import without_first_numbers
 from nmt_cli.data.cleaning.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.pair_lists import cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
@@ -58,6 +59,19 @@ class Cleaning(NamedTuple):
             src, tgt = repair_sides(src, tgt, Repaired())
         return self.clean("src", src), self.clean("tgt", tgt)
 
+    def forms(
+        self, src: Sequence[str], tgt: Sequence[str]
+    ) -> tuple[tuple[list[str], list[str]], ...]:
+        """Return both sides of some pairs in the forms in which copies of them are looked for.
+
+        Cleaned, then `repaired`, then the latter without the numbers that their lines begin with.
+        """
+        repaired = self.repaired(src, tgt)
+        numberless = list(repaired[0]), list(repaired[1])
+        for index, pair in without_first_numbers(*repaired).items():
+            numberless[0][index], numberless[1][index] = pair
+        return (self.clean("src", src), self.clean("tgt", tgt)), repaired, numberless
+
     def finish(self, side: str, lines: Sequence[str]) -> list[str]:
         """Return the lines as `clean` does, for lines that `clean_line` has cleaned already."""
         if not self.normalize:
@@ -93,11 +107,12 @@ class RawChunk(NamedTuple):
     header: int | None = None
 
 
-class Unrepaired(NamedTuple):
-    """The pairs of a chunk whose digests the repairs changed, with their digests before.
+class OtherForms(NamedTuple):
+    """The digests of pairs of a chunk in other forms: without repairs, and without line numbers.
 
-    indices: (changed,) uint32, of these pairs among the kept ones; digests: (changed,) PAIR_DIGEST;
-    loose: (changed,) SENTENCE_DIGEST of the sources, as CleanChunk has them.
+    indices: (forms,) uint32, of the pair of each form among the kept ones; digests: (forms,)
+    PAIR_DIGEST, which differ from that of the pair; loose: (forms,) SENTENCE_DIGEST of the sources,
+    as CleanChunk has them.
     """
 
     indices: np.ndarray
@@ -117,8 +132,8 @@ class CleanChunk(NamedTuple):
 
     read: the number of pairs before cleaning; src, tgt: the lines of each side with newlines;
     digests: of both sentences; loose: digests of the sources that ignore capital letters and
-    punctuation; unrepaired: the digests that differ without the repairs; doubts: the kind of noise
-    of each pair, one byte a pair; early: indices and kinds of the pairs that are dropped in this
+    punctuation; other_forms: the digests of pairs in other forms; doubts: the kind of noise of each
+    pair, one byte a pair; early: indices and kinds of the pairs that are dropped in this
     pass; originals: rows of index, source and target as they were read, of the pairs that are
     dropped in this pass or that cleaning changed, if the texts of dropped pairs are needed;
     repaired: the number of repaired pairs and the first indices, by kind; repaired_rows: the rows
@@ -133,7 +148,7 @@ class CleanChunk(NamedTuple):
     tgt: bytes
     digests: bytes
     loose: bytes
-    unrepaired: Unrepaired
+    other_forms: OtherForms
     doubts: bytes
     early: tuple[np.ndarray, np.ndarray]
     originals: list[bytes]
@@ -182,7 +197,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         joined_lines(tgt).encode(),
         digests.tobytes(),
         loose_digests(src).tobytes(),
-        _unrepaired(chunk, kept, digests, repaired),
+        _other_forms(chunk, kept, (src, tgt), digests, repaired),
         doubts.tobytes(),
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         originals,
@@ -228,12 +243,33 @@ def _originals(
     return rows
 
 
-def _unrepaired(
-    chunk: RawChunk, kept: Sequence[int], digests: np.ndarray, repaired: Repaired
-) -> Unrepaired:
-    """Return the digests that kept pairs would have without the repairs, where they differ.
+def _other_forms(
+    chunk: RawChunk,
+    kept: Sequence[int],
+    sides: tuple[Sequence[str], Sequence[str]],
+    digests: np.ndarray,
+    repaired: Repaired,
+) -> OtherForms:
+    """Return the digests of the other forms of kept pairs.
 
-    kept: (kept,) the indices of these pairs in the chunk; digests: (kept,) after the repairs.
+    kept: (kept,) the indices of these pairs in the chunk; sides: their cleaned lines; digests:
+    (kept,) of these.
+    """
+    unrepaired, numberless = _unrepaired(chunk, kept, repaired), without_first_numbers(*sides)
+    forms = [*unrepaired.items(), *numberless.items()]
+    indices = np.array([index for index, _ in forms], np.uint32)
+    src, tgt = [src for _, (src, _) in forms], [tgt for _, (_, tgt) in forms]
+    others = digests_of(src, tgt)
+    differ = others != digests[indices]
+    return OtherForms(indices[differ], others[differ], loose_digests(src)[differ])
+
+
+def _unrepaired(
+    chunk: RawChunk, kept: Sequence[int], repaired: Repaired
+) -> dict[int, tuple[str, str]]:
+    """Return both sides of kept pairs as they would be without the repairs that change digests.
+
+    By their index among the kept pairs; kept: (kept,) their indices in the chunk.
     """
     positions = {index: position for position, index in enumerate(kept)} if repaired.lines else {}
     changed = [
@@ -244,10 +280,8 @@ def _unrepaired(
     ]
     src = chunk.cleaning.clean("src", [chunk.src[index] for index in changed])
     tgt = chunk.cleaning.clean("tgt", [chunk.tgt[index] for index in changed])
-    indices = np.array([positions[index] for index in changed], np.uint32)
-    before = digests_of(src, tgt)
-    differ = before != digests[indices]
-    return Unrepaired(indices[differ], before[differ], loose_digests(src)[differ])
+    before = zip(src, tgt, strict=True)
+    return {positions[index]: pair for index, pair in zip(changed, before, strict=True)}
 
 
 def _repaired_rows(

@@ -82,10 +82,10 @@ class LineRange(NamedTuple):
 class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
-    digests: (pairs,) of both sentences; unrepaired: (changed,) int64, pairs that the repairs
-    changed, and (changed,) uint64, their hashes without the repairs; repeats: (pairs,) bool,
-    whether the pair has a held-out sentence, before or after the repairs; kinds: (pairs,) uint8,
-    the kind of noise of each pair; repaired: by kind, the number of repaired pairs and the first of
+    digests: (pairs,) of both sentences; other_forms: (forms,) int64, pairs that have other forms,
+    as those without the repairs, and (forms,) uint64, the hashes of these; repeats: (pairs,) bool,
+    whether the pair has a held-out sentence in one of its forms; kinds: (pairs,) uint8, the kind of
+    noise of each pair; repaired: by kind, the number of repaired pairs and the first of
     them; repaired_rows: the number of pairs in the list of them; mixed: by corpus and side (0 or
     1), the lines with words of mixed scripts that are left, with their numbers; shifts: lines that
     seem shifted; notes: warnings for the user.
@@ -96,7 +96,7 @@ class CleanText:
     read: int = 0
     pairs: int = 0
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
-    unrepaired: tuple[np.ndarray, np.ndarray] = field(
+    other_forms: tuple[np.ndarray, np.ndarray] = field(
         default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.uint64))
     )
     repeats: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
@@ -159,7 +159,7 @@ def clean_training_text(
     """
     text = CleanText(directory)
     digests, doubts, repeats = bytearray(), bytearray(), bytearray()
-    changed, changed_hashes = bytearray(), bytearray()
+    others, other_hashes = bytearray(), bytearray()
     search = HeldOutSearch(held_out)
     cleaning = Cleaning.of(config, keep_dropped=keep_dropped, keep_repaired=keep_repaired)
     reader = _Reader(config, cleaning)
@@ -176,15 +176,15 @@ def clean_training_text(
             if keep_repaired:
                 file = cell(config.data.train[chunk.corpus][0]).encode("utf-8", errors="replace")
                 repaired_file.writelines(file + b"\t" + row for row in chunk.repaired_rows)
-            changed += (text.pairs + chunk.unrepaired.indices.astype(np.int64)).tobytes()
-            changed_hashes += pair_hashes(chunk.unrepaired.digests).tobytes()
+            others += (text.pairs + chunk.other_forms.indices.astype(np.int64)).tobytes()
+            other_hashes += pair_hashes(chunk.other_forms.digests).tobytes()
             repeats += _repeats(chunk, search).tobytes()
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
-    text.unrepaired = np.frombuffer(changed, np.int64), np.frombuffer(changed_hashes, np.uint64)
+    text.other_forms = np.frombuffer(others, np.int64), np.frombuffer(other_hashes, np.uint64)
     text.repeats = np.frombuffer(repeats, bool)
     text.kinds = np.frombuffer(doubts, np.uint8)
     text.notes, text.shifts = reader.notes, reader.shifts
@@ -192,12 +192,12 @@ def clean_training_text(
 
 
 def _repeats(chunk: CleanChunk, search: HeldOutSearch) -> np.ndarray:
-    """Return whether each pair has a held-out sentence, before or after the repairs: (pairs,)."""
+    """Return whether each pair has a held-out sentence in one of its forms: (pairs,) bool."""
     loose = np.frombuffer(chunk.loose, SENTENCE_DIGEST)
     repeats = search.find(np.frombuffer(chunk.digests, PAIR_DIGEST), loose)
-    unrepaired = chunk.unrepaired
-    if len(unrepaired.indices):
-        repeats[unrepaired.indices] |= search.find(unrepaired.digests, unrepaired.loose)
+    others = chunk.other_forms
+    if len(others.indices):
+        repeats[others.indices[search.find(others.digests, others.loose)]] = True
     return repeats
 
 

@@ -1,10 +1,11 @@
 """Finds the sentences of validation and test text in the training text.
 
 Training text is repaired, and held-out text is not. Either may have the faults that are repaired,
-so that both are compared as they were read and as they are after the repairs.
+or numbers of lines and verses on both sides, which stay. So both are compared as they were read, as
+they are after the repairs, and without these numbers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,32 +53,26 @@ class _Forms(NamedTuple):
 class HeldOut:
     """The sentences of a validation or test set, to be found in the training text."""
 
-    def __init__(
-        self,
-        name: str,
-        src: Sequence[str],
-        *tgts: Sequence[str],
-        repaired: Sequence[Sides] = (),
-    ) -> None:
-        """Take the cleaned lines of the sources and of one or several translations of them.
+    def __init__(self, name: str, translations: Sequence[Sequence[Sides]]) -> None:
+        """Take the forms of the sources beside each of one or several translations of them.
 
-        repaired: the sources and each translation, repaired beside each other as training text is;
-        none if training text is not repaired. Lines with an empty source are ignored.
+        translations: for each, both sides cleaned, and in other forms in which copies are looked
+        for. Lines with an empty source are ignored.
         """
         self.name = name
+        (src, _), *_ = translations[0]
         kept = [line for line, source in enumerate(src) if source]
 
-        def forms_of(*texts: Sequence[str]) -> list[list[str]]:
+        def forms_of(texts: Iterable[Sequence[str]]) -> list[list[str]]:
             return [[text[line] for line in kept] for text in texts]
 
-        sources = forms_of(src, *(repaired_src for repaired_src, _ in repaired))
+        sources = forms_of(src for forms in translations for src, _ in forms)
         self._src = _Forms.of(sources, sentence_digests)
         # Short ones say the same in many texts.
         self._loose_src = _Forms.of(sources, loose_digests, _is_long)
-        repaired_tgts = [repaired_tgt for _, repaired_tgt in repaired] or list(tgts)
         self._targets = [
-            _Forms.of(forms_of(*forms), sentence_digests, _is_long_target)
-            for forms in zip(tgts, repaired_tgts, strict=True)
+            _Forms.of(forms_of(tgt for _, tgt in forms), sentence_digests, _is_long_target)
+            for forms in translations
         ]
         self._found_loose = np.zeros(len(kept), bool)
         self._found_src = np.zeros(len(kept), bool)

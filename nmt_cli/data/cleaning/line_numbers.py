@@ -1,5 +1,6 @@
-"""Finds the numbers of lines, exercises and verses that one side of a text has and the other lacks.
+"""Finds the numbers of lines, exercises and verses that lines begin with.
 
+Those that one side of a text has and the other lacks are noise.
 `12.` and `1:4` are recognised in a single pair. `12` alone may be a number of the sentence (12
 dogs) that the other side writes out, so that it counts only in a run of numbers that rise by one.
 """
@@ -34,6 +35,10 @@ _BEFORE_SENTENCE = rf"(?:{_WORD_FOLLOWS}|[ \t]+(?=(?P<number>\d+)))"
 _VERSE_OF_BOTH = re.compile(_CHAPTER_AND_VERSE + _BEFORE_SENTENCE)
 _VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_BEFORE_SENTENCE}")
 _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
+# Before any text: chapter and verse, or a marked number.
+_FIRST = re.compile(
+    rf"(?:{_CHAPTER_AND_VERSE}[ \t]+(?=\S)|[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}[ \t]+(?=[^\s\d]))"
+)
 # A line that is only a number or the place of a verse, and one that begins with it.
 _PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
 _ONLY_NUMBER = re.compile(_PLACE)
@@ -97,6 +102,47 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
         if index in removed:
             shortened[index] = lines[index][match.end() :]
     return shortened
+
+
+def without_first_numbers(src: Sequence[str], tgt: Sequence[str]) -> dict[int, tuple[str, str]]:
+    """Return the pairs that change when the numbers that their sides begin with are removed.
+
+    By index. This is for the comparison of sentences only: a number may be a part of its sentence.
+    One without a mark is removed only if both sides begin with it and several words follow.
+
+    >>> without_first_numbers(["1:4 So it is.", "3. Yes"], ["1:4 So ist es.", "Ja"])
+    {0: ('So it is.', 'So ist es.'), 1: ('Yes', 'Ja')}
+    >>> without_first_numbers(["12 So it is.", "12 dogs"], ["12 So ist es.", "12 Hunde"])
+    {0: ('So it is.', 'So ist es.')}
+    """
+    begin = {
+        index
+        for side in (src, tgt)
+        for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(side), side)
+    }
+    shortened = {}
+    for index in sorted(begin):
+        line, other = src[index], tgt[index]
+        pair = _without_first_number(line), _without_first_number(other)
+        if pair == (line, other):
+            pair = _without_bare_numbers(line, other)
+        if pair != (line, other):
+            shortened[index] = pair
+    return shortened
+
+
+def _without_first_number(line: str) -> str:
+    match = _FIRST.match(line)
+    return line[match.end() :] if match else line
+
+
+def _without_bare_numbers(line: str, other: str) -> tuple[str, str]:
+    """Both sides without the number that they begin with if it is the same, before a sentence."""
+    match, there = _BARE.match(line), _BARE.match(other)
+    if match is None or there is None or int(match[1]) != int(there[1]):
+        return line, other
+    words = line[match.end() :]
+    return (words, other[there.end() :]) if len(words.split()) >= LEAST_WORDS else (line, other)
 
 
 def without_line_number(line: str, other: str) -> str:

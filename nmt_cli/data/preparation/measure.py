@@ -98,8 +98,8 @@ def measure_text(
         )
     )
     # Test text is not repaired: copies may be equal to the training text before the repairs.
-    changed, changed_hashes = text.unrepaired
-    hashes = np.concatenate([pair_hashes(text.digests[keep]), changed_hashes[keep[changed]]])
+    pairs, other_hashes = text.other_forms
+    hashes = np.concatenate([pair_hashes(text.digests[keep]), other_hashes[keep[pairs]]])
     hashes = np.sort(hashes)[:MAX_HASHES]
     ratios = _length_ratios(np.concatenate(lengths))
     return TextStatistics(src, tgt, done, ratios, odds, hashes)

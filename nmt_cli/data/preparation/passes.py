@@ -254,9 +254,7 @@ class PreparationRun:
         held_out = []
         for name, pairs, others in (("validation", valid, []), ("test", test, more)):
             src, tgts = [src for src, _ in pairs], [[tgt for _, tgt in pairs], *others]
-            repaired = [cleaning.repaired(src, tgt) for tgt in tgts]
-            cleaned = (cleaning.clean("tgt", tgt) for tgt in tgts)
-            held_out.append(HeldOut(name, cleaning.clean("src", src), *cleaned, repaired=repaired))
+            held_out.append(HeldOut(name, [cleaning.forms(src, tgt) for tgt in tgts]))
         return held_out
 
     def _check_together(self, text: CleanText, ledger: Ledger) -> None:

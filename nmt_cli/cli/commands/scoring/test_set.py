@@ -103,9 +103,9 @@ def _fault_notes(model: Path, src: Sequence[str], reference: Sequence[str]) -> l
 
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":
-    """The hashes of the pairs as the training text of `model` was cleaned: (2, pairs) uint64.
+    """The hashes of the pairs as the training text of `model` was cleaned: (3, pairs) uint64.
 
-    Of the pairs as they are, then of the pairs with the repairs of training text.
+    Of the pairs as they are, with the repairs of training text, and without line numbers, too.
     """
     import numpy as np
 
@@ -113,9 +113,7 @@ def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.nd
     from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
     from nmt_cli.model_dir import load_config
 
-    cleaning = Cleaning.of(load_config(model))
-    cleaned = cleaning.clean("src", src), cleaning.clean("tgt", reference)
-    forms = (cleaned, cleaning.repaired(src, reference))
+    forms = Cleaning.of(load_config(model)).forms(src, reference)
     return np.stack([pair_hashes(digests_of(*sides)) for sides in forms])
 
 
