@@ -93,6 +93,14 @@ def test_copies_with_faults_are_found(tmp_path: Path, fault: str, damaged: str) 
     assert (result.kept, result.dropped[HELD_OUT]) == (400 - COPIES, COPIES)
 
 
+def test_copies_are_found_where_only_the_test_set_has_its_numbers_in_a_run(tmp_path: Path) -> None:
+    """There they are removed, so that the texts are equal only as they are."""
+    pairs = [FAULTS["verses on one side"](n, *pair) for n, pair in enumerate(TEXT)]
+    test = pairs[:COPIES] + TEXT[400 : 400 + NEW]
+    (note,) = found(tmp_path, random.Random(1).sample(pairs[:400], 400), test)[1]
+    assert note.startswith(f"{COPIES} of {COPIES + NEW} test sentences also occur")
+
+
 @pytest.mark.parametrize("clean", ["safe", "off"])
 def test_a_copy_of_one_side_is_found_behind_its_verse(tmp_path: Path, clean: str) -> None:
     """The source or the target, beside another sentence, with or without other verses there."""
