@@ -116,7 +116,7 @@ def test_code_is_not_taken_for_another_language(nmt, monkeypatch) -> None:
         "nmt_cli.cli.commands.translation.document.warn_of_misfit",
         lambda texts, *_: checked.extend(texts),
     )
-    Path("code.html").write_text("<p>A dog <code>x()</code> sleeps <b>Qux well</b>.</p>\n")
+    Path("code.html").write_text("<p>A dog <code>x()</code> sleeps <b>Qux well</b> {x}.</p>\n")
     Path("names").write_text("Qux\n")
     assert nmt("--document", "code.html", "--keep", "names").code == 0
     assert [text.split() for text in checked] == [["A", "dog", "sleeps", "well."]]

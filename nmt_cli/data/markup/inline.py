@@ -41,6 +41,8 @@ _MAY_HAVE_MARKS = re.compile(
 )
 # Stands for what is already known to be a mark; neither a letter nor white space.
 _MASK = "\ufffc"
+# What stands right behind a placeholder, as behind a word.
+_PUNCTUATION = tuple(".,;:!?)]")
 Finder = Callable[[str], Iterator[Mark]]
 # Which characters a finder needs.
 _Finders = tuple[tuple[str, Finder], ...]
@@ -222,11 +224,26 @@ def without_marks(line: str, kept: Kept = USUAL) -> str:
     """The words of a line; kept: what is no word besides its marks.
 
     >>> without_marks("The <b>dog</b> of {name}.")
-    'The dog of .'
+    'The dog of.'
     """
-    if not has_marks(line, kept):
-        return line
-    return "".join(piece.text for piece in parse_line(line, kept) if isinstance(piece, Text))
+    return words_alone(parse_line(line, kept)) if has_marks(line, kept) else line
+
+
+def words_alone(pieces: Sequence[MarkedPiece]) -> str:
+    """The words of pieces, without a space before punctuation that follows a placeholder.
+
+    >>> words_alone((Text("Copied to "), Placeholder("%s"), Text(".")))
+    'Copied to.'
+    """
+    words: list[str] = []
+    follows = False
+    for piece in pieces:
+        if isinstance(piece, Text):
+            if follows and words and piece.text[:1] in _PUNCTUATION:
+                words[-1] = words[-1].rstrip()
+            words.append(piece.text)
+        follows = isinstance(piece, Placeholder) or (follows and isinstance(piece, Tag))
+    return "".join(words)
 
 
 def marks_of(pieces: Sequence[MarkedPiece]) -> Counter[str]:

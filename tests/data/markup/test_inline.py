@@ -15,6 +15,7 @@ from nmt_cli.data.markup.inline import (
     marks_of,
     parse_line,
     with_placeholders,
+    without_marks,
     written_line,
 )
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept, KeptNames
@@ -346,6 +347,18 @@ def test_ten_thousand_random_strings_keep_every_character() -> None:
     for pieces in map(parse_line, sample):
         assert raw_text(with_placeholders(pieces)) == raw_text(pieces)
     assert marked > 5_000
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Copied to %s.", "Copied to."), ("To <b>%s</b>, {x}!", "To,!"), ("%s: here", ": here"),
+        ("of %s :", "of  :"), ("The dog <b>.</b>", "The dog ."), ("a , %s b", "a ,  b"),
+    ],
+)  # fmt: skip
+def test_placeholder_leaves_no_space_before_punctuation(line: str, words: str) -> None:
+    """Such a space would be taken for that of tokenised text."""
+    assert without_marks(line) == words
 
 
 @pytest.mark.parametrize(

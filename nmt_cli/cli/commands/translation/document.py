@@ -286,8 +286,8 @@ def _translations(
     segments: "Sequence[MarkedText]", places: Sequence[str], work: "Work"
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
-    from nmt_cli.data.markup.inline import with_placeholders
-    from nmt_cli.data.markup.marked_text import Text, raw_text
+    from nmt_cli.data.markup.inline import with_placeholders, words_alone
+    from nmt_cli.data.markup.marked_text import raw_text
     from nmt_cli.translation.lines.inputs import windows
     from nmt_cli.translation.markup.results import in_document
 
@@ -298,14 +298,7 @@ def _translations(
             if not begin:
                 # Code, addresses and names are not of the language.
                 kept = work.kept
-                texts = [
-                    "".join(
-                        piece.text
-                        for piece in with_placeholders(segment, kept)
-                        if isinstance(piece, Text)
-                    )
-                    for segment in window
-                ]
+                texts = [words_alone(with_placeholders(segment, kept)) for segment in window]
                 warn_of_misfit(texts, work.translator.steps[0], work.console, places)
             marked = work.translator.translate_marked(
                 window, search=work.search, constraints=work.constraints, first=begin,
