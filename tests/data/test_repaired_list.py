@@ -99,6 +99,37 @@ def test_the_list_does_not_depend_on_chunks_and_processes(
     assert result.repaired == len(ROWS)
 
 
+@pytest.mark.parametrize("chunk_pairs", [2, 8_192])
+def test_pairs_that_look_the_same_come_last_and_those_with_letters_left_are_listed(
+    folder: Path, chunk_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All lines that the warning counts are listed, also those that it does not show."""
+    monkeypatch.setattr(clean, "CHUNK_PAIRS", chunk_pairs)
+    mixed = [("ka to", f"na\u03b7 ble {word}") for word in "abcdefg"]
+    # Last, one that is repaired, too, and one that is dropped.
+    mixed += [("ka &lt; to", "na\u03b7 blu"), ("", "na\u03b7")]
+    write_pairs(folder, "train", [*CLEAN, ("cafe\u0301", "tra"), *mixed])
+    result = prepare(
+        config_of(("train.src", "train.tgt")), folder / "corpus", workers=1,
+        repaired=folder / "repaired.tsv",
+    )  # fmt: skip
+    rows = [row.split("\t") for row in (folder / "repaired.tsv").read_text().split("\n")[1:-1]]
+    left = "letters of another script, not repaired"
+    assert [tuple(row[1:3]) for row in rows] == [
+        *((str(line), left) for line in range(302, 309)),
+        ("309", f"HTML entities; {left}"),
+        ("310", left),
+        ("301", "another Unicode form than NFC"),
+    ]
+    assert rows[0][3:] == ["ka to", "na\u03b7 ble a"] * 2
+    assert (result.repaired, result.letters_left) == (2, 8)
+    [note] = [note for note in result.notes if "another script" in note]
+    assert "8 lines keep" in note
+    assert note.endswith("...), which may be meant, so that they are not repaired: if they stand "
+                         "in place of other letters, replace them in the file; "
+                         "`--repaired FILE` lists all of them")  # fmt: skip
+
+
 def test_the_corpus_is_the_same_with_and_without_the_list(folder: Path) -> None:
     config = write_dirty(folder)
     assert prepare(config, folder / "a", workers=1).repaired is None

@@ -296,8 +296,8 @@ def show(
         console.note(f"wrote {prepared.path}")
     if prepared.test_files:
         console.note(f"test text: {', '.join(prepared.test_files)}")
-    note_list(prepared, dropped, sum(prepared.dropped.values()), "dropped", console)
-    note_list(prepared, repaired, prepared.repaired or 0, "repaired", console)
+    note_list(prepared, dropped, counted(sum(prepared.dropped.values()), "dropped pair"), console)
+    note_list(prepared, repaired, _repaired_list(prepared), console)
 
 
 def _doubtful_split(prepared: "PreparedCorpus") -> str:
@@ -371,16 +371,23 @@ def shown_lines(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
+def _repaired_list(prepared: "PreparedCorpus") -> str:
+    """What is in the list of repaired pairs."""
+    pairs = counted(prepared.repaired or 0, "repaired pair")
+    left = prepared.letters_left
+    return f"{pairs}, and {left:,} with letters of another script, not repaired" if left else pairs
+
+
 def note_list(
-    prepared: "PreparedCorpus", path: Path | None, pairs: int, action: str, console: Console
+    prepared: "PreparedCorpus", path: Path | None, content: str, console: Console
 ) -> None:
     """Report what was written to a list of pairs, if one was asked for.
 
-    pairs: how many are in it; action: "dropped" or "repaired".
+    content: how many pairs are in it, and of what kind.
     """
     if path is None:
         return
     if prepared.reused:
         console.warning(f"`{path}` was not written: nothing was done; add --force")
     else:
-        console.note(f"wrote {path}: {counted(pairs, f'{action} pair')}")
+        console.note(f"wrote {path}: {content}")

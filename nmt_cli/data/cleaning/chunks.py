@@ -2,7 +2,7 @@
 
 import functools
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
 from nmt_cli.data.cleaning.line_numbers import without_first_numbers
 from nmt_cli.data.cleaning.look_alikes import MIXED_WORD_SIGN, mixed_words
-from nmt_cli.data.cleaning.pair_lists import cell
+from nmt_cli.data.cleaning.pair_lists import LETTERS_LEFT, cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
@@ -167,8 +167,9 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         src, tgt = repair_sides(src, tgt, repaired)
     src = cleaning.finish("src", _remove_controls(src, repaired))
     tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
+    mixed = [_mixed(lines, cleaning) for lines in (src, tgt)]
     # Before any pair is dropped, because those are listed, too.
-    repaired_rows = _repaired_rows(chunk, src, tgt, repaired) if cleaning.keep_repaired else []
+    listed = _repaired_rows(chunk, (src, tgt), repaired, mixed) if cleaning.keep_repaired else []
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
     if chunk.header is not None and cleaning.level != "off":
         early[chunk.header] = kinds.HEADER
@@ -202,21 +203,26 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         originals,
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
-        repaired_rows,
-        (_mixed(src, kept, cleaning), _mixed(tgt, kept, cleaning)),
+        listed,
+        (_first(mixed[0], early), _first(mixed[1], early)),
     )
 
 
-def _mixed(lines: Sequence[str], kept: Sequence[int], cleaning: Cleaning) -> MixedWords:
-    """Return the words of mixed scripts in cleaned lines; kept: (lines,) their indices.
+def _mixed(lines: Sequence[str], cleaning: Cleaning) -> dict[int, str]:
+    """Return a word of mixed scripts of each cleaned line that has one, by its index.
 
     There are none without repairs, since these would change some.
     """
     if cleaning.level == "off":
-        return MixedWords(0, {})
+        return {}
     signs = lines_with(MIXED_WORD_SIGN, joined_lines(lines), lines)
-    found = {kept[index]: words[0] for index in signs if (words := mixed_words(lines[index]))}
-    return MixedWords(len(found), dict(islice(found.items(), FIRST_LINES)))
+    return {index: words[0] for index in signs if (words := mixed_words(lines[index]))}
+
+
+def _first(mixed: Mapping[int, str], early: Collection[int]) -> MixedWords:
+    """Return the lines that `_mixed` found, without those that are dropped in this pass."""
+    kept = {index: word for index, word in mixed.items() if index not in early}
+    return MixedWords(len(kept), dict(islice(kept.items(), FIRST_LINES)))
 
 
 def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
@@ -285,14 +291,22 @@ def _unrepaired(
 
 
 def _repaired_rows(
-    chunk: RawChunk, src: Sequence[str], tgt: Sequence[str], repaired: Repaired
+    chunk: RawChunk,
+    sides: tuple[Sequence[str], Sequence[str]],
+    repaired: Repaired,
+    mixed: Sequence[Collection[int]],
 ) -> list[bytes]:
-    """Return the rows of CleanChunk.repaired_rows; src, tgt: the cleaned lines."""
-    rows = []
-    for index, repair_kinds in repaired.kinds_by_line().items():
-        names = "; ".join(kinds.KINDS[kind].name for kind in repair_kinds)
-        texts = (chunk.src[index], chunk.tgt[index], src[index], tgt[index])
-        cells = (str(chunk.first_line + index), names, *map(cell, texts))
+    """Return the rows of CleanChunk.repaired_rows.
+
+    sides: the cleaned lines; mixed: of each side, the indices of those with words of mixed scripts.
+    """
+    rows, repair_kinds = [], repaired.kinds_by_line()
+    left = {index for indices in mixed for index in indices}
+    for index in sorted({*repair_kinds, *left}):
+        names = [kinds.KINDS[kind].name for kind in repair_kinds.get(index, ())]
+        names += [LETTERS_LEFT] if index in left else []
+        texts = (chunk.src[index], chunk.tgt[index], *(lines[index] for lines in sides))
+        cells = (str(chunk.first_line + index), "; ".join(names), *map(cell, texts))
         row = "\t".join(cells)
         rows.append(f"{row}\n".encode())
     return rows

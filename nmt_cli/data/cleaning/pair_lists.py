@@ -1,18 +1,21 @@
 """The lists of dropped and of repaired pairs, which `nmt prepare` writes as TSV."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config.protected_files import needed_files, require_replaceable
+from nmt_cli.data.cleaning.kinds import KINDS, UNICODE_FORM
 from nmt_cli.errors import CannotCreateError, UsageError, replace_hint
 from nmt_cli.storage.files import writing
 from nmt_cli.storage.special_files import has_content
 
 # The rows of the list of repaired pairs, in the directory of the cleaned text.
 REPAIRED_ROWS = "repaired.tsv"
+# What the list says of pairs that keep letters of another script.
+LETTERS_LEFT = "letters of another script, not repaired"
 _LINE_ENDS = str.maketrans("\t\n\r", "   ")
+_UNICODE_FORM, _LETTERS_LEFT = KINDS[UNICODE_FORM].name.encode(), LETTERS_LEFT.encode()
 
 
 class PairList(NamedTuple):
@@ -74,11 +77,23 @@ def cell(text: str) -> str:
     return text.translate(_LINE_ENDS)
 
 
-def write_repaired(directory: Path, path: Path) -> None:
-    """Write the list of repaired pairs, whose rows the first pass has left in `directory`."""
+def write_repaired(directory: Path, path: Path) -> int:
+    """Write the list of repaired pairs, whose rows the first pass has left in `directory`.
+
+    Pairs with nothing but another Unicode form come last, since they look the same as before.
+    Returns how many pairs are listed only because they keep letters of another script.
+    """
+    left = 0
     with (
         writing(path, replaces=REPAIRED.is_at(path)) as file,
         (directory / REPAIRED_ROWS).open("rb") as rows,
     ):
         file.write(REPAIRED.header.encode())
-        shutil.copyfileobj(rows, file)
+        for looks_same in (False, True):
+            rows.seek(0)
+            for row in rows:
+                what = row.split(b"\t", 3)[2]
+                if (what == _UNICODE_FORM) == looks_same:
+                    file.write(row)
+                    left += what == _LETTERS_LEFT
+    return left

@@ -137,11 +137,12 @@ def mixed_notes(
         shown = f"`{paths[min(side, len(paths) - 1)]}`"
         where = shown if len(paths) > 1 else f"the {SIDES[side]} of {shown}"
         examples = ", ".join(f"line {line:,}: `{word}`" for line, word in words.first.items())
-        more = ", ..." if words.lines > len(words.first) else ""
+        is_cut = words.lines > len(words.first)
+        more, listed = (", ...", "; `--repaired FILE` lists all of them") if is_cut else ("", "")
         notes.append(
             f"{where}: {counted(words.lines, 'line')} keep letters of another script within words "
             f"({examples}{more}), which may be meant, so that they are not repaired: if they stand "
-            "in place of other letters, replace them in the file"
+            f"in place of other letters, replace them in the file{listed}"
         )
     return notes
 

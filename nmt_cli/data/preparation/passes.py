@@ -82,8 +82,8 @@ class PreparedCorpus:
     tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
     user; remarks: what was done about the text where nothing is left to do;
     unknown_characters: those that an existing vocabulary lacks; reused: whether an existing
-    corpus was kept and nothing was done; repaired: pairs in the list of repaired pairs, None if
-    none was written.
+    corpus was kept and nothing was done; repaired: repaired pairs in the list of these, None if
+    none was written; letters_left: the others in it, which keep letters of another script.
     """
 
     path: Path
@@ -102,6 +102,7 @@ class PreparedCorpus:
     test_files: tuple[str, ...] = ()
     reused: bool = False
     repaired: int | None = None
+    letters_left: int = 0
     unknown_characters: tuple[UnknownCharacter, ...] = ()
     test: int = 0
     remarks: tuple[str, ...] = ()
@@ -109,12 +110,12 @@ class PreparedCorpus:
     doubtful_test: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, without `path`, `reused` and `repaired`."""
+        """Return plain values, without `path`, `reused`, and counts of the list of repairs."""
         values = dataclasses.asdict(self)
         for side in ("src", "tgt"):
             values[side]["fertility"] = round(getattr(self, side).fertility, 4)
         values["unknown_characters"] = [each.to_json() for each in self.unknown_characters]
-        del values["path"], values["reused"], values["repaired"]
+        del values["path"], values["reused"], values["repaired"], values["letters_left"]
         return values
 
     @classmethod
@@ -182,8 +183,7 @@ class PreparationRun:
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
         _require_pairs(train.pairs, ledger)
-        if self.repaired is not None:
-            write_repaired(work, self.repaired)
+        left = write_repaired(work, self.repaired) if self.repaired is not None else 0
         statistics = self._measure(text, ledger.keep, train, split.test)
         remove(work)
         self._encode_valid(valid, subwords)
@@ -204,7 +204,8 @@ class PreparationRun:
             ),
             findings=tuple(ledger.findings()), split=data.valid_split,
             test_split=data.test_split, test_files=test_files,
-            repaired=None if self.repaired is None else text.repaired_rows,
+            repaired=None if self.repaired is None else text.repaired_rows - left,
+            letters_left=left,
             unknown_characters=unknown.listed(), test=len(split.test or test),
             doubtful_split=ledger.doubtful(split.indices[: len(split.valid)]),
             doubtful_test=ledger.doubtful(split.indices[len(split.valid) :]),
