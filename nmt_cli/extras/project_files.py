@@ -92,7 +92,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     if the two files of a pair differ in their number of lines.
     """
     from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
-    from nmt_cli.data.cleaning.held_out_faults import fault_notes
+    from nmt_cli.data.cleaning.held_out_faults import fault_notes, form_notes
     from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
     from nmt_cli.data.languages.checks import check_names, check_texts
     from nmt_cli.data.languages.text_files import head_of, texts_of
@@ -107,7 +107,8 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     check_names(named, src, tgt)
     unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
     heads = {text.role: head_of(text) for text in named if text.role != "training"}
-    wrong_lines = [*placeholder_notes(heads), *fault_notes(heads)]
+    files = {text.role: text.paths for text in named}
+    wrong_lines = [*placeholder_notes(heads), *fault_notes(heads), *form_notes(heads, files)]
     return [*check_texts(named, src, tgt), *unaligned, *wrong_lines, *_shared_pairs(texts)]
 
 

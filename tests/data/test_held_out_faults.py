@@ -1,5 +1,7 @@
 """Faults of validation and test text of which training text is repaired are warned of."""
 
+import subprocess
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,11 @@ from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
-from nmt_cli.data.cleaning.held_out_faults import pairs_with_faults, references_with_faults
+from nmt_cli.data.cleaning.held_out_faults import (
+    form_notes,
+    pairs_with_faults,
+    references_with_faults,
+)
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.extras.project_files import ProjectTexts, check_text_files
 
@@ -96,6 +102,42 @@ def test_faults_of_references_are_warned_of_beside_hypotheses_without_them(
         assert f"have {kind}" not in capsys.readouterr().err
 
 
+def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path: Path) -> None:
+    train = write_pairs(tmp_path, "train", TEXT[:500])
+    decomposed = [
+        # The form of a source does not matter.
+        (src + " cafe\u0301", unicodedata.normalize("NFD", tgt) if n % 30 == 4 else tgt)
+        for n, (src, tgt) in enumerate(TEXT[-300:])
+    ]
+    held_out = write_pairs(tmp_path, "held-out", decomposed)
+    (table := tmp_path / "test.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in decomposed))
+    for files in (held_out, (str(table),)):
+        config = tiny_config(
+            data_train=[train], data_valid=held_out, data_test=files, data_vocab_size=200
+        )
+        notes = prepare(config, tmp_path / "corpus", workers=1, force=True).notes
+        for role in ("validation", "test"):
+            [note] = [note for note in notes if f"300 {role} targets: " in note]
+            assert "10 have another Unicode form than NFC (lines 5, 35, 65, 95, 125, ...)" in note
+        command = note.rpartition("copy in NFC: ")[2]
+        subprocess.run(["sh", "-c", command], check=True, timeout=30)
+        written = Path(command.rpartition("> ")[2]).read_text("utf-8")
+        assert written == unicodedata.normalize("NFC", Path(files[-1]).read_text("utf-8"))
+    said = check_text_files(ProjectTexts((train,), test=held_out), "xx", "yy")
+    assert any("300 test targets: 10 have another Unicode form" in note for note in said)
+    off = tiny_config(data_train=[train], data_test=held_out, data_clean="off")
+    said = prepare(off, tmp_path / "off", workers=1).notes
+    assert not any("Unicode form" in note for note in said)
+
+
+def test_a_few_targets_in_another_unicode_form_are_not_warned_of() -> None:
+    for count in (3, 4):
+        tgt = ["cafe\u0301"] * count + ["caf\u00e9"] * 90
+        notes = form_notes({"test": (tgt, tgt)}, {"test": ("a", "b")})
+        assert len(notes) == (count == 4)
+
+
 def test_another_unicode_form_has_a_warning_of_its_own() -> None:
     lines = [f"cafe\u0301 {n}" for n in range(40)]
     assert references_with_faults([f"café {n}" for n in range(40)], lines) == ""
+    assert pairs_with_faults([f"coffee {n}" for n in range(40)], lines) == ""

@@ -6,7 +6,7 @@ from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES, MixedWords
 from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
-from nmt_cli.data.cleaning.held_out_faults import fault_notes
+from nmt_cli.data.cleaning.held_out_faults import fault_notes, form_notes
 from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
@@ -256,7 +256,8 @@ def _wrong_lines(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
         name: ([src for src, _ in pairs], [tgt for _, tgt in pairs])
         for name, pairs in held_out.items()
     }
-    return [*placeholder_notes(texts), *fault_notes(texts)]
+    files = {"validation": data.valid, "test": data.test}
+    return [*placeholder_notes(texts), *fault_notes(texts), *form_notes(texts, files)]
 
 
 def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:

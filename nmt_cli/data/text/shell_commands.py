@@ -14,6 +14,10 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 # Those of files that are converted to text, too.
 _CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm", ".sfm")
 
+_COMPOSE = (
+    "import sys, unicodedata as u; "
+    "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
+)
 
 # In Python: the text of a cell as one line. Only ASCII spaces are removed: U+0085 and U+00A0 are
 # bytes of letters in UTF-8 that was read as Latin-1.
@@ -67,6 +71,15 @@ def copy_command(
     if program:
         return f"{program} -dc {shlex.quote(name)} | {command}{then} > {out}"
     return f"{command} {'' if takes_name else '< '}{shlex.quote(name)}{then} > {out}"
+
+
+def compose_command(name: str) -> str:
+    """Return the command that writes the text of a file in the Unicode form NFC.
+
+    >>> compose_command("test.de").rpartition("' ")[2]
+    '< test.de > test.nfc.de'
+    """
+    return copy_command(f"python3 -c {shlex.quote(_COMPOSE)}", name, "nfc", takes_name=False)
 
 
 def cues_command(name: str) -> str:

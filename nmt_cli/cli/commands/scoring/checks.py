@@ -20,10 +20,6 @@ NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
 LINES_NAMED = 5
-COMPOSE = (
-    "import sys, unicodedata as u; "
-    "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
-)
 REMOVE = (
     'import re, sys; sys.stdout.write(re.sub("[{}]", "", '
     'open(0, encoding="utf-8", newline="").read()))'
@@ -164,14 +160,13 @@ def warn_of_spellings(
     hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
 ) -> None:
     """Warn of a reference that writes the same words with other characters, which never match."""
-    from nmt_cli.data.text.shell_commands import copy_command
+    from nmt_cli.data.text.shell_commands import compose_command, copy_command
     from nmt_cli.scoring.invisible import invisible_difference
     from nmt_cli.scoring.typography import typography_note
     from nmt_cli.scoring.unicode_forms import form_difference
 
     if forms := form_difference(hypotheses, references):
-        compose = f"python3 -c {shlex.quote(COMPOSE)}"
-        command = copy_command(compose, forms.reference, "nfc", takes_name=False)
+        command = compose_command(forms.reference)
         console.warning(f"{forms.note}, which this command gives to a file: {command}")
     if invisible := invisible_difference(hypotheses, references):
         escapes = "".join(f"\\u{ord(character):04x}" for character in invisible.characters)
