@@ -244,6 +244,13 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     assert shown(end, STEP, outline=endless)[2:] == [reached]
     (line,) = shown(end, STEP, outline=replace(endless, warmup=79))[2:]
     assert line.startswith(f"{reached}: the warm-up of the learning rate does not reach its end (")
+    (line,) = shown(end, STEP, outline=replace(endless, warmup=40))[2:]
+    assert line.startswith(
+        f"{reached}: the learning rate rises for 40 of these steps (`--max-steps"
+    )
+    assert shown(end, STEP, outline=replace(endless, warmup=39))[2:] == [reached]
+    (line,) = shown(replace(end, first=60), STEP, outline=replace(endless, warmup=35))[2:]
+    assert "rises for 35 of these steps" in line
     # With half of the steps the model may be worse.
     (line,) = shown(replace(end, fitting=39), outline=limited)[2:]
     assert line.endswith(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Of fewer steps than this share of those that the time limit allows, a run may learn less.
 SHARE_WORTHWHILE = 0.7
+# A run that is shorter than so many times its warm-up is noted.
+LEAST_WARMUPS = 2
 LONG_SECONDS = 24 * 3_600
 # Fine-tuning that sees each pair more often is warned of; what is advised in its place.
 MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
@@ -197,9 +199,11 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     reached = f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}"
     consequence = "the schedule of the learning rate does not reach its end"
     if not outline.schedule_ends:
-        if end.last > outline.warmup:
+        if end.first >= LEAST_WARMUPS * outline.warmup:
             return reached
         consequence = "the warm-up of the learning rate does not reach its end"
+        if end.last > outline.warmup:
+            consequence = f"the learning rate rises for {outline.warmup:,} of these steps"
     advice = "only a larger --max-hours helps"
     options = warmup_options(end.fitting, outline)
     # Another warm-up makes another run, unlike another number of steps; a run that is continued is

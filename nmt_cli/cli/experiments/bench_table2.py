@@ -53,10 +53,10 @@ def command(
     """Compare a trained model with Table 2: BLEU and training cost.
 
     The BLEU of the paper is computed on tokenised text with German compounds split; that of
-    sacreBLEU is lower for the same text, and both are printed. Floating-point operations are
-    estimated in two ways: from the equations of the model and, as in the paper, from the GPU time
-    and the peak performance; only the latter is compared with the paper. A second table has the
-    earlier systems of Table 2, with the figures published there.
+    sacreBLEU is about 0.7 lower for the German of newstest2014. Both are printed. Floating-point
+    operations are estimated in two ways: from the equations of the model and, as in the paper, from
+    the GPU time and the peak performance; only the latter is compared with the paper. A second
+    table has the earlier systems of Table 2, with the figures published there.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import require_models
