@@ -345,6 +345,8 @@ WALL_CLOCK = {
     # Text that is younger than its corpus may have changed.
     "data/preparation/outdated.py: path.stat().st_mtime",
     "data/preparation/outdated.py: (corpus / DESCRIPTION).stat().st_mtime",
+    # Whether a file of nmt itself was replaced while it ran.
+    "installation.py: status.st_mtime_ns",
     # Of the cache, the oldest files are removed.
     "inference/native/packing/packed_cache.py: entry[0].st_mtime_ns",
     # A note names a run whose weights are younger than those that are used.
