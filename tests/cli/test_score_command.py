@@ -666,6 +666,18 @@ def test_score_refuses_wrong_arguments_and_files(
     assert "bug" not in result.err
 
 
+def test_empty_hypotheses_are_warned_of(nmt: Nmt) -> None:
+    write("gap.txt", [*REFERENCE[:2], " "])
+    said = nmt("gap.txt", "ref.txt").err
+    assert "warning: 1 line of `gap.txt` is empty (line 3), but the references have text" in said
+    write("gaps.txt", ["", *REFERENCE[1:2], ""])
+    said = nmt("gaps.txt", "ref.txt").err
+    assert "warning: 2 lines of `gaps.txt` are empty (lines 1, 3), but the references" in said
+    # One of the references lacks the line, too.
+    assert "empty" not in nmt("gap.txt", "ref.txt", "gap.txt").err
+    assert "empty" not in nmt("good.txt", "ref.txt").err
+
+
 def test_empty_lines_of_the_references_are_warned_of(nmt: Nmt) -> None:
     many = [*REFERENCE, "", *9 * ["x"]]
     write("hyp.txt", many)

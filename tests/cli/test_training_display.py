@@ -433,10 +433,11 @@ def test_last_lines_describe_the_published_model(
 
 
 def test_time_of_a_finished_run_stands_before_what_continues_it() -> None:
-    note = "already finished: 2 hours are over; --max-hours above 2.01 continues the run"
+    note = "already finished: 2 hours are over; --max-hours above 2.01 (or none) continues the run"
     published = Published(90, "current", (90,), None, 7.5)
     assert shown(replace(REPORT, note=note, published=published))[2] == (
-        "already finished: 2 hours are over, 1m 40s; --max-hours above 2.01 continues the run"
+        "already finished: 2 hours are over, 1m 40s; --max-hours above 2.01 (or none) continues "
+        "the run"
     )
 
 

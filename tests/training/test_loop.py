@@ -313,11 +313,12 @@ def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, 
     [
         (
             {"train_max_hours": 1e-9},
-            "1e-09 hours are over; --max-hours above 0.01 continues the run",
+            "1e-09 hours are over; --max-hours above 0.01 (or none) continues the run",
         ),
         (
             {"train_max_hours": 1e-9, "train_max_steps": 1},
-            "1 step is done; a larger --max-steps and --max-hours above 0.01 continue the run",
+            "1 step is done; a larger --max-steps and --max-hours above 0.01 (or none) continue "
+            "the run",
         ),
         (
             {"train_max_epochs": 1},
@@ -338,7 +339,7 @@ def test_a_finished_run_names_the_options_that_continue_it(setting, tmp_path, li
 @pytest.mark.parametrize(("warmup", "is_said"), [(2, True), (1, False)])
 def test_a_run_that_ends_within_its_warmup_says_so(setting, tmp_path, warmup, is_said):
     ended = run(setting, tmp_path, train_max_hours=1e-9, train_warmup_steps=warmup)[-1]
-    ending = "finished: 1e-09 hours are over; --max-hours above 0.01 continues the run"
+    ending = "finished: 1e-09 hours are over; --max-hours above 0.01 (or none) continues the run"
     rising = f"; the learning rate was still rising, as the warm-up takes {warmup} steps"
     assert ended.note == ending + (rising if is_said else "")
 
@@ -442,7 +443,9 @@ def test_time_of_earlier_processes_counts_for_the_limit(setting, tmp_path, monke
     now[0] = 90_000.0
     ended = run(setting, out, train_max_hours=1.0, train_warmup_steps=1)[-1]
     assert (ended.step, ended.elapsed_seconds) == (3, 4_500.0)
-    assert ended.note == "finished: 1 hour is over; --max-hours above 1.25 continues the run"
+    assert (
+        ended.note == "finished: 1 hour is over; --max-hours above 1.25 (or none) continues the run"
+    )
 
 
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):

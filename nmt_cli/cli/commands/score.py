@@ -11,6 +11,7 @@ from nmt_cli.cli.commands.scoring import options
 from nmt_cli.cli.commands.scoring.checks import (
     check_options,
     only_model,
+    warn_of_empty_hypotheses,
     warn_of_empty_references,
     warn_of_faults,
     warn_of_fractions,
@@ -250,6 +251,7 @@ def _scores(
     _warn_of_tokens(texts, how["tokenize"], console)
     references = list(zip(texts.names[1:], texts.references, strict=False))
     warn_of_empty_references(texts.hypotheses, references, console)
+    warn_of_empty_hypotheses((texts.names[0], texts.hypotheses), texts.references, console)
     warn_of_placeholders(texts.hypotheses, references, console)
     warn_of_spellings(texts.hypotheses, references, console)
     # Of a test set that was translated, the first reference was checked beside the source.

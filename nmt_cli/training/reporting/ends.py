@@ -17,7 +17,7 @@ def continuing(run: Run) -> str:
     if (option := "a larger --max-hours") in options:
         # The validation at the end is part of the time, so a run takes more than its limit.
         used = ceil(run.state.elapsed / 36) / 100
-        options[options.index(option)] = f"--max-hours above {used:g}"
+        options[options.index(option)] = f"--max-hours above {used:g} (or none)"
     verb = agreeing(len(options), "continues", "continue")
     return f"; {' and '.join(options)} {verb} the run" if options else ""
 

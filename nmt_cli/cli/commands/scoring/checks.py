@@ -193,13 +193,37 @@ def warn_of_empty_references(
     if not empty:
         return
     names = " and ".join(f"`{name}`" for name, _ in references)
-    shown = ", ".join(f"{number:,}" for number in empty[:LINES_NAMED])
-    more = ", ..." if len(empty) > LINES_NAMED else ""
     console.warning(
-        f"{counted(len(empty), 'line')} of {names} {agreeing(len(empty), 'is', 'are')} empty "
-        f"({agreeing(len(empty), 'line', 'lines')} {shown}{more}), but the hypotheses have text "
-        "there, all of whose words count as wrong; fill in what is missing, or remove it from all "
-        "files"
+        f"{_empty_lines(names, empty)}, but the hypotheses have text there, all of whose words "
+        "count as wrong; fill in what is missing, or remove it from all files"
+    )
+
+
+def warn_of_empty_hypotheses(
+    hypotheses: NamedLines, references: Sequence[Sequence[str]], console: "Console"
+) -> None:
+    """Warn of lines that have no hypothesis, though every reference has text there."""
+    name, lines = hypotheses
+    rows = zip(*references, strict=False)
+    empty = [
+        number
+        for number, (line, row) in enumerate(zip(lines, rows, strict=False), 1)
+        if not line.strip() and all(map(str.strip, row))
+    ]
+    if empty:
+        console.warning(
+            f"{_empty_lines(f'`{name}`', empty)}, but the references have text there; "
+            "`nmt translate --retry` translates such lines with other settings, too"
+        )
+
+
+def _empty_lines(names: str, numbers: Sequence[int]) -> str:
+    """How many lines of a text are empty, with the first of their numbers, from 1."""
+    shown = ", ".join(f"{number:,}" for number in numbers[:LINES_NAMED])
+    more = ", ..." if len(numbers) > LINES_NAMED else ""
+    return (
+        f"{counted(len(numbers), 'line')} of {names} {agreeing(len(numbers), 'is', 'are')} empty "
+        f"({agreeing(len(numbers), 'line', 'lines')} {shown}{more})"
     )
 
 
