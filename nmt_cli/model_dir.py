@@ -24,6 +24,7 @@ import numpy as np
 import safetensors
 
 from nmt_cli.config.schema import MAX_BYTES, Config, dump, parse_layer, resolve
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, ModelChangedError, NoInputError
@@ -35,7 +36,7 @@ from nmt_cli.model_weights import (
     read_weights,
     weight_bytes,
 )
-from nmt_cli.storage import files, manifest
+from nmt_cli.storage import files, locks, manifest
 from nmt_cli.storage.model_check import CONFIG as CONFIG
 from nmt_cli.storage.model_check import CORPUS as CORPUS
 from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
@@ -177,6 +178,17 @@ def read_metadata(directory: Path) -> dict[str, str]:
             return dict(tensors.metadata() or {})
     except safetensors.SafetensorError as error:
         raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
+
+
+def save_search(directory: Path, search: SearchConfig) -> None:
+    """Replace the search settings of a model directory; its other files stay as they are.
+
+    Raises the errors of `load_config`, TryAgainError while `nmt train` writes the directory, and
+    CannotCreateError if it cannot be written.
+    """
+    with locks.locked(directory, "wait for it, or interrupt it: the training can be resumed"):
+        config = replace(load_config(directory), search=search)
+        manifest.add_to_manifest(directory, CONFIG, dump(config).encode("utf-8"))
 
 
 def refresh_weights(

@@ -19,7 +19,7 @@ BOTH_PATHS = ("paths",)
 _USED_BY = {
     **dict.fromkeys(("translate", "text", "attention"), TRANSLATING),
     **dict.fromkeys(("export", "info"), MODEL_ALONE),
-    "serve": SERVING, "score": SCORING, "prepare": PREPARING, "average": AVERAGING,
+    "serve": SERVING, "save": SERVING, "score": SCORING, "prepare": PREPARING, "average": AVERAGING,
     "plot": DRAWING, "shortlist": BOTH_PATHS,
 }  # fmt: skip
 

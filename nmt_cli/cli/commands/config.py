@@ -1,13 +1,17 @@
-"""`nmt config`: all settings with their meanings and origins; all presets."""
+"""`nmt config`: all settings with their meanings and origins; all presets; those of a model."""
 
+import json
+import shlex
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
-from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Sets
+from nmt_cli.cli.commands.translation.options import LAYOUT
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, SearchSets, Sets
 from nmt_cli.cli.options.from_settings import with_options
 
 if TYPE_CHECKING:
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 GROUP_EXAMPLES = """
 nmt config show --origin
 nmt config presets
+nmt config save model --alpha 1
 """
 EXAMPLES = """
 nmt config show --origin       where each value comes from
@@ -29,7 +34,7 @@ app = make_app()
 
 @app.callback(cls=GroupWithExamples, epilog=GROUP_EXAMPLES, invoke_without_command=True)
 def config(context: typer.Context) -> None:
-    """Show all settings with their origins, or compare the presets."""
+    """Show all settings with their origins, compare the presets, or change a model's search."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(2)
@@ -61,8 +66,6 @@ def show(
     resolved = resolve_settings(flags, sets, config_file)
     values = flatten(resolved.config)
     if as_json:
-        import json
-
         listed = {
             key: {"value": value, "origin": resolved.origins[key], "about": SETTINGS[key].about}
             for key, value in values.items()
@@ -97,8 +100,6 @@ def presets(as_json: AsJson = False) -> None:
 
     rows = preset_rows()
     if as_json:
-        import json
-
         listed = [asdict(row) for row in rows]
         sys.stdout.write(json.dumps({"schema": 1, "presets": listed}) + "\n")
         return
@@ -125,3 +126,74 @@ def _shown(row: "PresetRow") -> list[object]:
 
 def _number_or_auto(value: int | str) -> str:
     return value if isinstance(value, str) else f"{value:,}"
+
+
+SAVE_EXAMPLES = """
+nmt config save model --beam 8 --alpha 1
+nmt config save model --set search.markup=off
+nmt config save    the search settings of nmt.toml, in the model that it names
+"""
+_SEARCH_OPTIONS = {
+    heading: keys
+    for heading, entries in LAYOUT.items()
+    if (keys := [entry for entry in entries if entry.startswith("search.")])
+}
+
+
+@app.command("save", cls=CommandWithExamples, epilog=SAVE_EXAMPLES)
+@with_options({"": ("model", "sets", "config_file", "quiet"), **_SEARCH_OPTIONS})
+def save(
+    *,
+    flags: Mapping[str, object],
+    model: Annotated[
+        Path | None,
+        typer.Argument(metavar="[MODEL]", help="Model directory [default: model]"),
+    ] = None,
+    sets: SearchSets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Save search settings in a model directory, without training.
+
+    The model then translates with the settings that `nmt translate` would use here: those of the
+    options, of NMT_* variables and of nmt.toml, else its own. Its other files stay as they are.
+    """
+    from dataclasses import replace
+
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import require_models
+    from nmt_cli.cli.settings import chosen_search, resolve_settings
+    from nmt_cli.cli.used_settings import SERVING
+    from nmt_cli.config.held_out_text import is_of_project
+    from nmt_cli.config.schema import flatten
+    from nmt_cli.data.lexical.shortlist import Shortlist
+    from nmt_cli.model_dir import load_config, load_subwords, save_search
+    from nmt_cli.storage.output_directory import DirectoryKind, kind_of
+
+    resolved = resolve_settings(flags, sets, config_file, used=SERVING)
+    directory = model or Path(resolved.config.paths.model)
+    require_models([directory], "name another one: `nmt config save MODEL`")
+    config = load_config(directory)
+    search = chosen_search(resolved, config)
+    before, now = flatten(config), flatten(replace(config, search=search))
+    changed = [key for key in now if now[key] != before[key]]
+    console = make_console(quiet=quiet)
+    if not changed:
+        console.note(
+            f"`{directory}` is unchanged: no option or setting here differs from its search "
+            "settings, which `nmt config show --config "
+            f"{shlex.quote(str(directory / 'config.toml'))}` shows"
+        )
+        return
+    if "search.shortlist" in changed and search.shortlist:
+        Shortlist.load(directory, load_subwords(directory))
+    save_search(directory, search)
+    changes = (f"{key} was {json.dumps(before[key])}, is {json.dumps(now[key])}" for key in changed)
+    console.note(f"`{directory}` now translates with other settings: {'; '.join(changes)}")
+    typed = [key for key in changed if not is_of_project(resolved.origins[key])]
+    if typed and kind_of(directory) is DirectoryKind.RUN:
+        lines = ", ".join(f"`{key} = {json.dumps(now[key])}`" for key in typed)
+        console.note(
+            "`nmt train`, where it resumes this run, saves the search settings of nmt.toml in it "
+            f"again; to keep these, write {lines} in nmt.toml, too"
+        )

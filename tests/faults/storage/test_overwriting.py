@@ -265,6 +265,13 @@ TABLE: dict[str, list[Try]] = {
     "nmt bench table3": [Try("corpus", 66)],
     "nmt config presets": [Try("", 0)],
     "nmt config show": [Try("", 0)],
+    "nmt config save": [
+        Try("own --beam 3", 0, ("own/config.toml", "own/manifest.json", "own/.lock")),
+        Try("model --beam 3", 78),
+        Try("corpus --beam 3", 78),
+        Try("sub --beam 3", 78),
+        Try("text --beam 3", 78),
+    ],
     "nmt doctor": [Try("", 0)],
 }
 
