@@ -189,7 +189,7 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "placeholder": (
         _one_side(lambda chance, _text: chance.choice(_PLACEHOLDERS)),
-        ("placeholder in place of text (TODO)", "lengths too different"),
+        ("same text beside unrelated lines (TODO)", "lengths too different"),
     ),
     "side cut short": (
         _one_side(_cut), ("a side cut short", "not a translation", "lengths too different"),

@@ -284,7 +284,7 @@ def test_dropped_pairs_are_listed_where_none_is_left(folder, capsys, options):
     command = ["prepare", *TRAIN, *SMALL, *options, "--clean", "--dropped", "a.tsv"]
     assert main(command) == 65
     err = " ".join(capsys.readouterr().err.split())
-    assert "no training pair is left: 200 placeholder in place of text" in err
+    assert "no training pair is left: 200 same text beside unrelated lines" in err
     assert "`a.tsv` lists the dropped pairs" in err
     assert len((folder / "a.tsv").read_text("utf-8").splitlines()) == 201
     assert not (folder / "corpus").exists()

@@ -17,7 +17,8 @@ from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.layout import check_corpus_files
 from nmt_cli.data.languages.checks import check_languages
-from nmt_cli.data.languages.words import other_language, third_languages
+from nmt_cli.data.languages.third_languages import third_languages
+from nmt_cli.data.languages.words import other_language
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines

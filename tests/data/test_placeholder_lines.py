@@ -14,7 +14,7 @@ from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.extras.project_files import ProjectTexts, check_text_files
 
 Pairs = list[tuple[str, str]]
-KIND = "placeholder in place of text (TODO)"
+KIND = "same text beside unrelated lines (TODO)"
 TEXT = list(dict.fromkeys(two_languages(3_000, 3)))
 
 

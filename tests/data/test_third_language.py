@@ -1,5 +1,6 @@
 """Lines of a third language beside a language whose function words nmt does not know."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,68 @@ def test_init_warns_of_them_on_the_side_of_the_known_language(
     assert (
         "5 of the first 200 lines of the validation source `valid.src` look like fr" in err
     ) == (is_warned)
+
+
+CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyzü", "абтдефгхийклмнопқрсөууәксүү")
+RUSSIAN = "Он сказал, что это не так и что он был в городе"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_few_lines_of_a_third_language_are_found_on_the_side_of_the_unknown_one(
+    tmp_path: Path, turned: bool
+) -> None:
+    pairs = [*PAIRS]
+    for index, line in ((20, FRENCH), (90, GERMAN)):
+        pairs[index] = pairs[index][0], line
+    # A line of the other side is no third language, and neither is one with few of its words.
+    pairs[40] = pairs[40][0], pairs[41][0]
+    pairs[50] = pairs[50][0], f"{pairs[50][1]} la plage dans"
+    codes = ("en", "tw")
+    if turned:
+        pairs, codes = [(tgt, src) for src, tgt in pairs], ("tw", "en")
+    kinds = found(tmp_path, pairs, *codes)
+    third = kinds.pop("a side in a third language")
+    assert (third.pairs, third.action, third.lines) == (2, "kept", ("21", "91"))
+    side = "source in the target's" if turned else "target in the source's"
+    assert kinds.pop(f"{side} language").lines == ("41",)
+    assert not kinds
+
+
+def test_russian_lines_are_found_among_those_of_an_unknown_language_in_cyrillic(
+    tmp_path: Path,
+) -> None:
+    pairs = [(src, tgt.lower().translate(CYRILLIC)) for src, tgt in PAIRS]
+    pairs[20] = pairs[20][0], RUSSIAN
+    # It is the unknown language where many lines have these words.
+    assert found(tmp_path, pairs, "en", "qzl")["a side in a third language"].lines == ("21",)
+    pairs[100:140] = [(src, f"{tgt} и не на в что это как") for src, tgt in pairs[100:140]]
+    assert not found(tmp_path, pairs, "en", "qzl")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (lambda src, tgt: (tgt, src), "sides swapped"),
+        (lambda src, _: (src, src), "target in the source's language"),
+        (lambda _, tgt: (tgt, tgt), "source in the target's language"),
+        (lambda src, _: (src, "Wo ist das denn?"), "another script than the rest"),
+    ],
+)
+def test_lines_in_the_script_of_the_other_side_are_named_by_their_side(
+    wrong: Callable[[str, str], tuple[str, str]], kind: str, tmp_path: Path
+) -> None:
+    pairs = [(src, tgt.lower().translate(CYRILLIC)) for src, tgt in PAIRS]
+    for index in (30, 70, 200):
+        pairs[index] = wrong(*pairs[index])
+    kinds = found(tmp_path, pairs, "en", "qzl")
+    assert {name: finding.lines for name, finding in kinds.items()} == {kind: ("31", "71", "201")}
+
+
+def test_a_single_swapped_pair_among_thousands_is_still_reported(tmp_path: Path) -> None:
+    """One in 5,000 of swapped sides may be right, and is not listed; another script is."""
+    pairs = [(f"{src} {n}", f"{tgt.lower().translate(CYRILLIC)} {n}")
+             for n, (src, tgt) in enumerate(PAIRS * 20)]  # fmt: skip
+    pairs[30] = pairs[30][::-1]
+    kinds = found(tmp_path, pairs, "en", "qzl")
+    assert kinds["another script than the rest"].lines == ("31",)
+    assert "sides swapped" not in kinds

@@ -24,8 +24,8 @@ from nmt_cli.data.cleaning.one_sided_placeholders import (
 from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.unspaced import ETHIOPIC_SPACE, spaced_words
-from nmt_cli.data.languages.words import third_languages
 from nmt_cli.data.text.formats import has_doubled_marks
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"

@@ -88,11 +88,23 @@ class Ledger:
         # shifted, the sides of a pair differ because they do not belong together.
         is_copy = self.kinds == kinds.COPIED
         is_shifted = (new == kinds.SHIFTED) & np.isin(self.kinds, _DIFFERENCES)
-        is_explained = (is_copy | is_shifted) & ~self.set_apart
+        is_explained = (is_copy | is_shifted | self._is_other_side(new)) & ~self.set_apart
         replaceable = (self.kinds == kinds.CLEAN) | is_explained
         open_to_change = self.keep | is_explained
         changed = (new > 0) & open_to_change & (replaceable | self._drops[new])
         self.kinds = np.where(changed, new, self.kinds)
+
+    def _is_other_side(self, new: np.ndarray) -> np.ndarray:
+        """Which pairs are in another script because they have the text of the other side.
+
+        Of few of a kind in `new`, nothing would be reported.
+        """
+        counts = np.bincount(new, minlength=len(KINDS)).tolist()
+        listed = [kind for kind, count in enumerate(counts) if self._is_listed(kind, count)]
+        copies = self._text.digests["src"] == self._text.digests["tgt"]
+        is_named = (new == kinds.SWAPPED) | (copies & np.isin(new, kinds.WRONG_SIDES))
+        result: np.ndarray = is_named & np.isin(new, listed) & (self.kinds == kinds.OTHER_SCRIPT)
+        return result
 
     def mark_encoded(self, span: Span, reasons: np.ndarray) -> None:
         """Mark the kept pairs of a span with the reasons to drop them after encoding; 0: none."""

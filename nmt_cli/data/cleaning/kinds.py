@@ -68,7 +68,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("a side in a third language", "kept"),
     NoiseKind("lines shifted", "kept"),
     NoiseKind("not a translation", "kept"),
-    NoiseKind("placeholder in place of text (TODO)", "kept"),
+    NoiseKind("same text beside unrelated lines (TODO)", "kept"),
     NoiseKind("a side cut short", "kept"),
     NoiseKind("one source, too many targets", "kept"),
     NoiseKind("one target, too many sources", "kept"),

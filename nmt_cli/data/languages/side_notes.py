@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
-from nmt_cli.data.languages.words import function_words, other_language, third_languages
+from nmt_cli.data.languages.third_languages import third_languages
+from nmt_cli.data.languages.words import function_words, other_language
 from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters

@@ -1,4 +1,4 @@
-"""Identifies the language of a text by its script and by the commonest words of 25 languages."""
+"""Identifies the language of a text by its script and by the commonest words of 28 languages."""
 
 import re
 from collections import Counter
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 # The commonest function words of each language; they are a fifth to a half of any text.
 FUNCTION_WORDS = {
+    "bg": "и на да се в за от не е с че са по как той това ще си ме като до или но има го "
+          "му",
     "ca": "de la que i el a en un per les amb els no una és del se al va com més però seva "
           "aquest",
     "cs": "a se v na je že to s z do o i jako by ale po za ve jsem jeho tak při pro od které "
@@ -45,6 +47,8 @@ FUNCTION_WORDS = {
           "ele das foi eu é",
     "ro": "și de a în la cu pe o nu că un este se din care mai pentru ce sunt ca am fost au "
           "lui dar",
+    "ru": "и в не на я что он с как а это по она но его к так из у же за все только ее был "
+          "бы от меня",
     "sk": "a sa v na je že to s z do o aj ako by ale po za vo som jeho tak pri pre od ktoré "
           "si už",
     "sl": "in je v na se da za so od s kot ki ne bi ali pa tudi iz ni to sem bo do kako",
@@ -52,13 +56,12 @@ FUNCTION_WORDS = {
           "kan men",
     "tr": "ve bir bu da de için ile çok ne o gibi daha var ben mi ama kadar her değil sonra "
           "olan en",
+    "uk": "і в не на що з як а це до та за але й він у я так його від вона про то ще ми був "
+          "для є або",
     "vi": "và là của có không trong được cho một các người đã tôi với này những để khi ở đó",
 }  # fmt: skip
-_WORDS = {code: frozenset(text.split()) for code, text in FUNCTION_WORDS.items()}
-_LANGUAGES_OF: dict[str, list[str]] = {}
-for _code, _of_code in _WORDS.items():
-    for _word in _of_code:
-        _LANGUAGES_OF.setdefault(_word, []).append(_code)
+WORDS = {code: frozenset(text.split()) for code, text in FUNCTION_WORDS.items()}
+_CYRILLIC_WORDS = ("bg", "ru", "uk")
 _SCRIPTS = {
     "Cyrillic": "[\u0400-\u04ff]", "Greek": "[\u0370-\u03ff]", "Hebrew": "[\u0590-\u05ff]",
     "Arabic": "[\u0600-\u06ff]", "Devanagari": "[\u0900-\u097f]", "Thai": "[\u0e00-\u0e7f]",
@@ -71,7 +74,7 @@ _SCRIPTS_OF = {
     "el": ("Greek",), "he": ("Hebrew",), "ar": ("Arabic",), "fa": ("Arabic",), "ur": ("Arabic",),
     "hi": ("Devanagari",), "ne": ("Devanagari",), "mr": ("Devanagari",), "th": ("Thai",),
     "ko": ("Hangul",), "ja": ("Kana", "Han"), "zh": ("Han",), "sr": ("Cyrillic", "Latin"),
-    **dict.fromkeys(_WORDS, ("Latin",)),
+    **dict.fromkeys(WORDS.keys() - _CYRILLIC_WORDS, ("Latin",)),
 }  # fmt: skip
 _TWO_LETTER_CODES = {
     "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
@@ -83,18 +86,11 @@ _TWO_LETTER_CODES = {
     "jpn": "ja", "zho": "zh", "chi": "zh",
 }  # fmt: skip
 _TOKEN = re.compile(r"[^\W\d_]+")
-# Without what an apostrophe cuts off: `A's` has no Slovene `s`.
-_WHOLE_WORD = re.compile(r"(?<![\w'’])[^\W\d_]+(?!['’])")
 MIN_TOKENS = 200
 MIN_SHARE = 0.12
 # Another language must fit this many times better than the stated one to be reported.
 MIN_SHARE_RATIO = 3.0
 MIN_SHARE_OF_SCRIPT = 0.9
-# A line is in a third language if it has so many different words of it, which are this share of
-# its words, and so many times more than words of a language of the text.
-MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE, MIN_RATIO_OF_LINE = 3, 0.25, 2.0
-# So many are enough where the line is known not to be in the language of its side.
-MIN_WORDS_OF_WRONG_LINE = 2
 
 
 def base_code(code: str) -> str:
@@ -118,7 +114,7 @@ def is_known(code: str) -> bool:
 
 def function_words(code: str) -> frozenset[str]:
     """The commonest function words of a language; none if they are not known."""
-    return _WORDS.get(base_code(code), frozenset())
+    return WORDS.get(base_code(code), frozenset())
 
 
 def other_language(lines: Iterable[str], stated: str) -> str | None:
@@ -135,62 +131,10 @@ def other_language(lines: Iterable[str], stated: str) -> str | None:
     if script is not None and script not in _SCRIPTS_OF[stated]:
         by_words = _best_language(text, "")[0] if script == "Latin" else None
         return by_words or f"{script} script"
-    if stated not in _WORDS:
+    if stated not in WORDS:
         return None
     best, share, own = _best_language(text, stated)
     return best if best and best != stated and share > MIN_SHARE_RATIO * own else None
-
-
-def third_languages(lines: Iterable[str], known: Sequence[str]) -> dict[str, list[int]]:
-    """Find lines that are clearly in a language beside those of a text: their indices by language.
-
-    known: the codes of the languages of the text. Nothing is found if one of them is not known to
-    this module: it may be similar to one that is.
-
-    >>> third_languages(["Le chien de la voisine est dans le jardin.", "Ja."], ("en", "de"))
-    {'fr': [0]}
-    >>> third_languages(["The dog of the neighbour is in the garden."], ("en", "de"))
-    {}
-    """
-    codes = [base_code(code) for code in known]
-    if not _WORDS.keys() >= set(codes):
-        return {}
-    words_of_others = _LANGUAGES_OF.keys() - frozenset().union(*(_WORDS[code] for code in codes))
-    found: dict[str, list[int]] = {}
-    for index, line in enumerate(lines):
-        lowered = line.lower()
-        # Most lines have almost no words of other languages; these are not counted exactly.
-        if len(words_of_others.intersection(lowered.split())) < MIN_WORDS_OF_LINE - 1:
-            continue
-        words = set(_WHOLE_WORD.findall(lowered))
-        best, most, own = _language_of_words(words, codes)
-        enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(words))
-        if most >= enough and most > MIN_RATIO_OF_LINE * own:
-            found.setdefault(best, []).append(index)
-    return found
-
-
-def is_third_language(line: str, known: Sequence[str]) -> bool:
-    """Whether a line that is not in the language of its side is in none of the known ones, either.
-
-    known: the codes of languages that nmt knows, at least one. Other signs must have shown that
-    the line is not in the language of its side, so fewer words are enough than usually.
-
-    >>> is_third_language("Le chien dans le jardin.", ["en"])
-    True
-    >>> is_third_language("The dog in the garden.", ["en"]), is_third_language("Rex!", ["en"])
-    (False, False)
-    """
-    codes = [base_code(code) for code in known]
-    _, most, own = _language_of_words(set(_WHOLE_WORD.findall(line.lower())), codes)
-    return most >= MIN_WORDS_OF_WRONG_LINE and most > MIN_RATIO_OF_LINE * own
-
-
-def _language_of_words(words: Iterable[str], codes: Iterable[str]) -> tuple[str, int, int]:
-    """The language with most of these words, their number, and the most of one of `codes`."""
-    counts = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
-    best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
-    return best, most, max(counts[code] for code in codes)
 
 
 def differing_languages(
@@ -232,13 +176,13 @@ def is_on_other_side(lines: Iterable[str], others: Iterable[str], code: str) -> 
     For languages whose text on the other side cannot be recognised by itself.
     """
     code = base_code(code)
-    if code not in _WORDS:
+    if code not in WORDS:
         return False
     best, share, _ = _best_language(" ".join(others).lower(), code)
     words = _TOKEN.findall(" ".join(lines).lower())
     if best != code or len(words) < MIN_TOKENS:
         return False
-    own = sum(word in _WORDS[code] for word in words) / len(words)
+    own = sum(word in WORDS[code] for word in words) / len(words)
     return share > MIN_SHARE_RATIO * own
 
 
@@ -276,11 +220,11 @@ def share_of_language(lines: Iterable[str], code: str) -> float:
 
     Of a language that is known by its script alone, it is 1 for text in its script.
 
-    >>> share_of_language(["Ka mi to"] * 99, "en"), share_of_language(["Это дом"] * 99, "ru")
+    >>> share_of_language(["Ka mi to"] * 99, "en"), share_of_language(["το σπίτι"] * 99, "el")
     (0.0, 1.0)
     """
     code, text = base_code(code), " ".join(lines).lower()
-    if code in _WORDS:
+    if code in WORDS:
         best, share, _ = _best_language(text, code)
         return share if best == code else 0.0
     return float(code in _SCRIPTS_OF and _script(text) in _SCRIPTS_OF[code])
@@ -301,7 +245,7 @@ def _best_language(text: str, stated: str) -> tuple[str | None, float, float]:
     total = sum(tokens.values())
     if total < MIN_TOKENS:
         return None, 0.0, 0.0
-    shares = {code: sum(tokens[word] for word in words) / total for code, words in _WORDS.items()}
+    shares = {code: sum(tokens[word] for word in words) / total for code, words in WORDS.items()}
     best = max(shares, key=lambda code: shares[code])
     if shares[best] < MIN_SHARE:
         return None, 0.0, 0.0

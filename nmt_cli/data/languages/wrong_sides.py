@@ -9,11 +9,13 @@ such as two spellings of one language, are not checked.
 
 A line that is not in the language of its side is more like the other side also where it is in
 neither language. Function words tell such lines, where those of the other side are known. They
-also tell lines in a third language on a side of a known language beside an unknown one: such lines
-are often more like the known one.
+also tell lines in a third language where one language is unknown: on the known side, such lines are
+often more like the known language, and on the unknown side, they have words that are rare there.
 """
 
 import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +30,14 @@ from nmt_cli.data.cleaning.kinds import (
     TARGET_WRONG,
     THIRD_LANGUAGE,
 )
+from nmt_cli.data.languages.third_languages import (
+    LanguagesOf,
+    count_function_words,
+    is_third_language,
+    third_languages,
+    third_languages_beside_unknown,
+    words_of_other_languages,
+)
 from nmt_cli.data.languages.trigrams import (
     BUCKETS,
     line_sums,
@@ -36,9 +46,10 @@ from nmt_cli.data.languages.trigrams import (
     trigram_counts,
     verdicts,
 )
-from nmt_cli.data.languages.words import function_words, is_third_language, third_languages
+from nmt_cli.data.languages.words import function_words
 from nmt_cli.data.process_pool import ProcessPool
 
+SIDES = ("src", "tgt")
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
 MIN_DISTINCT_SHARE = 0.5
 MIN_LINES = 100
@@ -99,9 +110,10 @@ def find_wrong_sides(
     if text.pairs < MIN_LINES:
         return nothing
     odds, uses_words = _learn(text, _words_of(languages), pool)
+    others = _words_of_others(text, languages, pool)
     kinds, distinct, done = [], np.zeros(2), 0
     jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
-    for verdict in pool.map(functools.partial(_check_span, odds, languages), jobs):
+    for verdict in pool.map(functools.partial(_check_span, odds, languages, others), jobs):
         kinds.append(verdict.kinds)
         # Without function words, lines in the language of most others are right.
         distinct += verdict.right + verdict.wrong if uses_words else verdict.right
@@ -133,13 +145,9 @@ def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> tupl
     And whether function words said which side is which: they do of enough pairs, of which enough
     are swapped.
     """
-    jobs = (
-        _WrongSidesJob(text.directory, span)
-        for index, span in enumerate(text.spans)
-        if index < LEARNT_SPANS or index % LEARNT_SPANS == 0
-    )
     # (source and target, BUCKETS)
     every, turned, pairs = np.ones((2, BUCKETS)), np.ones((2, BUCKETS)), np.zeros(3)
+    jobs = _learnt_spans(text)
     for span in pool.map(functools.partial(_count_trigrams, words), jobs):
         every += span.every
         turned += span.turned
@@ -149,6 +157,34 @@ def _learn(text: CleanText, words: np.ndarray | None, pool: ProcessPool) -> tupl
     if words is not None and (words.min() == 0 or words.max() == 0):
         uses_words &= telling - swapped > MIN_SWAPPED_SHARE * telling
     return log_odds(turned if uses_words else every), bool(uses_words)
+
+
+def _learnt_spans(text: CleanText) -> Iterator[_WrongSidesJob]:
+    """The spans from which the languages of the sides are learnt."""
+    for index, span in enumerate(text.spans):
+        if index < LEARNT_SPANS or index % LEARNT_SPANS == 0:
+            yield _WrongSidesJob(text.directory, span)
+
+
+def _words_of_others(
+    text: CleanText, languages: tuple[str, str], pool: ProcessPool
+) -> dict[str, LanguagesOf]:
+    """The words that show a third language, by the sides whose language is unknown.
+
+    Only where the other language is known: a line of it is no third language.
+    """
+    result = {}
+    for side, code, other in zip(SIDES, languages, languages[::-1], strict=True):
+        if function_words(code) or not function_words(other):
+            continue
+        counts: Counter[str] = Counter()
+        lines = 0
+        count = functools.partial(_count_words, side)
+        for span_lines, span_counts in pool.map(count, _learnt_spans(text)):
+            lines += span_lines
+            counts += span_counts
+        result[side] = words_of_other_languages(counts, lines, [other])
+    return result
 
 
 def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCounts:
@@ -171,7 +207,18 @@ def _count_trigrams(words: np.ndarray | None, job: _WrongSidesJob) -> _SpanCount
     return _SpanCounts(every, turned, pairs)
 
 
-def _check_span(odds: np.ndarray, languages: tuple[str, str], job: _WrongSidesJob) -> _SpanVerdicts:
+def _count_words(side: str, job: _WrongSidesJob) -> tuple[int, Counter[str]]:
+    """The number of lines of a side, and how many of them have each function word."""
+    lines = _lines_of(job.side(side))
+    return len(lines), count_function_words(lines)
+
+
+def _check_span(
+    odds: np.ndarray,
+    languages: tuple[str, str],
+    others: Mapping[str, LanguagesOf],
+    job: _WrongSidesJob,
+) -> _SpanVerdicts:
     sides = job.side("src"), job.side("tgt")
     src, tgt = verdicts(sides[0], odds), verdicts(sides[1], -odds)
     kinds = np.zeros(len(src), np.uint8)
@@ -184,14 +231,21 @@ def _check_span(odds: np.ndarray, languages: tuple[str, str], job: _WrongSidesJo
     ):
         if function_words(other):
             kinds[_in_third_language(side, kinds == kind, languages)] = THIRD_LANGUAGE
-    for side, code, other in zip(sides, languages, languages[::-1], strict=True):
+    for name, side, code, other in zip(SIDES, sides, languages, languages[::-1], strict=True):
         # Where both languages are known, `find_doubts` has found such lines.
+        found: dict[str, list[int]] = {}
         if not function_words(other):
-            found = third_languages(side.tobytes().decode().split("\n")[:-1], [code])
-            indices = np.array([*chain.from_iterable(found.values())], np.int64)
-            kinds[indices[kinds[indices] == CLEAN]] = THIRD_LANGUAGE
+            found = third_languages(_lines_of(side), [code])
+        elif name in others:
+            found = third_languages_beside_unknown(_lines_of(side), others[name])
+        indices = np.array([*chain.from_iterable(found.values())], np.int64)
+        kinds[indices[kinds[indices] == CLEAN]] = THIRD_LANGUAGE
     right, wrong = (np.array([(sign * side > 0).sum() for side in (src, tgt)]) for sign in (1, -1))
     return _SpanVerdicts(kinds, right, wrong)
+
+
+def _lines_of(side: np.ndarray) -> list[str]:
+    return side.tobytes().decode().split("\n")[:-1]
 
 
 def _in_third_language(
