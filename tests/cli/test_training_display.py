@@ -254,7 +254,7 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     # With half of the steps the model may be worse.
     (line,) = shown(replace(end, fitting=39), outline=limited)[2:]
     assert line.endswith(
-        "(give it more time with a larger --max-hours, or leave it so: "
+        "(best give it more time with a larger --max-hours; otherwise leave it as it is: "
         "`--max-steps 39 --set train.warmup_steps=3` fits into 0.15 hours, with validations, "
         "but trains only 39 steps in place of about 79, so that the model may be "
         "worse; this is a new run, with another `--out`)"
@@ -521,7 +521,8 @@ def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
     warning = (
         "each pair is seen about 206 times, so that the model is likely to forget what it knew "
         "before; `--max-steps 80 --set train.validate_every=10` is 20 times, with about 8 "
-        "validations, as a new run with another --out"
+        "validations, as a new run with another --out; text that differs much from that of the "
+        "model needs more"
     )
     assert many_epochs(outline) == warning
     assert any(warning in line for line in shown(outline=outline))
@@ -534,3 +535,21 @@ def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
     )
     for silent in ({"fine_tunes": False}, {"epochs": 49.0}, {"step": 3}):
         assert many_epochs(replace(outline, **silent)) == ""
+
+
+@pytest.mark.parametrize(
+    ("published", "note", "is_said"),
+    [
+        (Published(810, "current", (810,), 20.5, 7.5, before=(14.99, 32.97)), "finished", True),
+        (Published(800, "current", (800,), 20.5, 7.5, before=(14.99, 32.97)), "finished", False),
+        (Published(810, "current", (810,), 20.5, 7.5, before=(14.99, 32.97)), "saved", False),
+        (Published(810, "current", (810,), 20.5, 7.5), "finished", False),
+    ],
+)
+def test_fine_tuning_whose_last_validation_is_the_best_may_need_more_steps(
+    published: Published, note: str, is_said: bool
+) -> None:
+    lines = shown(replace(REPORT, note=f"{note} at step 810", published=published))
+    said = "the last validation was the best one, so more steps may help"
+    assert lines.count(said) == is_said
+    assert not is_said or lines[-1] == said

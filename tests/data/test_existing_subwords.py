@@ -107,7 +107,11 @@ def test_unknown_characters_of_tags_and_placeholders_need_no_training(model, tmp
     config = with_existing_subwords(resolved(model, tmp_path, data_train=train))
     notes = prepare(config, tmp_path / "corpus", workers=1).notes
     [tgt] = [note for note in notes if "kept target text" in note]
-    assert tgt.endswith("and {0}, need no training: `nmt translate` keeps them")
+    assert tgt.endswith(
+        "and {0}, need no training, since `nmt translate` takes them out and puts them back: in "
+        "training text, delete tags, and write a name or a number in place of a placeholder, on "
+        "both sides"
+    )
 
 
 def test_unknown_characters_are_listed_with_their_lines(model, tmp_path):

@@ -57,6 +57,7 @@ LAYOUT = {
     "Network": ("host", "port", "public_url", "token_file", "cors_origin"),
     "Limits": ("max_queue", "max_chars", "max_body", "deadline"),
     "Search": TRANSLATION_LAYOUT["Search"],
+    "Markup": TRANSLATION_LAYOUT["Markup"],
     "Constraints": ("glossary", "keep"),
     "Log": ("access_log",),
     "Hardware": TRANSLATION_LAYOUT["Hardware"],

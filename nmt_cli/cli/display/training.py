@@ -240,7 +240,11 @@ def closing(report: "Report", note: str, command: str) -> list[str]:
             shown = scores(report.published.bleu, report.published.perplexity)
             so_far = f"before training: {shown}; nothing better so far"
             return [ended, f"{so_far}{_why_not_bleu(report.published)}", f"model: {weights}"]
-    return [ended, *best_line(report.published), f"model: {weights}"]
+    lines = [ended, *best_line(report.published), f"model: {weights}"]
+    is_fine_tuned = report.published.before is not None
+    if is_fine_tuned and report.published.step == report.step and note.startswith("finished"):
+        lines.append("the last validation was the best one, so more steps may help")
+    return lines
 
 
 def best_line(published: "Published") -> list[str]:

@@ -64,7 +64,7 @@ def many_epochs(outline: "Outline") -> str:
         f"each pair is seen about {outline.epochs:,.0f} times, so that the model is likely to "
         f"forget what it knew before; `{options}{' ' * bool(warmup)}{warmup}` is "
         f"{ENOUGH_EPOCHS} times, with about {VALIDATIONS} validations, as a new run with another "
-        "--out"
+        "--out; text that differs much from that of the model needs more"
     )
 
 
@@ -213,7 +213,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         advice = f"{steps} fits into {hours}, with validations"
         if end.fitting < SHARE_WORTHWHILE * end.last:
             advice = (
-                "give it more time with a larger --max-hours, or leave it so: "
+                "best give it more time with a larger --max-hours; otherwise leave it as it is: "
                 f"{advice}, but trains only {end.fitting:,} steps in place of about {end.last:,}, "
                 "so that the model may be worse"
             )

@@ -118,8 +118,9 @@ def fit_notes(
         )
         if any(each.character in MARKUP for each in unknown):
             notes[-1] += (
-                "; those of tags and placeholders, such as <b> and {0}, need no training: "
-                "`nmt translate` keeps them"
+                "; those of tags and placeholders, such as <b> and {0}, need no training, since "
+                "`nmt translate` takes them out and puts them back: in training text, delete tags, "
+                "and write a name or a number in place of a placeholder, on both sides"
             )
     # A vocabulary of characters or bytes cuts each word of any text into its letters.
     cuts_words = config.data.subwords not in ("chars", "bytes")
