@@ -54,26 +54,40 @@ def lock_holder(directory: Path) -> str:
 
 
 @contextlib.contextmanager
-def only_writer(path: Path, command: str) -> Iterator[None]:
+def only_writer(path: Path, command: str) -> Iterator[bool]:
     """Let no other process make `path` meanwhile; raises TryAgainError naming the one that does.
 
     command: what makes it, such as "nmt prepare". `path` need not exist, so the lock file is beside
-    it, and is removed afterwards. Where no lock is possible, there is none.
+    it, or in the nearest folder above it that exists, and is removed afterwards. Yields whether it
+    is beside `path`: if not, a process that starts once that folder exists does not see it. Where
+    no lock is possible, there is none.
     """
-    lock = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.lock")
+    lock = _lock_file(path)
     file = None
     with contextlib.suppress(OSError):
         file = _open_locked(lock, f"another `{command}` is writing `{path}`")
     if file is None:
-        yield
+        yield False
         return
     with file:
         _write_holder(file)
         try:
-            yield
+            yield lock.parent == path.absolute().parent
         finally:
             with contextlib.suppress(OSError):
                 lock.unlink()
+
+
+def _lock_file(path: Path) -> Path:
+    """The lock file of `only_writer`, in a folder that exists; its name stands for all of `path`.
+
+    >>> _lock_file(Path("/none/out")).name
+    '.tmp-none%2Fout.lock'
+    """
+    path = path.absolute()
+    folder = next(parent for parent in path.parents if parent.is_dir())
+    name = "%2F".join(path.relative_to(folder).parts)
+    return folder / f"{TEMPORARY_PREFIX}{name}.lock"
 
 
 def _open_locked(lock: Path, problem: str) -> TextIO:

@@ -51,18 +51,30 @@ _COMMANDS = {
 
 
 @contextlib.contextmanager
-def new_directory(path: Path, kind: DirectoryKind, *, force: bool = False) -> Iterator[Path]:
+def reserved(path: Path, kind: DirectoryKind) -> Iterator[bool]:
+    """Let no other process write `path` meanwhile; raises TryAgainError while one writes it.
+
+    For what takes long before `new_directory`, whose `is_reserved` is the value that this yields.
+    """
+    with locks.only_writer(_real_name(path), _COMMANDS.get(kind, "nmt")) as is_reserved:
+        yield is_reserved
+
+
+@contextlib.contextmanager
+def new_directory(
+    path: Path, kind: DirectoryKind, *, force: bool = False, is_reserved: bool = False
+) -> Iterator[Path]:
     """A directory to fill, which gets its manifest and the name `path` if the block succeeds.
 
     kind: what is written. An existing `path` is refused with CannotCreateError unless `force`,
     which replaces an empty directory, or one of this kind of which nmt wrote every file. Raises
-    TryAgainError while another process writes it.
+    TryAgainError while another process writes it; is_reserved: `reserved` has checked that.
     """
     path = _real_name(path)
     require_free(path, kind, force=force)
     files.require_creatable(path)
     files.make_directory(path.parent)
-    with locks.only_writer(path, _COMMANDS.get(kind, "nmt")):
+    with contextlib.nullcontext() if is_reserved else reserved(path, kind):
         # The process that wrote it may have ended just now.
         require_free(path, kind, force=force)
         with manifest.replacing(path, if_exists=force) as directory:

@@ -423,6 +423,34 @@ def test_second_preparation_at_the_same_moment_leaves_nothing(folder, capsys, fo
     assert set(folder.iterdir()) == before | {folder / "corpus", folder / "dropped.tsv"}
 
 
+@pytest.mark.parametrize("out", ["corpus", "new/corpus", "new/er/corpus"])
+def test_second_preparation_is_refused_before_text_is_read(folder, capsys, monkeypatch, out):
+    """The first one is still checking the text, and has made no folder yet."""
+    before = set(folder.iterdir())
+    read = []
+
+    def check_languages(config):
+        read.append(config)
+        if len(read) == 1:
+            assert main(["prepare", *TRAIN, *SMALL, "--out", out]) == 75
+            assert f"another `nmt prepare` is writing `{out}`: process " in capsys.readouterr().err
+            assert main(["prepare", *TRAIN, *SMALL, "--out", f"{out}-2"]) == 0
+        return []
+
+    monkeypatch.setattr("nmt_cli.data.preparation.prepare.check_languages", check_languages)
+    assert main(["prepare", *TRAIN, *SMALL, "--out", out]) == 0
+    assert len(read) == 2
+    new = {"new"} if out.startswith("new") else {"corpus", "corpus-2"}
+    assert {path.name for path in set(folder.iterdir()) - before} == new
+    assert {path.name for path in (folder / out).parent.glob(".*")} == set()
+
+
+def test_corpus_that_is_only_checked_is_not_refused_while_another_process_replaces_it(folder):
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    with only_writer(folder / "corpus", "nmt prepare"):
+        assert main(["prepare", *TRAIN, *SMALL]) == 0
+
+
 def test_all_runs_that_use_a_corpus_are_named_before_it_is_replaced(trained, capsys):
     for name in ("runs/a", "runs/b", "average"):
         shutil.copytree(trained / "model", trained / name)

@@ -96,6 +96,30 @@ class TestOnlyWriter:
             pass
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize(("name", "is_beside"), [("out", True), ("none/out", False)])
+    def test_it_says_whether_the_lock_is_beside_the_path(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_beside: bool
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for path in (Path(name), tmp_path / name):
+            with locks.only_writer(path, "nmt prepare") as answer:
+                assert answer is is_beside
+                assert len(list(tmp_path.iterdir())) == 1
+        assert list(tmp_path.iterdir()) == []
+
+    def test_two_paths_in_a_folder_that_does_not_exist_are_written_at_once(
+        self, tmp_path: Path
+    ) -> None:
+        with (
+            locks.only_writer(tmp_path / "none" / "a", "nmt prepare"),
+            locks.only_writer(tmp_path / "none" / "b", "nmt prepare"),
+            locks.only_writer(tmp_path / "none-a", "nmt prepare"),
+            pytest.raises(TryAgainError, match=f"process {os.getpid()} on "),
+            locks.only_writer(tmp_path / "none" / "a", "nmt prepare"),
+        ):
+            pytest.fail("two at once")
+        assert list(tmp_path.iterdir()) == []
+
     def test_lock_is_released_by_an_error(self, tmp_path: Path) -> None:
         with contextlib.suppress(KeyError), locks.only_writer(tmp_path / "out", "nmt prepare"):
             raise KeyError

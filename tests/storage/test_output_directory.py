@@ -19,6 +19,7 @@ from nmt_cli.storage.output_directory import (
     kind_of,
     new_directory,
     require_same_kind,
+    reserved,
 )
 
 
@@ -68,6 +69,27 @@ class TestNewDirectory:
         assert caught.value.hint == "wait for it, or use another --out"
         assert (out / "mine").exists()
         assert names_in(tmp_path / "folder") == {"out", "other"}
+
+    @pytest.mark.parametrize("name", ["out", "folder/out"])
+    def test_reserved_directory_is_written_by_its_process_alone(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        """Where the folder did not exist, it is locked again once it does."""
+        path, kind = tmp_path / name, DirectoryKind.CORPUS
+
+        def write_at_once() -> None:
+            with reserved(path, kind):
+                pytest.fail("two at once")
+
+        with reserved(path, kind) as is_reserved:
+            with pytest.raises(TryAgainError):
+                write_at_once()
+            with new_directory(path, kind, is_reserved=is_reserved) as directory:
+                (directory / "x").touch()
+                with pytest.raises(TryAgainError):
+                    write_at_once()
+        check_manifest(path)
+        assert names_in(path.parent) == {"out"}
 
     def test_directory_that_another_process_has_just_written_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -54,6 +55,7 @@ from nmt_cli.storage.output_directory import (
     require_apart,
     require_free,
     require_same_kind,
+    reserved,
 )
 
 OLDER_VERSION_NOTE = (
@@ -87,18 +89,20 @@ def prepare(
     uses the corpus that would be replaced, or another process writes `out`.
     """
     before_work = _BeforeWork(config, out, force=force, dropped=dropped, repaired=repaired)
-    before_work.check()
-    files.remove_abandoned(out)
-    if before_work.existing is not None:
-        return before_work.existing
-    inputs, notes = before_work.inputs, before_work.notes
-    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
-    if warning and warn is not None:
-        warn(warning)
-    with (
-        new_directory(out, DirectoryKind.CORPUS, force=force) as directory,
-        ProcessPool(workers) as pool,
-    ):
+    with ExitStack() as stack:
+        before_work.check(stack)
+        files.remove_abandoned(out)
+        if before_work.existing is not None:
+            return before_work.existing
+        inputs, notes = before_work.inputs, before_work.notes
+        warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+        if warning and warn is not None:
+            warn(warning)
+        is_reserved = before_work.is_reserved
+        directory = stack.enter_context(
+            new_directory(out, DirectoryKind.CORPUS, force=force, is_reserved=is_reserved)
+        )
+        pool = stack.enter_context(ProcessPool(workers))
         run = PreparationRun(
             config, out, directory, pool, progress or _no_progress, dropped, repaired
         )
@@ -127,7 +131,8 @@ class _BeforeWork:
     """What is checked before a corpus is prepared, so that one error names all reasons.
 
     After `check`, existing: the corpus in `out` if it was prepared from the same text and settings;
-    inputs: the fingerprint of the text; notes: warnings about it.
+    inputs: the fingerprint of the text; notes: warnings about it; is_reserved: whether no other
+    process can write `out` before the stack is closed.
     """
 
     def __init__(
@@ -147,11 +152,15 @@ class _BeforeWork:
         self.existing: PreparedCorpus | None = None
         self.inputs: dict[str, str] | None = None
         self.notes: list[str] = []
+        self.is_reserved = False
         # Those of `data.subwords_from`.
         self.subwords: Subwords | None = None
 
-    def check(self) -> None:
-        """Raise an error that names everything that must be mended before the work can start."""
+    def check(self, stack: ExitStack) -> None:
+        """Raise an error that names everything that must be mended before the work can start.
+
+        stack: what keeps other processes from writing `out` until it is closed.
+        """
         config = self.config
         languages = config.languages
         problems = refusals([lambda: require_codes(languages.src, languages.tgt)])
@@ -160,7 +169,12 @@ class _BeforeWork:
         problems += refusals(
             [self._check_dropped, self._check_repaired, self._check_two_lists, self._check_subwords]
         )
-        if has_inputs:
+        wrong_out = refusals([self._check_out]) if has_inputs else []
+        problems += wrong_out
+        if not problems and self._writes():
+            # Reading the text takes long, so that a second process is refused before.
+            self.is_reserved = stack.enter_context(reserved(self.out, DirectoryKind.CORPUS))
+        if has_inputs and not wrong_out:
             problems += refusals([self._find_existing])
         if self.existing is None and config.data.train:
             problems += refusals([self._check_encoding, self._check_lengths, self._check_languages])
@@ -184,10 +198,15 @@ class _BeforeWork:
             require_apart(self.out, source)
             self.subwords = ExistingSubwords.read(source).subwords
 
-    def _find_existing(self) -> None:
-        if self.force or not os.path.lexists(self.out):
+    def _writes(self) -> bool:
+        return self.force or not os.path.lexists(self.out)
+
+    def _check_out(self) -> None:
+        if self._writes():
             files.require_creatable(self.out)
             require_free(self.out, DirectoryKind.CORPUS, force=self.force)
+
+    def _find_existing(self) -> None:
         self.inputs = fingerprint(self.config)
         if self.out.exists() and not self.force:
             self.existing = _existing_corpus(self.config, self.inputs, self.out, self.subwords)
