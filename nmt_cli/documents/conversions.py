@@ -17,25 +17,30 @@ from nmt_cli.data.markup.placeholders import CONVERSION
 _FLAGS = frozenset(
     ("c-format", "objc-format", "php-format", "java-printf-format", "perl-format", "ruby-format")
 )
-# In a source; what is a placeholder for nmt, too.
-_PER_CENT = re.compile(rf"%%|(?<![\d%])%(?P<conversion>{CONVERSION})(?![A-Za-z0-9])|(?P<other>%)")
+# In a source. `%m` takes no value; `%*d` takes two, one of which is its width.
+_PER_CENT = re.compile(
+    rf"%%|%m(?![A-Za-z0-9])|(?<![\d%])%(?P<conversion>{CONVERSION})|(?P<other>%)"
+)
+# Numbers make placeholders of conversions that a word follows.
+_BEFORE_WORD = re.compile(rf"%{CONVERSION}[A-Za-z0-9]")
 _NUMBER = re.compile(rf"%%|%(?P<number>\d+)\$(?={CONVERSION})")
 
 
 def with_numbers(text: str, flags: Collection[str]) -> str | None:
     """The source of an entry with numbers for its conversions; None if it cannot have them.
 
-    flags: those of the entry. A source whose conversions are numbered, or are no placeholders for
-    nmt (`%*d`), cannot. A single conversion needs no number.
+    flags: those of the entry. A source whose conversions are numbered, or take two values (`%*d`),
+    cannot. A single conversion needs no number, unless a word follows it.
 
     >>> with_numbers("%s of %d %%", ["c-format"]), with_numbers("%s of %d", ["python-format"])
     ('%1$s of %2$d %%', None)
     """
     marks = list(_PER_CENT.finditer(text))
     conversions = [mark for mark in marks if mark["conversion"]]
-    if not conversions or any(mark["other"] for mark in marks) or _FLAGS.isdisjoint(flags):
+    has_others = any(mark["other"] or "*" in (mark["conversion"] or "") for mark in marks)
+    if not conversions or has_others or _FLAGS.isdisjoint(flags):
         return None
-    if len(conversions) == 1:
+    if len(conversions) == 1 and not _BEFORE_WORD.search(text):
         return text
     numbers = count(1)
     return _PER_CENT.sub(

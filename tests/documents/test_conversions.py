@@ -66,6 +66,14 @@ def targets(text: str) -> list[str]:
         ("&Copy %s to %s", "&COPY %2$s TO %1$s"),
         ("%d file of %s|%d files of %s", "%2$s FILE OF %1$d"),
         ("the %s", "THE %s"),
+        # Nothing between them and a word.
+        ("%sbuilt for %s", "%2$sBUILT FOR %1$s"),
+        ("%d: %sbuilt", "%2$s: %1$dBUILT"),
+        ("%dkg of %s", "%2$s OF %1$dkg"),
+        ("no %sbuild", "NO %sBUILD"),
+        ("%pB: %p of %d", "%3$d: %2$p OF %1$pB"),
+        # The text of an error takes no value.
+        ("%s in %d: %m", "%m IN %2$d: %1$s"),
         # What has numbers keeps them, and these move.
         ("%1$s of %2$d", "%2$d OF %1$s"),
     ],
@@ -80,8 +88,10 @@ def test_conversions_in_another_order_get_numbers(source: str, expected: str) ->
 @pytest.mark.parametrize(
     "source",
     [
+        # These take two values.
+        "%*d of %s", "%.*s of %d", "%s at %-*d",
         # These would be no placeholders, so that the model would translate them.
-        "%*d of %s", "%p of %s", "% d of %s", "%dkg of %s", "5 %d of %s %", "100%d of %s",
+        "% d of %s", "5 %d of %s %", "100%d of %s",
         # Numbered already, or nothing to number.
         "%1$s of %2$s", "100%% of it", "{} of {}",
     ],
@@ -131,7 +141,8 @@ def test_gettext_accepts_the_translations(tmp_path: Path) -> None:
         pytest.skip("the tools of gettext are not installed")
     sources = (
         "%s of %d", "%s of %s at %d %%", "%s of %d\nby %s\n", "%d file of %s|%d files of %s",
-        "%.2f%% of %-10s and %ld",
+        "%.2f%% of %-10s and %ld", "%sbuilt %dkg of %s", "no %sbuild", "%s: %m in %d", "%p: %d",
+        "%pB: %s",
     )  # fmt: skip
 
     def is_valid(text: str) -> bool:

@@ -19,8 +19,16 @@ _ADDRESS = re.compile(
 )
 _TRAILING = ".,;:!?'’*_~|"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-# What follows `%` in a format of printf, and in its number: `%-5.2f`, `%2$-5.2f`.
-CONVERSION = r"[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
+# What follows `%` in a format of printf, and in its number: `%-5.2f`, `%2$-5.2f`, `%.*s`. Pointers
+# of bfd and Linux have a capital letter, `%pB`; `3 %p.a.` is a rate.
+_LENGTH = r"(?:hh?|ll?|[qLzjt])?"
+CONVERSION = (
+    rf"[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?{_LENGTH}"
+    r"(?:[diouxXeEfgGcsr@]|p[A-Z]?(?!\.a\b))"
+)
+# Units right behind a format, which stay with it: `%dkg`, `%.1fMB`. `%d` and `%s` with one of them
+# begin no word, other than `%de` and `%im`, before which a space is missing.
+_UNIT = r"(?:(?:[kKMGT]i?)?B|[kcm]m|[km]?g|[kMG]?Hz|px|dpi|fps|ms|[smhd])(?![A-Za-z0-9])"
 # A per cent sign behind a format, which stays with its number.
 _PER_CENT = r"(?:[ \u00a0]?%%)?"
 # The specification of a value in braces: `{!r:>10}`.
@@ -29,9 +37,15 @@ NAMED = re.compile(
     # {{ name }}, {{ price, number }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
     r"\{\{\{?[^{}]{0,200}\}?\}\}"
     rf"|[$#%]?\{{[\w.\-]*(?:\[[\w.]*\])*{_SPECIFICATION}\}}"
-    # %(name)s, %1$s, %5.2f, %name%
+    # %name%, %5.2f
     r"|(?<![%\w])%[A-Za-z_]\w*%(?![%\w])"
-    rf"|(?<![\d%])%(?:\(\w+\)|\d+\$)?{CONVERSION}{_PER_CENT}(?![A-Za-z0-9])"
+    rf"|(?<![\d%])%{CONVERSION}{_PER_CENT}(?![A-Za-z0-9])"
+    # What looks like no text may be followed by a word: %(name)s, %1$s, %.2f, %dkg, %dx%d.
+    rf"|(?<![\d%])%(?:\(\w+\)|\d+\$){CONVERSION}(?:{_PER_CENT}(?![A-Za-z0-9])|{_UNIT}|)"
+    rf"|(?<![\d%])%[-+#0]*\d*\.\d+{_LENGTH}[diouxXeEfgGs](?:{_UNIT}|)"
+    rf"|(?<![\d%])(?<!\d[ \u00a0])%0?\d*(?:ll?|z)?[ds](?:{_UNIT}|(?=x%))"
+    # The text of the last error; it takes no value.
+    r"|(?<![\d%])%m(?![A-Za-z0-9])"
     # %1 and %n of Qt, <%= name %>
     r"|(?<![\w%])%(?:n|L?\d{1,2})(?![\w%])"
     r"|<%[^<>]{1,200}?%>"
@@ -40,7 +54,7 @@ NAMED = re.compile(
     # Gaps to fill in: ____
     r"|(?<!\w)_{3,}(?!\w)"
 )
-_UNNUMBERED = re.compile(rf"%{CONVERSION}{_PER_CENT}|\{{{_SPECIFICATION}\}}")
+_UNNUMBERED = re.compile(rf"%{CONVERSION}(?:{_PER_CENT}|{_UNIT})|\{{{_SPECIFICATION}\}}")
 # An element of XLIFF that stands for such a one: <ph id="1">%s</ph>, <x id="1" equiv-text="%s"/>
 _ELEMENT = re.compile(
     r"<(?:ph|x)\s(?:[^<>]*\s(?:equiv-text|disp)=\"(?P<shown>[^\"<>]*)\"[^<>]*|[^<>]*)"
@@ -110,10 +124,10 @@ def find_placeholders(line: str) -> Iterator[Mark]:
 def takes_next_value(placeholder: str) -> bool:
     """Whether a program fills in the next of its values there: it has neither name nor number.
 
-    >>> [takes_next_value(raw) for raw in ("%s", "%-5.2f", "%d %%", "{}", "{:>5}")]
-    [True, True, True, True, True]
-    >>> [takes_next_value(raw) for raw in ("%1$s", "%(name)s", "%%", "{0}", "{name}", "%1")]
-    [False, False, False, False, False, False]
+    >>> [takes_next_value(raw) for raw in ("%s", "%-5.2f", "%*d", "%d %%", "%dkg", "{}", "{:>5}")]
+    [True, True, True, True, True, True, True]
+    >>> [takes_next_value(raw) for raw in ("%1$s", "%(name)s", "%%", "%m", "{0}", "{name}", "%1")]
+    [False, False, False, False, False, False, False]
     """
     element = _ELEMENT.fullmatch(placeholder)
     if element:
