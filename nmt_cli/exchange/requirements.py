@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from nmt_cli.config.schema import ModelConfig
+from nmt_cli.config.schema import Config, ModelConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.exchange.target import Reason
@@ -18,6 +18,7 @@ ONLY_HERE = {
     "coverage_penalty": 0.0,
     "repetition_penalty": 1.0,
     "mbr": "off",
+    "keep_numbers": False,
     "replace_unknown": False,
     "shortlist": 0,
     "retry": False,
@@ -122,6 +123,12 @@ def write_segmenters(subwords: Subwords, directory: Path) -> None:
 def power_exponent(search: SearchConfig) -> float:
     """The exponent for toolkits that divide the log-probability by a power of the length."""
     return 0.0 if search.length_penalty == "none" else search.alpha
+
+
+def longest_output(config: Config) -> int:
+    """The most subwords of a translation, for toolkits without a limit by the source's length."""
+    longest = config.data.max_length + config.search.max_extra_length
+    return min(longest, config.search.max_length or longest)
 
 
 def search_notes(search: SearchConfig, title: str, left_out: Sequence[str] = ()) -> tuple[str, ...]:

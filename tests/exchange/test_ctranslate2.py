@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import ctranslate2
+import numpy as np
 import pytest
 from exported import (
     has_exact_int8_products,
@@ -11,6 +13,7 @@ from exported import (
     largest_difference,
     letter_lines,
     random_model,
+    random_pairs,
     separate_subwords,
 )
 from variants import VARIANTS
@@ -20,7 +23,9 @@ from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.exchange.checks.comparison import compare_models
 from nmt_cli.exchange.export import export_model
 from nmt_cli.exchange.formats.ctranslate2.target import TARGET
+from nmt_cli.exchange.requirements import piece_names
 from nmt_cli.exchange.target import ForeignTranslator
+from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.translation.translator import Translator
 
@@ -113,6 +118,38 @@ def test_ctranslate2_with_rounded_weights_translates_most_lines_as_nmt(
     result = compare_models(letters, foreign, letter_lines(50), precision, "CTranslate2")
     assert result.equal_translations >= 0.8 * 50
     assert result.log_prob_difference > 0
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_ctranslate2_has_the_attention_of_word_alignment(layers: int, tmp_path: Path) -> None:
+    """With `return_attention`; that to the end of the source is left out there."""
+    loaded = random_model({"model.decoder_layers": layers})
+    written(loaded, tmp_path / "out")
+    engine = ctranslate2.Translator(str(tmp_path / "out"), device="cpu", intra_threads=1)
+    source, target = list(random_pairs(loaded))[2]
+    names = piece_names(loaded.subwords, "src")
+    [result] = engine.translate_batch(
+        [[names[token] for token in source[:-1]]],
+        [[names[token] for token in target[:-1]]],
+        return_attention=True,
+        max_decoding_length=len(target) - 1,
+    )
+    [forced] = force_pairs(loaded.model, [(source, target)], attention=True)
+    actual, expected = np.array(result.attention[0]), forced.attention.numpy()
+    assert len(actual) == 4
+    assert actual == pytest.approx(expected[:4, :-1], abs=1e-5)
+
+
+def test_long_sentences_are_translated_whole(tmp_path: Path) -> None:
+    """By default CTranslate2 cuts them off, without a word."""
+    loaded = random_model({"data.max_length": 2})
+    written(loaded, tmp_path / "out")
+    engine = ctranslate2.Translator(str(tmp_path / "out"), device="cpu", intra_threads=1)
+    options = {**TARGET.search_options(loaded).options, "max_decoding_length": 2}
+    names = piece_names(loaded.subwords, "src")[4:]
+    subwords = [names[index % 7 if index < 1_500 else -1] for index in range(1_600)]
+    whole, cut = engine.translate_batch([subwords, subwords[:1_500]], return_scores=True, **options)
+    assert whole.scores != cut.scores
 
 
 def test_writing_int8_leaves_the_model_unchanged(letters: LoadedModel, tmp_path: Path) -> None:

@@ -31,7 +31,12 @@ from nmt_cli.exchange.formats.bergamot.page import NAME, translation_page
 from nmt_cli.exchange.formats.bergamot.shortlists import MOST, shortlist_bytes
 from nmt_cli.exchange.formats.marian.npz import Array
 from nmt_cli.exchange.formats.marian.settings import settings_of
-from nmt_cli.exchange.formats.marian.target import has_ids_of_segmenters, kept_rows, marian_reasons
+from nmt_cli.exchange.formats.marian.target import (
+    LEFT_OUT,
+    has_ids_of_segmenters,
+    kept_rows,
+    marian_reasons,
+)
 from nmt_cli.exchange.formats.marian.weights import (
     IMPOSSIBLE,
     OUTPUT_BIAS,
@@ -51,7 +56,6 @@ MOST_ALLOWED = 128 * (MOST + 1) + FREQUENT + OUTPUTS
 ALPHA = "_QuantMultA"
 # The names of the output layer's matrix: the columns that a shortlist selects have none.
 OUTPUT_NAMES = ("Wemb", "decoder_Wemb", "none")
-LEFT_OUT = ("sample", "patience", "min_length", "no_repeat_ngram")
 
 
 class Bergamot:

@@ -11,6 +11,7 @@ from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translato
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
     head_widths,
+    longest_output,
     piece_names,
     power_exponent,
     search_notes,
@@ -96,7 +97,9 @@ class CTranslate2:
             "no_repeat_ngram_size": search.no_repeat_ngram,
             # Its default is 1, which allows no empty translation.
             "min_decoding_length": search.min_length,
-            "max_decoding_length": loaded.config.data.max_length + search.max_extra_length,
+            "max_decoding_length": longest_output(loaded.config),
+            # By default it cuts sentences off after 1,024 subwords.
+            "max_input_length": 0,
             "suppress_sequences": [[names[token]] for token in model.banned_ids],
         }
         return SearchAdvice(options, search_notes(search, self.title, ("sample",)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.exchange.requirements import power_exponent
+from nmt_cli.exchange.requirements import longest_output, power_exponent
 from nmt_cli.model_dir import LoadedModel
 
 # Settings of `generate` that nmt does not have, and the values that leave them out.
@@ -73,7 +73,7 @@ def generation_options(loaded: LoadedModel) -> dict[str, object]:
     """The options of `generate` that search as this model does here."""
     search = loaded.config.search
     options: dict[str, object] = {
-        "max_new_tokens": loaded.config.data.max_length + search.max_extra_length,
+        "max_new_tokens": longest_output(loaded.config),
         "bad_words_ids": [[token] for token in loaded.config.model.banned_ids],
     }
     if search.sample:

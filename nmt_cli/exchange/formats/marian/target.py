@@ -29,6 +29,10 @@ from nmt_cli.storage import files
 MODEL, VOCABULARY, TARGET_VOCABULARY = "model.npz", "vocab.yml", "target_vocab.yml"
 # Marian's layer norms have 1e-9; a much larger one changes the model.
 LARGEST_EPSILON = 1e-4
+# Settings of search that Marian does not have; it limits the length by a factor of the source's.
+LEFT_OUT = (
+    "sample", "patience", "min_length", "max_length", "max_extra_length", "no_repeat_ngram",
+)  # fmt: skip
 # What Marian does by itself and what a model must have been trained with.
 NEEDED = {
     "positions": ("sinusoidal_t2t", "has other sinusoids"),
@@ -84,8 +88,7 @@ class Marian:
         }
         if model.unk_id not in model.banned_ids:
             options["allow-unk"] = True
-        left_out = ("sample", "patience", "min_length", "no_repeat_ngram")
-        return SearchAdvice(options, search_notes(search, self.title, left_out))
+        return SearchAdvice(options, search_notes(search, self.title, LEFT_OUT))
 
 
 TARGET = Marian()
