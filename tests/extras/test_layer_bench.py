@@ -196,10 +196,12 @@ def test_layer_bench_picture_has_a_curve_per_layer_and_width() -> None:
 def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     small = ["bench", "layers", "--tiny", "--rounds", "1", "--n", "4,8", "-q"]
+    small += ["--neighbours", "5", "--kernel", "7"]
     assert main([*small, "--json", "--out", "x.svg"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [timing["n"] for timing in document["timings"]] == [4] * 4 + [8] * 4
     assert len(document["chains"]) == 8
+    assert (document["neighbours"], document["kernel"]) == (5, 7)
     assert [crossed["than"] for crossed in document["crossings"]] == [*LAYERS][1:]
     assert {tuple(crossed) for crossed in document["crossings"]} == {
         ("than", "d", "n", "longer_at")
@@ -209,6 +211,10 @@ def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     out = capsys.readouterr().out
     for kind in KINDS:
         assert f"O({kind.complexity})" in out
+    assert (
+        "\nr = 5: positions that restricted self-attention covers (--neighbours); "
+        "k = 7: kernel width of the convolution (--kernel)\n"
+    ) in out
 
 
 @pytest.mark.parametrize(

@@ -138,20 +138,25 @@ def layers(
 
         write_picture(out, picture(timings))
         console.note(written_note(out))
-    _show(timings, chained, as_json=as_json)
+    if not as_json:
+        _show(timings, chained, neighbours=neighbours, kernel=kernel)
+        return
+    import json
+
+    from nmt_cli.extras.layer_bench.report import as_document
+
+    typer.echo(json.dumps(as_document(timings, chained, neighbours=neighbours, kernel=kernel)))
 
 
-def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: bool) -> None:
+def _show(
+    timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, neighbours: int, kernel: int
+) -> None:
     from nmt_cli.extras.layer_bench import report
 
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(report.as_document(timings, chained)))
-        return
     console = make_console(sys.stdout)
     console.table(report.timing_rows(timings), header=report.TIMING_HEADER)
     console.table(report.chain_rows(chained), header=report.CHAIN_HEADER)
+    console.plain(report.sizes_line(neighbours, kernel))
     for line in report.crossing_lines(timings):
         console.plain(line)
 

@@ -34,6 +34,14 @@ def chain_rows(chains: Sequence[Chain]) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
+def sizes_line(neighbours: int, kernel: int) -> str:
+    """The sizes r and k of the complexities, which are the same in all rows of the tables."""
+    return (
+        f"r = {neighbours:,}: positions that restricted self-attention covers (--neighbours); "
+        f"k = {kernel:,}: kernel width of the convolution (--kernel)"
+    )
+
+
 def crossings(timings: Sequence[Timing]) -> list[Crossing]:
     """Where self-attention takes longer than a layer of each other kind, for each width."""
     widths = dict.fromkeys(timing.d for timing in timings)
@@ -72,10 +80,14 @@ def _where(crossed: Crossing) -> str:
     return f"{only}: the times vary, more --rounds even them out"
 
 
-def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str, object]:
-    """The document for JSON."""
+def as_document(
+    timings: Sequence[Timing], chains: Sequence[Chain], *, neighbours: int, kernel: int
+) -> dict[str, object]:
+    """The document for JSON; neighbours: r, kernel: k of the complexities."""
     return {
         "schema": SCHEMA,
+        "neighbours": neighbours,
+        "kernel": kernel,
         "timings": [timing._asdict() for timing in timings],
         "chains": [chain._asdict() for chain in chains],
         "crossings": [
