@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Section 6.3, parsing, on CRAFT: 97 biomedical articles, 30,830 trees. Runs on CPU cores.
 #
-#   recipes/craft_parsing.sh CRAFT [WORK]
+#   [SIZE=small|tiny] [STEPS=N] recipes/craft_parsing.sh CRAFT [WORK]
 #
 # CRAFT holds ARTICLE.tree files and ids/craft-ids-{train,dev,test}.txt, the official split: the
 # folders structural-annotation/treebank/penn and articles/ids of

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Multi30k, English to German: 29,000 captions, tested on test_2016_flickr. Runs on CPU cores.
 #
-#   recipes/multi30k_en_de.sh DATA [WORK]
+#   [STEPS=N] recipes/multi30k_en_de.sh DATA [WORK]
 #
 # DATA holds train.{en,de}, val.{en,de} and test_2016_flickr.{en,de} (plain, .xz or .gz): task 1 of
 # https://github.com/multi30k/dataset. Corpus, model and scores go to WORK (default: runs/multi30k).

@@ -8,9 +8,11 @@
 # Trains each row of the table, which is a preset, and compares perplexity and BLEU on newstest2013
 # with the paper's: the last checkpoint alone, beam 4, alpha 0.6. Batches hold pairs of similar
 # length in all rows, as in the paper. All files go to WORK (default: runs/table3); run it again to
-# resume after an interruption. ROWS selects rows, all with the seed 1; SEEDS adds other seeds of the
-# base model, whose differences are noise (default of small and tiny with all rows: 2 and 3). Each
-# SIZE needs a WORK of its own.
+# resume after an interruption. Each SIZE needs a WORK of its own.
+#
+# ROWS="base table3-heads-1" trains these rows alone; rows are named as their presets, and all names
+# are listed if one is unknown. All rows have the seed 1; SEEDS="2 3" adds other seeds of the base
+# model, whose differences are noise (default of small and tiny with all rows: 2 and 3).
 #
 # SIZE=small trains them all on captions (MULTI30K as in multi30k_en_de.sh) at a quarter of the size
 # for 300 steps, with Muon and pre-norm: the paper's schedule learns too little in that time to tell

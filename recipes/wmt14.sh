@@ -43,7 +43,7 @@ read_arguments() {
       data_dir=$2
       shift
     elif [ -n "$work" ] || [ "${1#-}" != "$1" ]; then
-      say "usage: [MODEL=base|big] $name [--data-dir DIR] [WORK]"
+      say "usage: [MODEL=base|big] [STEPS=N] $name [--data-dir DIR] [WORK]"
       exit 2
     else
       work=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Section 6.1, Table 2: WMT14 English to German. Needs GPUs.
 #
-#   [MODEL=base|big] recipes/wmt14_en_de.sh [--data-dir DIR] [WORK]
+#   [MODEL=base|big] [STEPS=N] recipes/wmt14_en_de.sh [--data-dir DIR] [WORK]
 #
 # Downloads Europarl v7, Common Crawl and News Commentary v9 (1.7 GB), newstest2013 to validate on
 # and newstest2014 to test on (3,003 lines, and the 2,737 of the official evaluation); learns 37,000

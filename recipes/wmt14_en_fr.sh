@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Section 6.1, Table 2: WMT14 English to French. Needs GPUs.
 #
-#   [MODEL=base|big] recipes/wmt14_en_fr.sh [--data-dir DIR] [WORK]
+#   [MODEL=base|big] [STEPS=N] recipes/wmt14_en_fr.sh [--data-dir DIR] [WORK]
 #
 # Downloads Europarl v7, Common Crawl, News Commentary v9, the UN's documents and the 10^9 French-
 # English corpus (6.6 GB, 40 million pairs), newstest2013 to validate on and newstest2014 to test on

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Section 6.3, Table 4: parsing, on the Wall Street Journal of the Penn Treebank. Needs a GPU.
 #
-#   recipes/wsj_parsing.sh WSJ [WORK]
+#   [SIZE=paper|tiny] [STEPS=N] [VOCABULARY=N] recipes/wsj_parsing.sh WSJ [WORK]
 #
 # WSJ is your own copy of the treebank's parsed/mrg/wsj (LDC99T42): folders 02 to 23 with files of
 # trees. As in the paper: trained on sections 02-21, validated on 22, tested on 23; 4 layers,

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shlex
 import stat
 import subprocess
@@ -104,6 +105,31 @@ def test_every_recipe_prints_its_description(run, option: str) -> None:
         assert (done.returncode, calls, done.stderr) == (0, [], "")
         assert f"recipes/{recipe.name} " in done.stdout
         assert "set -euo" not in done.stdout
+
+
+def test_every_variable_of_a_recipe_is_in_its_description(run) -> None:
+    variable = re.compile(r"\$\{([A-Z]+):?-")
+    found = {
+        (recipe.name, name)
+        for recipe in (ROOT / "recipes").glob("*.sh")
+        for name in variable.findall(recipe.read_text())
+    }
+    assert {("table3.sh", "ROWS"), ("wsj_parsing.sh", "VOCABULARY")} <= found
+    for recipe, name in sorted(found):
+        # What the recipes of WMT14 share is no recipe of its own.
+        described = "wmt14_en_de.sh" if recipe == "wmt14.sh" else recipe
+        done, _ = run(ROOT / "recipes" / described, "--help")
+        assert f"{name}=" in done.stdout, f"{described} has no example of {name}"
+
+
+def test_rows_in_the_description_of_table_3_exist(run, tmp_path: Path, monkeypatch) -> None:
+    done, _ = run(TABLE3, "--help")
+    (rows,) = re.findall(r'ROWS="([^"]+)"', done.stdout)
+    assert len(rows.split()) == 2
+    monkeypatch.setenv("ROWS", rows)
+    done, _ = run(TABLE3, str(tmp_path), "work")
+    # Only the text is missing.
+    assert done.returncode == 66, done.stderr
 
 
 def test_unknown_row_of_table_3_is_refused_before_any_work(

@@ -455,7 +455,7 @@ def test_steps_that_are_no_number_are_refused_first(folder: Folder, steps: str) 
 @pytest.mark.parametrize(
     ("arguments", "model", "code", "message"),
     [
-        (["one", "two"], "base", 2, "usage: [MODEL=base|big] wmt14_en_de.sh"),
+        (["one", "two"], "base", 2, "usage: [MODEL=base|big] [STEPS=N] wmt14_en_de.sh"),
         (["--data-dir"], "base", 2, "usage: "),
         (["--datadir", "x"], "base", 2, "usage: "),
         ([], "huge", 2, "MODEL is base, big or tiny"),
