@@ -14,6 +14,7 @@ from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.line_labels import common_label, without_labels_commands
+from nmt_cli.data.text.merged_verses import MERGED, joined_verses_command, merged_verses
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.plurals import agreeing, counted, enumerated
 
@@ -54,13 +55,14 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
 
 
 def text_notes(group: Sequence[Head]) -> list[str]:
-    """The warnings about sides without letters, labels, numbers, and columns without sentences."""
+    """The warnings about sides without letters, labels, numbers, verses and wrong columns."""
     numbered = (_numbered_note(head) for head in group)
     labelled = (_labelled_note(head) for head in group)
     return [
         *_no_text_notes(group),
         *filter(None, numbered),
         *filter(None, labelled),
+        *filter(None, map(_merged_note, group)),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -199,6 +201,22 @@ def _labelled_note(head: Head) -> str:
     return (
         f"{' and '.join(found)}, which {agreeing(len(found), 'counts', 'count')} as text: if {it} "
         f"only {names} the language or the speaker, remove {them}: {remedy}"
+    )
+
+
+def _merged_note(head: Head) -> str:
+    """The warning about verses that are part of the line before, or ""."""
+    indices = merged_verses(head.sides)
+    if not indices:
+        return ""
+    command = joined_verses_command(head.text.paths)
+    table = f": {command} writes a table" if command else ""
+    return (
+        f"{counted(len(indices), 'pair')} of the first "
+        f"{counted(len(head.sides[0]), 'line')} of the {head.text.role} text {head.text.shown} "
+        f"{agreeing(len(indices), 'has', 'have')} `{MERGED}` on a side (line {indices[0] + 1:,}): "
+        "the verse is part of the line before, whose other side lacks it; join such pairs with the "
+        f"ones before them{table}"
     )
 
 

@@ -67,7 +67,7 @@ def copy_command(
     then = f" | {then}" if then else ""
     if name in STDIN_NAMES:
         return command + then
-    out, program = shlex.quote(_name_beside(name, tag)), decompressor(name)
+    out, program = shlex.quote(name_beside(name, tag)), decompressor(name)
     if program:
         return f"{program} -dc {shlex.quote(name)} | {command}{then} > {out}"
     return f"{command} {'' if takes_name else '< '}{shlex.quote(name)}{then} > {out}"
@@ -93,7 +93,7 @@ def cues_command(name: str) -> str:
         stem = stem.removesuffix(suffix)
     program = decompressor(name)
     text = f"{program} -dc {shlex.quote(name)} | tr" if program else f"< {shlex.quote(name)} tr"
-    out = shlex.quote(_name_beside(stem, "cues"))
+    out = shlex.quote(name_beside(stem, "cues"))
     return f"{text} -d '\\r' | awk {shlex.quote(_CUES)} > {out}"
 
 
@@ -185,7 +185,7 @@ def tsv_command(command: Sequence[str], name: str, suffix: str = ".tsv", *, then
     plain = without_compression(name)
     stem = next((plain.removesuffix(end) for end in _CONVERTED if plain.endswith(end)), plain)
     out = f"{stem}{suffix}"
-    out = shlex.quote(_name_beside(out, "converted") if os.path.lexists(out) else out)
+    out = shlex.quote(name_beside(out, "converted") if os.path.lexists(out) else out)
     program = decompressor(name)
     if program:
         return f"{program} -dc {quoted} | {shown}{then} > {out}"
@@ -201,7 +201,7 @@ def without_compression(name: str) -> str:
     return name[: -len(PurePath(name).suffix)] if decompressor(name) else name
 
 
-def _name_beside(name: str, tag: str) -> str:
+def name_beside(name: str, tag: str) -> str:
     """A name in the same folder that no file has."""
     folder, slash, file = without_compression(name).rpartition("/")
     stem, dot, suffixes = file.partition(".")

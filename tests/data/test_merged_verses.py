@@ -1,0 +1,68 @@
+"""Verses that are part of the line before, as `<range>` says, are warned of with a command."""
+
+import gzip
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+
+SRC = ["First", "Second", "Third", "", "Fifth", "Sixth", "<range>", "Arrange it"]
+TGT = ["ka", "mi to", "<range>", " <range> ", "sé\tnu", "la", "ri", "<range>s"]
+JOINED = [
+    "First\tka",
+    "Second Third\tmi to",
+    "Fifth\tsé nu",
+    "Sixth\tla ri",
+    "Arrange it\t<range>s",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def warnings(*options: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert main(["init", *options, "--src-lang", "en", "--tgt-lang", "xnd"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    return [line for line in lines if line.startswith("warning") and "verse" in line]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_command_joins_verses_with_the_lines_before(
+    end: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("my bible.en.txt").write_text("".join(f"{line}{end}" for line in SRC), newline="")
+    Path("b.xnd").write_text("".join(f"{line}{end}" for line in TGT), "utf-8-sig", newline="")
+    (said,) = warnings("--train", "my bible.en.txt", "b.xnd", capsys=capsys)
+    assert said.startswith(
+        "warning: 3 pairs of the first 8 lines of the training text `my bible.en.txt` and `b.xnd` "
+        "have `<range>` on a side (line 3): the verse is part of the line before, whose other side "
+        "lacks it; join such pairs with the ones before them: python3 -c"
+    )
+    command = said[said.index("python3 -c") : said.rindex(" writes a table")]
+    assert command.endswith(" > 'my bible.joined.tsv'")
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    joined = Path("my bible.joined.tsv").read_bytes().decode()
+    assert joined == "".join(f"{row}\n" for row in JOINED)
+
+
+def test_tables_and_compressed_files_are_warned_of_without_a_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [f"{src}\t{tgt.strip()}" for src, tgt in zip(SRC, TGT, strict=True) if "\t" not in tgt]
+    Path("b.tsv").write_text("".join(f"{row}\n" for row in rows))
+    Path("a.en.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in SRC).encode()))
+    Path("b.xnd").write_text("".join(f"{line}\n" for line in TGT))
+    for options in (("--train-tsv", "b.tsv"), ("--train", "a.en.gz", "b.xnd", "--force")):
+        (said,) = warnings(*options, capsys=capsys)
+        assert said.endswith("join such pairs with the ones before them")
+
+
+def test_other_text_is_not_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.en").write_text("So <range> it is\n<ranges>\n")
+    Path("b.xnd").write_text("ka\nmi\n")
+    assert warnings("--train", "a.en", "b.xnd", capsys=capsys) == []
