@@ -8,6 +8,7 @@ import ctranslate2
 import pytest
 import sentencepiece
 from exported import joint_subwords, letter_lines, random_model, segmenter
+from faults.support.letters import learnt_subwords
 
 from nmt_cli.cli import main
 from nmt_cli.data.subwords.model import Subwords
@@ -44,6 +45,23 @@ def test_package_has_the_layout_of_argos(package: Path) -> None:
     }  # fmt: skip
 
 
+def test_package_names_its_languages(tmp_path: Path) -> None:
+    """Those without an English name by their codes; Argos Translate shows the names."""
+    TARGET.write(random_model({"languages.src": "de", "languages.tgt": "xx"}), tmp_path, "float32")
+    with zipfile.ZipFile(tmp_path / "translate-de_xx-1_0.argosmodel") as archive:
+        metadata = json.loads(archive.read("translate-de_xx-1_0/metadata.json"))
+    assert [metadata[f"{side}_{kind}"] for side in ("from", "to") for kind in ("code", "name")] == [
+        "de", "German", "xx", "xx",
+    ]  # fmt: skip
+
+
+def test_search_of_argos_is_recorded(package: Path) -> None:
+    """It is that of `argostranslate.translate`, whatever the model's own settings."""
+    record = json.loads((package.parent / "export.json").read_bytes())
+    assert record["search"] == {"beam_size": 4, "length_penalty": 0.2}
+    assert "not with those of this model" in record["notes"][0]
+
+
 def test_package_translates_as_nmt(package: Path, letters_model: Path, tmp_path: Path) -> None:
     """With the segmenter beside the model, and pieces joined by replacing their space."""
     with zipfile.ZipFile(package) as archive:
@@ -70,6 +88,12 @@ def test_same_model_gives_the_same_package(tmp_path: Path) -> None:
         [package] = (tmp_path / name).iterdir()
         contents.append(package.read_bytes())
     assert contents[0] == contents[1]
+
+
+def test_argos_refuses_pieces_of_bytes() -> None:
+    loaded = random_model({}, learnt_subwords("bpe", byte_fallback=True))
+    [reason] = TARGET.reasons_against(loaded)
+    assert reason.remedy == "data.byte_fallback=false"
 
 
 def test_argos_refuses_two_segmenters() -> None:

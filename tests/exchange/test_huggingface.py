@@ -1,12 +1,14 @@
 """Real `transformers` loads the exported model and gives its probabilities and translations."""
 
 import hashlib
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from exported import largest_difference, letter_lines, random_model
+from safetensors import safe_open
 
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.checks import comparison
@@ -108,6 +110,40 @@ def test_default_generation_gives_the_words_of_nmt(letters_model: Path, tmp_path
         foreign.translate(line, beam=1, length_penalty=0.0, max_length=len(source) + 49)
         for line, source in zip(lines, ids, strict=True)
     ]
+
+
+def test_settings_are_those_of_the_model(tmp_path: Path) -> None:
+    loaded = random_model(
+        {**POST, "model.tie_embeddings": "none", "model.encoder_layers": 1, "model.start_id": 5,
+         "model.decoder_layers": 3, "model.d_ff": 20, "model.dropout": 0.2,
+         "model.scale_embeddings": False, "languages.src": "en", "languages.tgt": "de"}
+    )  # fmt: skip
+    TARGET.write(loaded, tmp_path, "float16")
+    config, generation, tokenizer = (
+        json.loads((tmp_path / f"{name}.json").read_bytes())
+        for name in ("config", "generation_config", "tokenizer_config")
+    )
+    ids = {"decoder_start_token_id": 5, "pad_token_id": 0, "eos_token_id": 3}
+    model = loaded.config.model
+    expected = {
+        **ids, "bos_token_id": 2, "forced_eos_token_id": None, "vocab_size": 50,
+        "decoder_vocab_size": 44, "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False, "d_model": model.d_model, "encoder_layers": 1,
+        "decoder_layers": 3, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20,
+        "encoder_attention_heads": model.heads, "decoder_attention_heads": model.heads,
+        "scale_embedding": False, "dropout": 0.2, "max_position_embeddings": 1_024,
+        "dtype": "float16",
+    }  # fmt: skip
+    assert config | expected == config
+    del generation["transformers_version"]
+    assert generation == {**TARGET.search_options(loaded).options, **ids}
+    assert tokenizer == {
+        "tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "de",
+        "unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 1_024,
+        "separate_vocabs": True, "clean_up_tokenization_spaces": False,
+    }  # fmt: skip
+    weights = safe_open(tmp_path / "model.safetensors", framework="np")
+    assert {weights.get_tensor(name).dtype.name for name in weights.keys()} == {"float16"}  # noqa: SIM118
 
 
 def test_sampling_settings_are_exported(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ def test_an_imported_model_goes_out_with_the_same_arrays(tmp_path: Path) -> None
     settings, original = settings_of(folder / "model.npz"), settings_of(DATA / "model.npz")
     for name in settings.keys() & original.keys() - {"version"}:
         assert settings[name] == original[name], name
+    rows = len(arrays_of(DATA)["Wemb"])
+    assert settings["dim-vocabs"] == [rows, rows]
     decoder, before = (
         yaml.safe_load((path / "decoder.yml").read_text()) for path in (folder, DATA)
     )
@@ -76,6 +78,8 @@ def test_an_imported_model_goes_out_with_the_same_arrays(tmp_path: Path) -> None
         before["beam-size"],
         before["normalize"],
     )
+    # The paths are looked up beside the file, wherever Marian is started.
+    assert decoder["relative-paths"] is True
     assert [(folder / name).read_bytes() for name in decoder["vocabs"]] == [
         (DATA / "vocab.spm").read_bytes()
     ] * 2
@@ -90,6 +94,22 @@ def test_a_model_without_output_bias_goes_out_without_one(tmp_path: Path) -> Non
     assert settings_of(out / "model.npz")["output-omit-bias"] is True
 
 
+def test_one_vocabulary_with_two_matrices_goes_out_with_the_same_arrays(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "copy")
+    matrix = arrays_of(folder)["Wemb"]
+    rewrite(folder / "model.npz", Wemb=None, encoder_Wemb=matrix[:, ::-1].copy(),
+            decoder_Wemb=matrix)  # fmt: skip
+    with_settings(folder / "model.npz", tied_embeddings_all=False, tied_embeddings=True)
+    out = written(imported_back(folder, tmp_path / "model"), tmp_path / "out")
+    assert_same_arrays(folder, out)
+
+
+def test_two_vocabularies_go_out_with_their_own_sizes(tmp_path: Path) -> None:
+    loaded = zero_start_model({"model.tie_embeddings": "target"})
+    settings = settings_of(written(loaded, tmp_path / "out") / "model.npz")
+    assert settings["dim-vocabs"] == [50, 44]
+
+
 def test_an_opus_vocabulary_goes_out_as_yaml(tmp_path: Path) -> None:
     folder = opus_folder(tmp_path)
     text = (folder / "opus.vocab.yml").read_text().splitlines()
@@ -97,11 +117,13 @@ def test_an_opus_vocabulary_goes_out_as_yaml(tmp_path: Path) -> None:
     ids = [line.rsplit(": ", 1)[0] for line in text]
     ids = ids[:2] + ids[:1:-1]
     (folder / "opus.vocab.yml").write_text(
-        "".join(f"{piece}: {index}\n" for index, piece in enumerate(ids))
+        # One row has no word.
+        "".join(f"{piece}: {index}\n" for index, piece in enumerate(ids) if index != 9)
     )
     first = imported_back(folder, tmp_path / "model")
     out = written(first, tmp_path / "out")
     assert_same_arrays(folder, out)
+    assert yaml.safe_load((out / "decoder.yml").read_text())["vocabs"] == ["vocab.yml"] * 2
     names = yaml.safe_load((out / "vocab.yml").read_text())
     assert names == yaml.safe_load((folder / "opus.vocab.yml").read_text())
     again = imported_back(out, tmp_path / "again")

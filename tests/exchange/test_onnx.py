@@ -140,6 +140,41 @@ def test_transformers_reads_the_settings_and_the_tokenizer(tmp_path: Path) -> No
     assert tokenizer("cod netel x")["input_ids"] == model.subwords.encode_source(["cod netel x"])[0]
 
 
+def test_settings_of_the_graphs_are_those_of_the_model(tmp_path: Path) -> None:
+    model = random_model(
+        {"model.tie_embeddings": "none", "model.encoder_layers": 1, "model.decoder_layers": 3,
+         "model.d_ff": 20, "model.start_id": 5, "model.scale_embeddings": False,
+         "languages.src": "en", "languages.tgt": "de"}
+    )  # fmt: skip
+    TARGET.write(model, tmp_path, "float32")
+    generation = json.loads((tmp_path / "generation_config.json").read_bytes())
+    ids = {"decoder_start_token_id": 5, "pad_token_id": 0, "eos_token_id": 3}
+    assert generation == {**TARGET.search_options(model).options, **ids}
+    config = model.config.model
+    assert json.loads((tmp_path / "config.json").read_bytes()) == {
+        **ids, "bos_token_id": 2, "forced_eos_token_id": None, "use_cache": True,
+        "model_type": "marian", "architectures": ["MarianMTModel"], "is_encoder_decoder": True,
+        "vocab_size": 50, "decoder_vocab_size": 44, "share_encoder_decoder_embeddings": False,
+        "d_model": config.d_model, "num_hidden_layers": 1, "encoder_layers": 1,
+        "decoder_layers": 3, "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20,
+        "scale_embedding": False, "max_position_embeddings": 2_048, "source_lang": "en",
+        "target_lang": "de",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("positions", "longest"), [("sinusoidal", 2_048), ("learned", 24)])
+def test_the_longest_sentence_is_that_of_the_positions(
+    positions: str, longest: int, tmp_path: Path
+) -> None:
+    model = random_model({"model.positions": positions, "model.max_positions": 24})
+    TARGET.write(model, tmp_path, "float32")
+    config = json.loads((tmp_path / "config.json").read_bytes())
+    tokenizer = json.loads((tmp_path / "tokenizer_config.json").read_bytes())
+    assert config["max_position_embeddings"] == tokenizer["model_max_length"] == longest
+    assert config["scale_embedding"] is True
+
+
 def test_large_weights_lie_beside_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

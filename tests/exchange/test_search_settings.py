@@ -82,7 +82,11 @@ def test_the_settings_of_generation(title: str) -> None:
 
 def test_the_settings_of_marian() -> None:
     search = {"beam": 3, "length_penalty": "power", "alpha": 0.7}
-    assert advice("Marian", search) == SearchAdvice({"beam-size": 3, "normalize": 0.7}, ())
+    options = {"beam-size": 3, "normalize": 0.7}
+    assert advice("Marian", search) == SearchAdvice(options, ())
+    loaded = random_model({"model.banned_ids": [0, 2], "search.beam": 3, "search.alpha": 0.0})
+    allowed = {"beam-size": 3, "normalize": 0.0, "allow-unk": True}
+    assert marian.TARGET.search_options(loaded) == SearchAdvice(allowed, ())
 
 
 @pytest.mark.parametrize(
