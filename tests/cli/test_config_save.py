@@ -1,6 +1,7 @@
 """`nmt config save`: search settings are saved in a model directory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from faults.support.folder_contents import contents
 from faults.support.letters import save_byte_model
 
 from nmt_cli.cli import main
-from nmt_cli.model_dir import load_config, read_model
+from nmt_cli.model_dir import load_config, read_model, save_search
 from nmt_cli.storage import locks
 
 Save = Callable[..., tuple[int, str]]
@@ -67,6 +68,33 @@ def test_settings_of_the_project_and_its_model_are_used(model: Path, save: Save)
     assert load_config(Path("other")).search.patience == 1.0
 
 
+def test_settings_of_a_given_project_file_are_used(model: Path, save: Save) -> None:
+    Path("nmt.toml").write_text("search.patience = 1.0\n")
+    Path("other.toml").write_text("search.patience = 2.0\n")
+    assert save("model", "--config", "other.toml")[0] == 0
+    assert load_config(model).search.patience == 2.0
+
+
+def test_missing_model_can_be_named(save: Save) -> None:
+    code, err = save("nowhere", "--beam", "2")
+    assert code == 66
+    assert "name another one: `nmt config save MODEL`" in err
+
+
+def test_shortlist_that_is_lost_can_be_left_out(model: Path, save: Save) -> None:
+    """And other settings can be saved without it."""
+    save_search(model, replace(load_config(model).search, shortlist=50))
+    assert save("model", "--alpha", "1")[0] == 0
+    assert load_config(model).search.shortlist == 50
+    assert save("model", "--set", "search.shortlist=0")[0] == 0
+    assert load_config(model).search.shortlist == 0
+
+
+def test_command_that_shows_the_settings_is_quoted(model: Path, save: Save) -> None:
+    model.rename("my model")
+    assert save("my model")[1].endswith("`nmt config show --config 'my model/config.toml'` shows")
+
+
 def test_unchanged_model_is_not_written(model: Path, save: Save) -> None:
     files = contents(model)
     code, err = save("model", "--beam", "2")
@@ -98,6 +126,17 @@ def test_resumed_training_is_said_to_save_other_settings(
     )
     changes = "search.alpha was 0.6, is 1.0; search.patience was 0.0, is 1.0"
     assert err.endswith(f"{changes} {note}" if is_run else changes)
+
+
+def test_lines_for_the_project_file_are_toml(model: Path, save: Save) -> None:
+    (model / "log.jsonl").write_text("")
+    assert 'write `search.markup = "off"` in nmt.toml' in save("--set", "search.markup=off")[1]
+
+
+def test_settings_of_the_project_file_need_no_note(model: Path, save: Save) -> None:
+    Path("nmt.toml").write_text("search.patience = 1.0\n")
+    (model / "log.jsonl").write_text("")
+    assert save()[1].endswith("search.patience was 0.0, is 1.0")
 
 
 @pytest.mark.parametrize(
