@@ -144,7 +144,7 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         _one_side(lambda chance, text: _into_middle(text, chance.choice("\x00\x07\x1b\r"), chance)),
         ("control characters",),
     ),
-    "mojibake": (_one_side(_mojibake), ("UTF-8 read as Latin-1 (Ã¼)",)),
+    "mojibake": (_one_side(_mojibake), ("UTF-8 read in another encoding (Ã¼)",)),
     "line number on one side": (_one_side(_line_number), ("line numbers on one side only",)),
     "marks of subwords": (_one_side(_subword_marks), ("marks of subwords (@@, ▁)",)),
     "web address only": (

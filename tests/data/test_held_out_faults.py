@@ -27,7 +27,7 @@ SCORED = "is not changed, and is scored as it is"
 
 FAULTS: dict[str, Callable[[str, str], Pair]] = {
     "HTML entities": lambda src, tgt: (f"{src} &amp; so on", f"{tgt} &amp; so on"),
-    "UTF-8 read as Latin-1 (Ã¼)": lambda src, tgt: (src, tgt.encode().decode("latin-1")),
+    "UTF-8 read in another encoding (Ã¼)": lambda src, tgt: (src, tgt.encode().decode("latin-1")),
     "line numbers on one side only": lambda src, tgt: (f"MRK 1:4 {src}", f"4 {tgt}"),
     "tags on one side only": lambda src, tgt: (src, f"<i>{tgt}</i>"),
     "marks of subwords (@@, ▁)": lambda src, tgt: (src.replace("a", "a@@ ", 1), tgt),

@@ -53,7 +53,7 @@ ROWS = [
      "Tom &amp; <b>sen</b>", "spe ing", "Tom & sen", "spe ing"],
     ["train.src", "302", "control characters; line numbers on one side only",
      "12. Ka\x07 to", "Tra ble", "Ka to", "Tra ble"],
-    ["train.src", "303", "invisible characters; UTF-8 read as Latin-1 (Ã¼)",
+    ["train.src", "303", "invisible characters; UTF-8 read in another encoding (Ã¼)",
      "ka to", "fÃ¼r \u200bble", "ka to", "für ble"],
     # These two are dropped after their repair.
     ["train.src", "304", "HTML entities; invisible characters",

@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.code_pages import CODE_PAGE_SIGN, has_cut_code_page_letters
 from nmt_cli.data.cleaning.comments import COMMENT, has_one_comment
 from nmt_cli.data.cleaning.lost_letters import QUESTION_MARK, has_lost_letters
 from nmt_cli.data.cleaning.mojibake import CUT_SIGN, has_cut_letters
@@ -123,6 +124,7 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
     (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
+    (kinds.LOST_LETTERS, CODE_PAGE_SIGN, has_cut_code_page_letters),
 )
 
 

@@ -35,7 +35,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("control characters", "repaired"),
     NoiseKind("another Unicode form than NFC", "repaired"),
     NoiseKind("look-alike letters of another script", "repaired"),
-    NoiseKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
+    NoiseKind("UTF-8 read in another encoding (Ã¼)", "repaired"),
     NoiseKind("Windows-1252 read as Latin-1", "repaired"),
     NoiseKind("tags on one side only", "repaired"),
     NoiseKind("marks of subwords (@@, ▁)", "repaired"),

@@ -9,16 +9,16 @@ _WINDOWS = {
     if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
 WINDOWS_SIGN = re.compile("[" + "".join(map(chr, _WINDOWS)) + "]")
-_BYTE_OF = {
+WINDOWS_BYTE_OF = {
     **{chr(byte): byte for byte in range(0x100)},
     **{character: byte for byte, character in _WINDOWS.items()},
 }
-_FOLLOWING = {letter for letter, byte in _BYTE_OF.items() if 0x80 <= byte < 0xC0}
+_FOLLOWING = {letter for letter, byte in WINDOWS_BYTE_OF.items() if 0x80 <= byte < 0xC0}
 _FOLLOWS = "[" + re.escape("".join(sorted(_FOLLOWING))) + "]"
-_C1 = "[" + re.escape("".join(sorted(x for x in _FOLLOWING if _BYTE_OF[x] < 0xA0))) + "]"
+_C1 = "[" + re.escape("".join(sorted(x for x in _FOLLOWING if WINDOWS_BYTE_OF[x] < 0xA0))) + "]"
 # These may follow a letter at the end of a word: `Spaß…`, `CAFÉ”`, `qualité »`, `CRÈME™`.
 _RAISED = "°©®™¹²³ª"
-_CLOSING = "\xa0»”“’‘›…–—•" + _RAISED
+CLOSING = "\xa0»”“’‘›…–—•" + _RAISED
 MOJIBAKE_SIGN = re.compile(f"[Â-ô]{_FOLLOWS}")
 # A character of UTF-8: its bytes as characters.
 _SEQUENCE = re.compile(f"[Â-ß]{_FOLLOWS}|[à-ï]{_FOLLOWS}{{2}}|[ð-ô]{_FOLLOWS}{{3}}")
@@ -33,13 +33,13 @@ _CLEAR = re.compile(
 # The rest of a character of three or four bytes that has lost the last ones, as where a program
 # made a space of U+00A0.
 _CUT = re.compile(
-    rf"[à-ï](?![{re.escape(_CLOSING)}]){_FOLLOWS}(?!{_FOLLOWS})"
+    rf"[à-ï](?![{re.escape(CLOSING)}]){_FOLLOWS}(?!{_FOLLOWS})"
     rf"|ð[\u0178\x9f\x90]{_FOLLOWS}?(?!{_FOLLOWS})"
 )
 # A character one of whose bytes Windows-1252 lacks, of which some programs make a question mark.
 _UNKNOWN_BYTE = re.compile(
     rf"[Â-Þ][?\ufffd]"
-    rf"|[à-ï](?:[?\ufffd](?![{re.escape(_CLOSING)}]){_FOLLOWS}|{_FOLLOWS}[?\ufffd](?=[a-z]))"
+    rf"|[à-ï](?:[?\ufffd](?![{re.escape(CLOSING)}]){_FOLLOWS}|{_FOLLOWS}[?\ufffd](?=[a-z]))"
 )
 # No word has such a capital letter behind a small one, or these signs between its letters.
 _UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOWS}[?\ufffd](?=[a-z])")
@@ -50,7 +50,7 @@ _LETTERS = "ŠŒŽšœžŸƒªº"
 _LETTER_AND_QUOTE = re.compile("([ÂÃ][‘’“”])")
 _QUOTE = re.compile("[‘’“”]")
 # What Windows-1252 and Latin-1 can write, and a word of it.
-_RUN = re.compile("[" + re.escape("".join(sorted(_BYTE_OF))) + "]+")
+_RUN = re.compile("[" + re.escape("".join(sorted(WINDOWS_BYTE_OF))) + "]+")
 _WORD = re.compile("[^ \t]+")
 
 
@@ -95,7 +95,7 @@ def _has_quotes_as_letters(text: str) -> bool:
         return False
     words = (word for word in _WORD.findall(text) if _LETTER_AND_QUOTE.search(word))
     return bool(_QUOTE.search(_SEQUENCE.sub("", text))) or any(
-        letter.isalpha() and letter not in _BYTE_OF for word in words for letter in word
+        letter.isalpha() and letter not in WINDOWS_BYTE_OF for word in words for letter in word
     )
 
 
@@ -123,7 +123,7 @@ def _cut_letters(text: str) -> int:
         rest[0] == "ð"
         or rest[1] not in _LETTERS
         or any(
-            letter.startswith(rest) and letter[2] not in _CLOSING + _LETTERS
+            letter.startswith(rest) and letter[2] not in CLOSING + _LETTERS
             for letter in _SEQUENCE.findall(text)
         )
         for rest in _CUT.findall(text)
@@ -173,7 +173,7 @@ def _count_rare_sequences(text: str) -> int:
     (1, 0)
     """
     return sum(
-        not set(match[0][1:]) <= set(_CLOSING)
+        not set(match[0][1:]) <= set(CLOSING)
         or (match[0][0] == "Ã" and match[0][1] in _RAISED)
         or (match[0].isupper() and text[: match.start()][-1:].islower())
         for match in _SEQUENCE.finditer(text)
@@ -183,7 +183,7 @@ def _count_rare_sequences(text: str) -> int:
 def _as_utf8(text: str) -> str | None:
     """The text whose bytes in UTF-8 are these characters; None if they are none."""
     try:
-        return bytes(map(_BYTE_OF.__getitem__, text)).decode("utf-8")
+        return bytes(map(WINDOWS_BYTE_OF.__getitem__, text)).decode("utf-8")
     except (KeyError, UnicodeDecodeError):
         return None
 

@@ -11,6 +11,7 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.code_pages import CODE_PAGE_SIGN, undo_code_pages
 from nmt_cli.data.cleaning.escapes import ESCAPE_SIGN, undo_escapes
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, replace_look_alikes
@@ -173,6 +174,8 @@ def _remove_byte_order_marks(text: str) -> str:
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     # First, because what was escaped may need any of the other repairs.
     (kinds.ESCAPE, ESCAPE_SIGN, undo_escapes),
+    (kinds.MOJIBAKE, CODE_PAGE_SIGN, undo_code_pages),
+    # After it, because it would repair only those letters that Windows-1250 and -1252 share.
     (kinds.MOJIBAKE, MOJIBAKE_SIGN, undo_mojibake),
     # After it, because UTF-8 that was read as Latin-1 has the same control characters.
     (kinds.WINDOWS, WINDOWS_SIGN, undo_latin1),
