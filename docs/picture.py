@@ -20,7 +20,8 @@ LEFT_OUT = re.compile(
     r"pairs |(?:validation|test) pairs|found  |same pair|  +tokens|source  \d|target  \d|wrote "
     r"|\d+ steps = |about |training: |finished: |best |published |on \d+ validation|model: "
     r"|Your own|  nmt |  echo |next: "
-    r"|(?:modal|weak_masculine|genitive|address|pronoun|subordinate|comparative|imperative) "
+    r"|(?:modal|compound|weak_masculine|genitive|address|pronoun|subordinate|comparative) "
+    r"|imperative "
 )
 SENTENCE = re.compile(r"  (?:source|output|reference) ")
 

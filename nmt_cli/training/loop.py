@@ -274,6 +274,7 @@ def _report(
     return Report(
         step=run.state.step,
         epoch=run.state.epoch,
+        steps=meter.steps,
         tokens=meter.tokens,
         loss=meter.loss / max(1, meter.tokens),
         nll=meter.nll / max(1, meter.tokens),

@@ -37,7 +37,7 @@ STEP = StepDone(
 )  # fmt: skip
 REPORT = Report(
     step=810, epoch=1, tokens=90, loss=2.5, nll=2.0, learning_rate=1e-3, gradient_norm=1.0,
-    tokens_per_second=500.0, seconds=80.0, elapsed_seconds=100.0,
+    tokens_per_second=500.0, seconds=80.0, elapsed_seconds=100.0, steps=1,
 )  # fmt: skip
 FOUND = Validation(1.0, 0.04, 1.04, 96.3, "sig", "mean", 5, (("a b", "c d", "e f"),), best=True)
 WITHOUT_TORCH = """
@@ -301,11 +301,43 @@ def test_validation_line_shows_sample_with_reference_and_best_mark() -> None:
     lines = shown(replace(REPORT, validation=FOUND))[2:]
     assert lines == [
         "step 810, 1m 40s: validation perplexity 1.04, BLEU 96.30 (average of 5) *best; "
-        "loss 2.500, lr 1.00e-03, 500 tokens/s",
+        "loss 2.500 (mean of 1 step), lr 1.00e-03, 500 tokens/s",
         "  source     a b", "  output     e f", "  reference  c d",
     ]  # fmt: skip
     worse = replace(FOUND, best=False, weights="ema", averaged=1)
     assert "(moving average); loss" in shown(replace(REPORT, validation=worse))[2]
+
+
+def test_loss_of_a_validation_is_the_mean_since_the_last_one() -> None:
+    """The last report before a validation may be of one batch, longer ones count for more."""
+    found = replace(FOUND, samples=())
+    first = [
+        replace(REPORT, step=6, loss=4.0, tokens=300, steps=3),
+        replace(REPORT, step=7, loss=8.0, tokens=100, steps=1, validation=found),
+    ]
+    (line,) = shown(*first)[2:]
+    assert line.endswith("; loss 5.000 (mean of 4 steps), lr 1.00e-03, 500 tokens/s")
+    assert not any("mean of" in line for line in shown(*first, interactive=True))
+    second = [
+        replace(REPORT, step=9, loss=3.0, tokens=200, steps=2),
+        # Without steps of its own, as at the end of a run.
+        replace(REPORT, step=9, loss=0.0, tokens=0, steps=0, validation=found),
+        replace(REPORT, step=9, loss=0.0, tokens=0, steps=0, validation=found),
+    ]
+    lines = shown(*first, *second)[3:]
+    assert [line.partition("*best")[2] for line in lines] == ["; loss 3.000 (mean of 2 steps)", ""]
+
+
+def test_loss_of_a_validation_leaves_out_steps_that_are_taken_again() -> None:
+    (line,) = shown(
+        replace(REPORT, step=20, loss=90.0, tokens=900, steps=10),
+        replace(REPORT, step=15, loss=0.0, tokens=0, steps=0),
+        replace(REPORT, step=16, loss=2.0, tokens=100, steps=1),
+        replace(
+            REPORT, step=18, loss=3.0, tokens=100, steps=2, validation=replace(FOUND, samples=())
+        ),
+    )[2:]
+    assert "; loss 2.500 (mean of 3 steps), lr" in line
 
 
 def test_weights_of_a_validation_are_named_where_they_change() -> None:
@@ -461,6 +493,7 @@ def test_report_json_without_steps_has_no_loss() -> None:
     assert not gone & record.keys()
     assert record["tokens"] == 0
     assert gone <= REPORT.as_json().keys()
+    assert "steps" not in REPORT.as_json()
     skipped = replace(REPORT, tokens=0, learning_rate=0.5).as_json()
     assert skipped["learning_rate"] == 0.5
 

@@ -24,7 +24,7 @@ from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import learning_rate
-from nmt_cli.training.reporting.events import Validating
+from nmt_cli.training.reporting.events import StepDone, Validating
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.average import average, average_weights
@@ -139,6 +139,26 @@ def test_changed_search_settings_of_a_model_are_named(setting, tmp_path: Path) -
     assert load_model(out).config.search.alpha == 1.5
     [ended] = run(setting, out, train_max_steps=4, search_alpha=1.5)
     assert ended.note.startswith("already finished")
+
+
+def test_reports_count_the_steps_of_an_earlier_process(setting, tmp_path: Path) -> None:
+    """As they do its tokens and loss."""
+    config, corpus = setting
+    values = {
+        "train.max_steps": 7, "train.log_every": 3, "train.checkpoint_every": 5,
+        "train.validate_every": 100,
+    }  # fmt: skip
+    config = with_values(config, values)
+
+    def killed(event: object) -> None:
+        if isinstance(event, StepDone) and event.step == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(train(config, corpus, tmp_path / "run", listener=killed))
+    reports = [*train(config, corpus, tmp_path / "run")]
+    steps = [(report.step, report.steps) for report in reports if report.tokens]
+    assert steps == [(6, 3), (7, 1)]
 
 
 def test_last_validation_is_kept_where_reading_of_reports_ends_with_it(

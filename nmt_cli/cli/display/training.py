@@ -1,6 +1,7 @@
 """What `nmt train` shows: header, progress bar, validations, final lines."""
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +17,7 @@ from nmt_cli.cli.display.training_outline import (
     minutes,
     unmeasured,
 )
+from nmt_cli.plurals import counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
@@ -65,6 +67,7 @@ class TrainDisplay:
         self._has_warned = False
         self._has_estimated = False
         self._weights = CURRENT
+        self._mean = MeanLoss()
 
     def event(self, event: "Event") -> None:
         """Show an event between two reports."""
@@ -164,12 +167,14 @@ class TrainDisplay:
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
+        self._mean = self._mean.plus(report)
         if report.validation is not None and not report.step:
             self._console.note(
                 f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
             )
         elif report.validation is not None:
             line = validation_line(report, report.validation, self._rates(report), self._weights)
+            self._mean = MeanLoss()
             self._weights = weights_of(report.validation)
             self._console.note(line)
             for source, reference, output in report.validation.samples[:1]:
@@ -182,12 +187,38 @@ class TrainDisplay:
 
     def _rates(self, report: "Report") -> str:
         """The loss, learning rate and speed, if there is no bar that shows them."""
-        if self._console.interactive or not report.tokens:
+        if self._console.interactive or not self._mean.tokens:
             return ""
-        return (
-            f"; loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
-            f"{report.tokens_per_second:,.0f} tokens/s"
+        loss = f"; {self._mean}"
+        if not report.tokens:
+            return loss
+        return f"{loss}, lr {report.learning_rate:.2e}, {report.tokens_per_second:,.0f} tokens/s"
+
+
+@dataclass
+class MeanLoss:
+    """The loss since the last validation, since a single report may be of one batch.
+
+    loss: summed over target tokens; steps, tokens: how many; last: the last step.
+    """
+
+    loss: float = 0.0
+    tokens: int = 0
+    steps: int = 0
+    last: int = 0
+
+    def plus(self, report: "Report") -> "MeanLoss":
+        """With the steps of a report; without the earlier ones if the run was rolled back."""
+        before = self if report.step >= self.last else MeanLoss()
+        return MeanLoss(
+            before.loss + report.loss * report.tokens,
+            before.tokens + report.tokens,
+            before.steps + report.steps,
+            report.step,
         )
+
+    def __str__(self) -> str:
+        return f"loss {self.loss / self.tokens:.3f} (mean of {counted(self.steps, 'step')})"
 
 
 def weights_of(validation: "Validation") -> str:

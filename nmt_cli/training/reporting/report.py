@@ -105,7 +105,8 @@ class Report:
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
     devices: what this step ran on; note: something that happened, is_warning: and may be wrong;
-    published: in the last report, that of a stopped run too, what the model directory holds.
+    published: in the last report, that of a stopped run too, what the model directory holds;
+    steps: those since the last report, also of an earlier process.
     """
 
     step: int
@@ -127,6 +128,7 @@ class Report:
     is_warning: bool = False
     elapsed_seconds: float = 0.0
     published: Published | None = None
+    steps: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """A flat record for log.jsonl; absent fields are left out.
@@ -139,7 +141,7 @@ class Report:
         record = {
             key: value
             for key, value in asdict(self).items()
-            if value not in (None, "") and key not in {*absent, "is_warning"}
+            if value not in (None, "") and key not in {*absent, "is_warning", "steps"}
         }
         if self.published is not None:
             record["published"] = self.published.as_json()
