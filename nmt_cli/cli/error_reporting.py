@@ -173,7 +173,7 @@ def _usage_error(error: ClickException, arguments: Sequence[str]) -> UsageError 
         hint = f"did you mean `{meant}`?" if meant else hint
         if context.info_name == "score" and meant.startswith("--set search."):
             hint += " It changes how a model translates the test set, not a finished translation"
-        hint = ADVICE.get((context.info_name or "", long_name), hint)
+        hint = ADVICE.get((context.info_name or "", long_name.replace("_", "-")), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:
         hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)

@@ -106,6 +106,19 @@ OPTIONS = {
     "--layers": ("--set model.layers=N",),
     "--lenpen": ("--alpha", "--set search.alpha=X"),
     "--nbest": ("--n-best",),
+    "--world-size": ("--gpus",),
+    "--gpu-ranks": ("--gpus",),
+    "--distributed-world-size": ("--gpus",),
+    "--save-model": ("--out",),
+    "--data": ("--corpus",),
+    "--valid-steps": ("--set train.validate_every=N",),
+    "--save-checkpoint-steps": ("--set train.checkpoint_every=N",),
+    "--keep-checkpoint": ("--set train.keep_last=N",),
+    "--hidden-size": ("--set model.d_model=N",),
+    "--rnn-size": ("--set model.d_model=N",),
+    "--word-vec-size": ("--set model.d_model=N",),
+    "--transformer-ff": ("--set model.d_ff=N",),
+    "--keep-last-epochs": ("--set train.keep_last=N",),
     "--joined-dictionary": ("--joint",),
     "--task": ("--preset",),
     "--bpe-codes": ("--set data.subwords=bpe",),
@@ -171,6 +184,13 @@ ADVICE = {
             "micro-batches as `train.micro_batch_tokens` needs"
         )
         for name in ("--update-freq", "--accum-count", "--gradient-accumulation-steps")
+    },
+    **{
+        ("translate", name): (
+            "`--length-penalty power --alpha X` divides scores by length^X, as fairseq, Marian and "
+            "CTranslate2 do; `--alpha X` alone is that of the paper's formula"
+        )
+        for name in ("--lenpen", "--normalize")
     },
     **{
         ("translate", name): "translations are plain text, with words in one piece"

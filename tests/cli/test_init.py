@@ -284,6 +284,11 @@ def test_guess_language_from_file_name(name: str, code: str | None) -> None:
         (("news.en.tok", "news.de.tok"), ("en", "de")),
         (("a.en", "b.en"), None),
         (("src.txt", "target.txt"), None),
+        (("src-train.txt", "tgt-train.txt"), None),
+        (("src-val.txt", "tgt-val.txt"), None),
+        (("train.src-en.txt", "train.trg-en.txt"), None),
+        (("a.src", "a.trg"), None),
+        (("a_en-US.txt", "a_de-DE.txt"), ("en-US", "de-DE")),
         (("one_en.txt", "two_de.txt"), None),
     ],
 )

@@ -362,7 +362,8 @@ def test_hints_repeat_the_arguments_of_the_command(folder, capsys, monkeypatch):
     assert main(arguments) == 0
     typed = "nmt prepare --train train.en train.de --vocab-size 60 --workers 1"
     said = " ".join(capsys.readouterr().err.split())
-    assert f"to set training pairs apart: {typed} --force --valid-split " in said
+    lists = "--no-clean --dropped a.tsv --repaired b.tsv"
+    assert f"to set training pairs apart: {typed} {lists} --force --valid-split " in said
     arguments = ["prepare", *TRAIN, *SMALL, "--force"]
     monkeypatch.setattr("sys.argv", ["nmt", *arguments])
     assert main(arguments) == 0

@@ -23,6 +23,7 @@ from nmt_cli.cli.options.declarations import (
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
+from nmt_cli.cli.typed_command import SPLITTING, typed_again
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
-# What a command that is typed again may have once only, or gives in another way.
-TYPED_ONCE = {"--force", "--clean", "--no-clean", "--dropped", "--repaired"}
-LISTS = ("--dropped", "--repaired")
 RANDOM_SPLIT = (
     "{} are a random part of the text: if its sentences resemble each other, scores on them are "
     "higher than those on new text"
@@ -145,7 +143,7 @@ def command(
         resolved, console, force=force, workers=workers, dropped=dropped, repaired=repaired
     )
     note_languages(config, console)
-    show(prepared, console, dropped, repaired, command=typed_again(sys.argv[1:]))
+    show(prepared, console, dropped, repaired, arguments=sys.argv[1:])
     if as_json:
         typer.echo(_as_json(prepared))
     _note_training(sets, console)
@@ -244,12 +242,12 @@ def show(
     dropped: Path | None = None,
     repaired: Path | None = None,
     *,
-    command: str = "nmt prepare",
+    arguments: Sequence[str] = (),
 ) -> None:
     """Show the summary tables: pairs, findings and the statistics of each side.
 
     dropped, repaired: the lists that were asked for.
-    command: the command that prepared the corpus, as it is typed again with other options.
+    arguments: the command line after `nmt`, for the commands of hints.
     """
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -279,15 +277,15 @@ def show(
         )
     ]
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords per word"))
-    for note in (*prepared.notes, *_no_validation(prepared, command)):
+    for note in (*prepared.notes, *_no_validation(prepared, arguments)):
         console.warning(note)
     for remark in prepared.remarks:
         console.note(remark)
     if any(finding.action == "kept" for finding in prepared.findings):
         console.note(
             "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
-            f"`{command} --clean --force --dropped FILE` drops them and lists them in FILE; with "
-            'clean = "strict" under [data] in nmt.toml, later commands do so too'
+            f"`{typed_again(arguments)} --clean --force --dropped FILE` drops them and lists them "
+            'in FILE; with clean = "strict" under [data] in nmt.toml, later commands do so too'
             f"{_doubtful_split(prepared)}"
         )
     if prepared.reused:
@@ -317,36 +315,9 @@ def _doubtful_split(prepared: "PreparedCorpus") -> str:
     )
 
 
-def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
+def _no_validation(prepared: "PreparedCorpus", arguments: Sequence[str]) -> list[str]:
+    command = typed_again(arguments, SPLITTING)
     return [] if prepared.valid else [no_validation(prepared.kept, f"{command} --force")]
-
-
-def typed_again(arguments: Sequence[str]) -> str:
-    """The command `nmt prepare` as it was typed, without the options that a hint adds.
-
-    >>> typed_again(["prepare", "--train", "my a.en", "a.de", "--no-clean", "--dropped", "d.tsv"])
-    "nmt prepare --train 'my a.en' a.de"
-    >>> typed_again(["prepare", "--repaired", "r.tsv", "--train-tsv", "a.tsv", "--repaired=b.tsv"])
-    'nmt prepare --train-tsv a.tsv'
-    >>> typed_again(["prepare", "--set", "data.clean=safe", "--set=data.clean=off", "--force"])
-    'nmt prepare'
-    >>> typed_again(["demo"])
-    'nmt prepare'
-    """
-    if "prepare" not in arguments:
-        return "nmt prepare"
-    kept: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word in LISTS:
-            next(words, None)
-            continue
-        # It would have precedence over the option `--clean` of the hint.
-        parts = [word, next(words, "")] if word == "--set" else [word]
-        is_cleaning = "=".join(parts).startswith("--set=data.clean=")
-        if not is_cleaning and word.partition("=")[0] not in TYPED_ONCE:
-            kept += parts
-    return shlex.join(["nmt", *kept])
 
 
 def shown_lines(finding: "Finding") -> str:

@@ -83,11 +83,11 @@ def check_texts(
     odds = _odds(
         [
             sides[::-1] if text in turned else sides
-            for text, sides, _ in heads
+            for text, sides, *_ in heads
             if text.role == "training"
         ]
     )
-    for text, sides, _ in heads:
+    for text, sides, *_ in heads:
         if odds is None or text.role == "training" or text in turned:
             continue
         wrong = [
@@ -130,7 +130,7 @@ def _sign_of_swapped(head: Head, src: str, tgt: str) -> str:
 
     A header is no sign where the text is clearly in the right languages.
     """
-    text, (src_lines, tgt_lines), others = head
+    text, (src_lines, tgt_lines), others, _ = head
     are_others = others == (base_code(tgt), base_code(src))
     if are_others or only_known_language_is_swapped(src_lines, tgt_lines, src, tgt):
         return f"is in {tgt} and {src}"

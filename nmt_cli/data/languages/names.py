@@ -15,7 +15,22 @@ _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 _TWO_CODES = re.compile(r"(?:^|[._])([a-z]{2,3})[-_]([a-z]{2,3})(?=[._])")
 # Suffixes of file names that look like language codes and are not.
-_NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
+_SIDES = {"src", "tgt", "trg", "source", "target"}
+_NOT_LANGUAGES = {
+    "trg",
+    "txt",
+    "tsv",
+    "csv",
+    "tok",
+    "bpe",
+    "src",
+    "tgt",
+    "ref",
+    "hyp",
+    "raw",
+    "tc",
+    "lc",
+}
 
 
 # Language codes by the English name of the language.
@@ -158,7 +173,9 @@ def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
         differing = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
         if len(parts[0]) == len(parts[1]) and len(differing) == 1:
             a, b = differing[0]
-            if _CODE.fullmatch(a) and _CODE.fullmatch(b):
+            # As in `src-train.txt`, the names may only say which side is which.
+            starts = {re.split("[-_]", part)[0] for part in (a, b)}
+            if _CODE.fullmatch(a) and _CODE.fullmatch(b) and not starts & _SIDES:
                 return a, b
     return None
 

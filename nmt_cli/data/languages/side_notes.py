@@ -3,19 +3,22 @@
 Tables whose columns `--tsv-columns` names have one warning of a kind together.
 """
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.languages.third_languages import third_languages
-from nmt_cli.data.languages.words import function_words, other_language
+from nmt_cli.data.languages.words import base_code, function_words, other_language
 from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.line_labels import common_label, without_labels_commands
 from nmt_cli.data.text.merged_verses import MERGED, joined_verses_command, merged_verses
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
+from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.plurals import agreeing, counted, enumerated
 
 # So many lines in a third language are warned of, and so many are named.
@@ -25,6 +28,10 @@ FEWEST_OF_THIRD, EXAMPLES = 4, 3
 WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
 # So many words that are hyphenated as at the ends of lines are warned of.
 FEWEST_HYPHENATED = 3
+# So many lines, and this share of a side, have a space before a mark in tokenised text.
+FEWEST_TOKENISED, LEAST_TOKENISED = 10, 0.3
+# Other marks have spaces before them in French.
+_SPACED_MARK = re.compile(r" [,.](?: |$)")
 SIDES = ("source", "target")
 # So many characters of a line are shown.
 SHOWN = 30
@@ -34,17 +41,19 @@ class Head(NamedTuple):
     """The first lines of both sides of a text.
 
     others: for each side, the known language that it looks like in place of the stated one, or
-    None.
+    None; codes: the stated ones.
     """
 
     text: TextFiles
     sides: tuple[list[str], list[str]]
     others: tuple[str | None, str | None]
+    codes: tuple[str, str]
 
     @classmethod
     def of(cls, text: TextFiles, sides: tuple[list[str], list[str]], src: str, tgt: str) -> "Head":
         """The lines of a text that should be in these languages."""
-        return cls(text, sides, (other_language(sides[0], src), other_language(sides[1], tgt)))
+        others = other_language(sides[0], src), other_language(sides[1], tgt)
+        return cls(text, sides, others, (src, tgt))
 
 
 def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
@@ -63,6 +72,7 @@ def text_notes(group: Sequence[Head]) -> list[str]:
         *filter(None, numbered),
         *filter(None, labelled),
         *filter(None, map(_merged_note, group)),
+        *(note for head in group for note in _tokenised_notes(head)),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -218,6 +228,26 @@ def _merged_note(head: Head) -> str:
         "the verse is part of the line before, whose other side lacks it; join such pairs with the "
         f"ones before them{table}"
     )
+
+
+def _tokenised_notes(head: Head) -> Iterator[str]:
+    """Yield the warnings that a side has spaces before its punctuation, as tokenised text has."""
+    for index, lines in enumerate(head.sides):
+        spaced = [number for number, line in enumerate(lines, 1) if _SPACED_MARK.search(line)]
+        if len(spaced) < max(FEWEST_TOKENISED, LEAST_TOKENISED * len(lines)):
+            continue
+        command = ""
+        if len(head.text.paths) > 1:
+            code = base_code(head.codes[index])
+            detokenise = shlex.join(["sacremoses", "-l", code, "-q", "detokenize"])
+            path = head.text.paths[index]
+            command = f": {copy_command(detokenise, path, 'detokenised', takes_name=False)}"
+        yield (
+            f"{len(spaced):,} of the first {counted(len(lines), 'line')} of the "
+            f"{_side_of([head.text], index)} have spaces before their punctuation (first on line "
+            f"{spaced[0]:,}), as tokenised text has; translations would have them, too, and nmt "
+            f"needs no tokeniser: detokenise it{command}"
+        )
 
 
 def _empty_column_notes(group: Sequence[Head]) -> Iterator[str]:
