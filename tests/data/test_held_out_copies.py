@@ -43,6 +43,8 @@ FAULTS: dict[str, Callable[[int, str, str], Pair]] = {
     "other verses": lambda n, src, tgt: (f"{n}:4 {src}", f"({n}:5) {tgt} 7"),
     "equal numbers": lambda n, src, tgt: (f"{n} {src}", f"{n} {tgt}"),
     "equal numbers of a list": lambda n, src, tgt: (f"{n}. {src}", f"({n}) {tgt}"),
+    "numbers without a space": lambda n, src, tgt: (f"({n}){src}", f"({n}){tgt}"),
+    "verses without a space": lambda n, src, tgt: (f"{n}:4{src}", f"{n}:4{tgt}"),
     "numbers of a list": lambda n, src, tgt: (f"{n + 1}. {src}", tgt),
     "entities": lambda _n, src, tgt: (src.replace('"', "&quot;"), tgt.replace("ü", "&uuml;")),
     "encoding of sources": lambda _n, src, tgt: (damaged_encoding(src), tgt),

@@ -83,6 +83,40 @@ def test_sides_of_held_out_pairs_are_not_in_the_training_text_in_the_other_direc
     assert not {*held_out()[0], *held_out()[1]} & {*PAIRS[:350], *swapped}
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("1:4 ", "11:1 "), ("1:4 ", ""), ("", "(128)"), ("12. ", "13. "), ("1CO 1:4 ", "4. ")],
+)
+@pytest.mark.parametrize("copied", ["both", "source", "target", "turned"])
+def test_pair_that_occurs_behind_another_verse_is_not_set_apart(
+    first: str, second: str, copied: str
+) -> None:
+    """Without the numbers, one of its sides is in the training text, too."""
+    pairs, others = PAIRS[:300], PAIRS[300:600]
+    if copied == "source":
+        others = [(src, tgt) for (src, _), (_, tgt) in zip(pairs, others, strict=True)]
+    elif copied == "target":
+        others = [(src, tgt) for (src, _), (_, tgt) in zip(others, pairs, strict=True)]
+    else:
+        others = pairs if copied == "both" else [(tgt, src) for src, tgt in pairs]
+    numbered = [(first + src, first + tgt) for src, tgt in pairs]
+    numbered += [(second + src, second + tgt) for src, tgt in others]
+    new = PAIRS[600:]
+    prepared([*numbered, *new], test_split=30, valid_split=20, drop_duplicates=False)
+    assert set().union(*held_out()) < set(new)
+
+
+@pytest.mark.parametrize(("of_src", "of_tgt"), [("1:{}", "1:{}"), ("{}.", "{}"), ("{}", "{}.")])
+def test_pair_with_a_number_of_its_own_may_be_set_apart(of_src: str, of_tgt: str) -> None:
+    """The side that is the same without the number of the other one is still of one pair."""
+    numbered = [
+        (f"{of_src.format(n)} {src}", f"{of_tgt.format(n)} {tgt}")
+        for n, (src, tgt) in enumerate(PAIRS)
+    ]
+    prepared(numbered)
+    assert sum(map(len, held_out())) == 110
+
+
 def test_pairs_that_differ_only_in_spaces_or_unicode_form_are_equal() -> None:
     """To subwords they are, so none of them is set apart while its twin is trained on."""
     marked = [(src, f"{tgt} \u00e9") for src, tgt in PAIRS]

@@ -22,7 +22,7 @@ from nmt_cli.data.cleaning.chunks import (
     RawChunk,
     clean_chunk,
 )
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST, pair_hashes
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST
 from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
@@ -83,7 +83,7 @@ class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
     digests: (pairs,) of both sentences; other_forms: (forms,) int64, pairs that have other forms,
-    as those without the repairs, and (forms,) uint64, the hashes of these; repeats: (pairs,) bool,
+    as those without the repairs, and (forms,) PAIR_DIGEST of these; repeats: (pairs,) bool,
     whether the pair has a held-out sentence in one of its forms; kinds: (pairs,) uint8, the kind of
     noise of each pair; repaired: by kind, the number of repaired pairs and the first of
     them; repaired_rows: the number of pairs in the list of them; mixed: by corpus and side (0 or
@@ -97,7 +97,7 @@ class CleanText:
     pairs: int = 0
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
     other_forms: tuple[np.ndarray, np.ndarray] = field(
-        default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.uint64))
+        default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, PAIR_DIGEST))
     )
     repeats: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
@@ -159,7 +159,7 @@ def clean_training_text(
     """
     text = CleanText(directory)
     digests, doubts, repeats = bytearray(), bytearray(), bytearray()
-    others, other_hashes = bytearray(), bytearray()
+    others, other_digests = bytearray(), bytearray()
     search = HeldOutSearch(held_out)
     cleaning = Cleaning.of(config, keep_dropped=keep_dropped, keep_repaired=keep_repaired)
     reader = _Reader(config, cleaning)
@@ -177,14 +177,14 @@ def clean_training_text(
                 file = cell(config.data.train[chunk.corpus][0]).encode("utf-8", errors="replace")
                 repaired_file.writelines(file + b"\t" + row for row in chunk.repaired_rows)
             others += (text.pairs + chunk.other_forms.indices.astype(np.int64)).tobytes()
-            other_hashes += pair_hashes(chunk.other_forms.digests).tobytes()
+            other_digests += chunk.other_forms.digests.tobytes()
             repeats += _repeats(chunk, search).tobytes()
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
-    text.other_forms = np.frombuffer(others, np.int64), np.frombuffer(other_hashes, np.uint64)
+    text.other_forms = np.frombuffer(others, np.int64), np.frombuffer(other_digests, PAIR_DIGEST)
     text.repeats = np.frombuffer(repeats, bool)
     text.kinds = np.frombuffer(doubts, np.uint8)
     text.notes, text.shifts = reader.notes, reader.shifts

@@ -21,7 +21,8 @@ _BOOKS = (
 )
 _BEGINS_WITH_NUMBER = re.compile(rf"^[ \t]*[(\[]?(?:\d|(?:{_BOOKS})[ \t])", re.MULTILINE)
 # A word follows, which may begin direct speech or a question.
-_WORD_FOLLOWS = r"[ \t]+(?=[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\d_])"
+_WORD = r"[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\d_]"
+_WORD_FOLLOWS = rf"[ \t]+(?={_WORD})"
 # `12.`, `12)`, `(3)`, `[4]`, before a word.
 _MARKED = re.compile(r"[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])")
 # Chapter and verse, `1:4`, `(1:4)` or `MRK 1:4`; the verse alone, which may have a mark; a number
@@ -35,9 +36,10 @@ _BEFORE_SENTENCE = rf"(?:{_WORD_FOLLOWS}|[ \t]+(?=(?P<number>\d+)))"
 _VERSE_OF_BOTH = re.compile(_CHAPTER_AND_VERSE + _BEFORE_SENTENCE)
 _VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_BEFORE_SENTENCE}")
 _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
-# Before any text: chapter and verse, or a marked number.
+# Before any text, or directly before a word: chapter and verse, or a marked number.
 _FIRST = re.compile(
-    rf"(?:{_CHAPTER_AND_VERSE}[ \t]+(?=\S)|[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}[ \t]+(?=[^\s\d]))"
+    rf"(?:{_CHAPTER_AND_VERSE}(?:[ \t]+(?=\S)|(?={_WORD}))"
+    rf"|[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}(?:[ \t]+(?=[^\s\d])|(?={_WORD})))"
 )
 # A line that is only a number or the place of a verse, and one that begins with it.
 _PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
@@ -113,6 +115,8 @@ def without_first_numbers(src: Sequence[str], tgt: Sequence[str]) -> dict[int, t
     >>> without_first_numbers(["1:4 So it is.", "3. Yes"], ["1:4 So ist es.", "Ja"])
     {0: ('So it is.', 'So ist es.'), 1: ('Yes', 'Ja')}
     >>> without_first_numbers(["12 So it is.", "12 dogs"], ["12 So ist es.", "12 Hunde"])
+    {0: ('So it is.', 'So ist es.')}
+    >>> without_first_numbers(["(128)So it is.", "1.5 km", "2D"], ["(128)So ist es.", "1,5", "2D"])
     {0: ('So it is.', 'So ist es.')}
     """
     begin = {

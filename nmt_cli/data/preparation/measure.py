@@ -98,9 +98,9 @@ def measure_text(
         )
     )
     # Test text is not repaired: copies may be equal to the training text before the repairs.
-    pairs, other_hashes = text.other_forms
-    hashes = np.concatenate([pair_hashes(text.digests[keep]), other_hashes[keep[pairs]]])
-    hashes = np.sort(hashes)[:MAX_HASHES]
+    pairs, others = text.other_forms
+    trained = np.concatenate([text.digests[keep], others[keep[pairs]]])
+    hashes = np.sort(pair_hashes(trained))[:MAX_HASHES]
     ratios = _length_ratios(np.concatenate(lengths))
     return TextStatistics(src, tgt, done, ratios, odds, hashes)
 

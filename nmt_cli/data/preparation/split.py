@@ -48,11 +48,12 @@ def set_apart(
 ) -> Split:
     """Choose `data.valid_split` and `data.test_split` pairs among those to `keep`, (pairs,) bool.
 
-    Neither side of a chosen pair occurs in another pair, and with `subwords` it is none that
-    training drops for its length. Raises DataError if there are too few.
+    Neither side of a chosen pair occurs in another pair, not even behind another verse number, and
+    with `subwords` it is none that training drops for its length. Raises DataError if there are
+    too few.
     """
     sizes = SplitSizes(data.valid_split, data.test_split)
-    candidates = _candidates(text.digests, keep, sizes)
+    candidates = _candidates(text, keep, sizes)
     choose = partial(_choose, text, data, subwords)
     valid = choose(candidates, "valid", sizes.valid)
     candidates = candidates[~np.isin(candidates, list(valid))]
@@ -98,16 +99,20 @@ def _pairs_of(files: Sequence[Path]) -> Pairs:
     return list(read_pairs(tuple(map(str, files)))) if files else []
 
 
-def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.ndarray:
+def _candidates(text: CleanText, keep: np.ndarray, sizes: SplitSizes) -> np.ndarray:
     """The indices of the pairs to keep neither of whose sides occurs in another pair.
 
-    Not even on the other side there: texts may hold pairs in both directions. digests: (pairs,)
-    PAIR_DIGEST. Raises DataError if there are too few.
+    Not even on the other side there: texts may hold pairs in both directions. Nor in another form,
+    without the repairs or without a verse number. Raises DataError if there are too few.
     """
     sizes.require_small(int(keep.sum()))
-    sentences = np.concatenate([digests["src"], digests["tgt"]])
-    is_source_unique, is_target_unique = np.split(occurrences(sentences)[0] == 1, 2)
-    unique = np.flatnonzero(keep & is_source_unique & is_target_unique)
+    own = np.arange(text.pairs)
+    others, digests = _other_sentences(text)
+    pairs = np.concatenate([own, own, others])
+    sentences = np.concatenate([text.digests["src"], text.digests["tgt"], digests])
+    is_unique = np.ones(text.pairs, bool)
+    is_unique[pairs[occurrences(sentences)[0] > 1]] = False
+    unique = np.flatnonzero(keep & is_unique)
     if len(unique) < sizes.total:
         raise DataError(
             f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
@@ -116,6 +121,16 @@ def _candidates(digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes) -> np.
             sizes.at_most(len(unique)),
         )
     return unique
+
+
+def _other_sentences(text: CleanText) -> tuple[np.ndarray, np.ndarray]:
+    """The sentences of pairs in other forms that differ: (sentences,) int64, pairs; digests."""
+    pairs, digests = text.other_forms
+    differing = {side: digests[side] != text.digests[side][pairs] for side in ("src", "tgt")}
+    return (
+        np.concatenate([pairs[differs] for differs in differing.values()]),
+        np.concatenate([digests[side][differs] for side, differs in differing.items()]),
+    )
 
 
 def _choose(
