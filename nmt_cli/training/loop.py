@@ -17,6 +17,11 @@ from nmt_cli.errors import DivergedError, TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files, locks
+from nmt_cli.training.changed_settings import (
+    changed_schedule,
+    changed_search,
+    changed_validation,
+)
 from nmt_cli.training.evaluation.divergence import (
     Divergence,
     detect_divergence,
@@ -35,8 +40,6 @@ from nmt_cli.training.reporting.monitor import Monitor
 from nmt_cli.training.reporting.report import Published, Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
-    changed_schedule,
-    changed_search,
     check_digest,
     complete,
     prepare_directory,
@@ -71,7 +74,7 @@ def train(
     ranks = ranks or Ranks()
     config = complete(config, corpus)
     prepare_device(config, ranks.device)
-    changes: list[tuple[str, str]] = []
+    changes: list[tuple[str, str, str]] = []
     notes = [sentences_note(config, corpus)]
     with ExitStack() as stack:
 
@@ -81,7 +84,11 @@ def train(
             require_space(config, out)
             files.make_directory(out)
             stack.enter_context(locks.locked(out))
-            changes.append((changed_search(config, out), changed_schedule(config, out)))
+            changes.append((
+                changed_search(config, out),
+                changed_schedule(config, out),
+                changed_validation(config, corpus, out),
+            ))  # fmt: skip
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
 
@@ -93,8 +100,10 @@ def train(
         if not run.state.step:
             run.notes += filter(None, notes)
         goes_on = run.state.step and not run.state.finished
-        for search, schedule in changes:
-            run.notes += filter(None, [search, schedule if goes_on else ""])
+        for search, schedule, validation in changes:
+            has_validated = goes_on and run.state.scores
+            of_training = [schedule if goes_on else "", validation if has_validated else ""]
+            run.notes += filter(None, [search, *of_training])
         check_digest(run.state, corpus)
         yield from _reports(run, stop, listener)
         return run.state

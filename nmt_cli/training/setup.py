@@ -1,6 +1,5 @@
 """Before the first step: complete the settings, and create or check the model directory."""
 
-import json
 import os
 import shlex
 import shutil
@@ -27,6 +26,7 @@ from nmt_cli.model_dir import SUBWORDS, read_metadata, save_model
 from nmt_cli.storage import files, locks, manifest
 from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 from nmt_cli.storage.output_directory import CHECKPOINTS, DirectoryKind, kind_of, require_apart
+from nmt_cli.training.changed_settings import as_in_file
 from nmt_cli.training.learned_positions import require_positions
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.starting_model import require_same_subwords
@@ -60,8 +60,6 @@ MAY_CHANGE = frozenset(
     }
 )
 LOG_BYTES = 1_000_000
-# Schedules of the learning rate that depend on train.max_steps.
-ENDING_SCHEDULES = ("linear", "cosine", "wsd")
 # Settings that the corpus determines.
 CORPUS_PREFIXES = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
 # Settings that make another run if they change, apart from MAY_CHANGE.
@@ -153,7 +151,7 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
     if differing:
         shown = [
             _other_start(config, was_random=not earlier[key]) if key == "train.init_sha256"
-            else f"{key} was {_shown(earlier[key])}, now {_shown(now[key])}"
+            else f"{key} was {as_in_file(earlier[key])}, now {as_in_file(now[key])}"
             for key in differing
         ]  # fmt: skip
         raise ConfigError(
@@ -185,42 +183,6 @@ def _chosen_for_corpus(
         for key, value in earlier.items()
         if key.startswith("data.") and key not in {*MAY_CHANGE, *differing} and value != usual[key]
     }
-
-
-def _shown(value: object) -> str:
-    """A value as a project file has it."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def changed_schedule(config: Config, out: Path) -> str:
-    """A message if a changed `train.max_steps` changes the learning rate of a run, else "".
-
-    Call before `prepare_directory`, which writes the new settings.
-    """
-    if config.train.schedule not in ENDING_SCHEDULES or not (out / CONFIG).exists():
-        return ""
-    before, now = load(out / CONFIG).train.max_steps, config.train.max_steps
-    if before == now or isinstance(before, str) or isinstance(now, str):
-        return ""
-    return f"the learning rate now ends at step {now:,} instead of {before:,}"
-
-
-def changed_search(config: Config, out: Path) -> str:
-    """A message if the search settings of an existing model directory change, else "".
-
-    Call before `prepare_directory`, which writes the new settings.
-    """
-    if not (out / CONFIG).exists():
-        return ""
-    before, now = flatten(load(out / CONFIG)), flatten(config)
-    changes = [
-        f"{key} was {_shown(before[key])}, is {_shown(now[key])}"
-        for key in now
-        if key.startswith("search.") and before[key] != now[key]
-    ]
-    if not changes:
-        return ""
-    return f"`{out}` now translates with other settings: {'; '.join(changes)}"
 
 
 def _other_start(config: Config, *, was_random: bool) -> str:

@@ -306,6 +306,33 @@ def test_command_prints_the_means_over_seeds(tmp_path: Path, monkeypatch, capsys
     assert note in capsys.readouterr().err
 
 
+def test_command_names_runs_that_were_resumed_with_other_validation_pairs(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    samples = {
+        "one": [(5, 500), (10, 500), (15, 60), (20, 60), (25, 500)],
+        "same": [(5, 500), (10, 500)],
+        # The second validation has no BLEU, and older logs do not tell how many pairs.
+        "older": [(5, 500), (10, 0), (15, 500), (20, None)],
+    }
+    for name, validations in samples.items():
+        Path(name).mkdir()
+        records = [{"step": 1, "loss": 9.0}]
+        for step, sentences in validations:
+            found = {"perplexity": 9.0, "bleu": None if sentences == 0 else 8.0}
+            found |= {} if sentences is None else {"sentences": sentences}
+            records.append({"step": step, "validation": found})
+        lines = "".join(f"{json.dumps({'schema': 1, **record})}\n" for record in records)
+        (Path(name) / "log.jsonl").write_text(lines)
+    assert main(["runs"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "within" in line]
+    assert notes == [
+        "BLEU within one is of 500 sentences (steps 5 to 10), of 60 sentences (steps 15 to 20) and "
+        "of 500 sentences (step 25), and not comparable between them"
+    ]
+
+
 def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, same = summary_of("a", "12ab", 200), summary_of("b", "12ab", 200)

@@ -600,6 +600,32 @@ def test_a_resumed_run_reports_a_changed_end_of_the_schedule(
     assert [report.note for report in resumed if "learning rate" in report.note] == [line] * told
 
 
+@pytest.mark.parametrize(
+    ("stop_after", "before", "now", "told"),
+    [
+        (6, 10, 4, "4 validation pairs, before of 10"),
+        (6, 4, 1, "1 validation pair, before of 4"),
+        # No validation yet, as many pairs, more than there are in both, and no BLEU.
+        (3, 10, 4, ""), (6, 4, 4, ""), (6, 500, 60, ""), (6, 10, 0, ""), (6, 0, 10, ""),
+        # The run is finished.
+        (None, 10, 4, ""),
+    ],
+)  # fmt: skip
+def test_a_resumed_run_reports_that_bleu_is_of_other_pairs(
+    setting, tmp_path, stop_after: int | None, before: int, now: int, told: str
+) -> None:
+    out, limits = tmp_path / "run", {"train_max_steps": 7, "train_validate_every": 5}
+    assert len(setting[1].valid_text[0]) < 60
+    run(setting, out, stop_after, train_validation_sentences=before, **limits)
+    reports = run(setting, out, train_validation_sentences=now, **limits)
+    notes = [report.note for report in reports if "BLEU" in report.note]
+    line = (
+        f"BLEU is now of {told} (train.validation_sentences): it is not comparable with that of "
+        "earlier validations"
+    )
+    assert notes == ([line] if told else [])
+
+
 @pytest.mark.parametrize("stop_after", [None, 9])
 def test_a_model_directory_that_is_moved_meanwhile_ends_the_run(
     setting, tmp_path, undisturbed, stop_after

@@ -69,6 +69,7 @@ def command(
         unreported_note,
     )
     from nmt_cli.extras.tracking.seeds import seed_notes
+    from nmt_cli.extras.tracking.validation_samples import sample_notes
     from nmt_cli.storage.output_directory import LOG
 
     if out is not None:
@@ -83,7 +84,8 @@ def command(
     if not as_json:
         make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
         unreported = [unreported_note(Path(name)) for name, records in runs.items() if not records]
-        for note in [*unreported, *differences(summaries), *seed_notes(summaries)]:
+        notes = [*differences(summaries), *sample_notes(runs), *seed_notes(summaries)]
+        for note in [*unreported, *notes]:
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture, written_note
