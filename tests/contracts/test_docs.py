@@ -13,8 +13,9 @@ import pytest
 
 from nmt_cli.cli import docs
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import SETTINGS
+from nmt_cli.config.schema import SETTINGS, of_preset, with_values
 from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
+from nmt_cli.model.kinds import count_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,6 +76,22 @@ def test_documented_archive_of_a_model_has_the_documented_files_only(tmp_path: P
     assert "model.safetensors" in names
     documented = {name.strip("/") for name in re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)}
     assert names <= documented
+
+
+@pytest.mark.parametrize("preset", ["base", "big"])
+def test_disk_space_of_wmt14_follows_from_the_size_of_the_weights(preset: str) -> None:
+    text = (ROOT / "docs/wmt14.md").read_text(encoding="utf-8")
+    [row] = [line for line in text.splitlines() if line.startswith(f"| `{preset}/` |")]
+    shown = [float(number) for number in re.findall(r"([\d.]+) GB", row)]
+    sizes = {"model.src_vocab_size": 37_000, "model.tgt_vocab_size": 37_000}
+    config = with_values(of_preset(preset), sizes)
+    weights = 4 * count_parameters(config.model) / 1e9
+    checkpoints = config.train.keep_last + config.train.keep_best
+    assert f"{checkpoints} checkpoints" in row
+    # Both moments beside two checkpoints; two more with their moments; two models.
+    total = (checkpoints + 2 * 2 + 2 * 3 + 2) * weights
+    assert shown[:2] == pytest.approx([total] * 2, rel=0.02)
+    assert shown[2] == pytest.approx(weights, rel=0.01)
 
 
 def test_picture_shows_the_recorded_demo() -> None:
