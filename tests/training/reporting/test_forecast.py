@@ -31,11 +31,12 @@ def forecast(
     validated: bool = True,
     pairs: int = 0,
     init_from: str = "",
+    beam: int = 1,
 ):
     values = {
         "train.init_from": init_from,
         "train.max_steps": steps, "train.max_hours": hours, "train.checkpoint_every": "auto",
-        "train.validation_sentences": 10, "search.beam": 1,
+        "train.validation_sentences": 10, "search.beam": beam,
     }  # fmt: skip
     valid = SimpleNamespace(src_lengths=np.full(50, 10)) if validated else None
     return Forecast(
@@ -109,6 +110,8 @@ def test_the_comparison_translates_more_but_computes_as_many_losses():
     # The last validation, 40 seconds of losses, and four times as many translations.
     assert ahead.seconds_left(100, 0.0) == pytest.approx(60.0 + 40.0 + 4 * 20.0)
     assert ahead.seconds_left_comparing(10.0, 0.0) == pytest.approx(110.0)
+    ahead.average_published(100)
+    assert ahead.seconds_left(100, 0.0) == 60.0
 
 
 def test_later_validations_count_more_than_the_first():
@@ -142,6 +145,7 @@ def test_validations_count_as_unmeasured_until_the_first():
     assert ahead.unmeasured(3, 0.0) == 2
     assert ahead.unmeasured(30, 0.0, validating=True) == 2
     assert ahead.unmeasured(60, 0.0) == 0
+    assert forecast(steady_pace(), 100, hours=0.0).unmeasured(100, 0.0) == 0
     assert ahead.unmeasured(60, 0.0, validating=True) == 1
     assert forecast(steady_pace(validation=9.0), 60).unmeasured(3, 0.0) == 0
     assert forecast(steady_pace(), 60, validated=False).unmeasured(3, 0.0) == 0
@@ -158,7 +162,7 @@ def test_an_early_end_is_reported_once_with_steps_that_fit():
     assert ahead.early_end(3, 6.0) is None
     pace.add_validation(300.0)
     assert ahead.early_end(100, 500.0) is None
-    assert 30 < end.fitting < end.first
+    assert end.fitting == 120
     for validation in (0.0, 22.0):
         fits = simulated_end(end.fitting, 30, 2.0, validation, 360.0)
         assert fits[0] == end.fitting
@@ -169,6 +173,51 @@ def test_an_early_end_is_judged_after_some_steps_and_after_the_first_validation(
     # What was not known after three steps is not known before a validation either.
     assert forecast(steady_pace(steps=4), 1_000).early_end(4, 8.0) is None
     assert forecast(steady_pace(steps=4, validation=9.0), 1_000).early_end(4, 8.0) is not None
+
+
+@pytest.mark.parametrize(("steps", "is_reported"), [(188, False), (191, True)])
+def test_a_run_that_nearly_reaches_its_end_is_not_reported(steps, is_reported):
+    """The limit is over at step 180: 0.957 and 0.942 of the steps."""
+    assert (forecast(steady_pace(), steps).early_end(3, 6.0) is not None) == is_reported
+
+
+def test_the_first_validation_is_assumed_to_search_with_the_beam():
+    end = forecast(steady_pace(), 1_000, beam=4).early_end(3, 6.0)
+    # It reads 500 tokens and writes at most 4 times 600: 58 seconds, those of 29 steps.
+    assert (end.first, end.last) == (151, 180)
+
+
+def test_an_early_end_is_reported_without_validation_text():
+    end = forecast(steady_pace(), 1_000, validated=False).early_end(3, 6.0)
+    # 150 steps of 2 seconds take 0.85 of the 354 seconds that are left.
+    assert (end.first, end.last, end.fitting) == (180, 180, 150)
+
+
+def test_an_early_end_after_the_limit_leaves_no_time():
+    end = forecast(steady_pace(), 1_000).early_end(500, 365.0)
+    assert (end.last, end.fitting, end.seconds_left) == (500, 0, 0.0)
+
+
+def test_the_steps_that_fit_are_more_than_those_that_are_done():
+    """Rounded down to two digits, 1,240 would be 1,200."""
+    end = forecast(steady_pace(), 10_000).early_end(1_236, 350.0)
+    assert end.fitting == 1_237
+
+
+def test_enough_time_is_judged_once_where_validations_are_known():
+    pace = steady_pace(validation=9.0)
+    ahead = forecast(pace, 100)
+    assert ahead.early_end(3, 6.0) is None
+    for _ in range(30):
+        pace.add_step(20.0, 100)
+    assert ahead.early_end(33, 150.0) is None
+    assert forecast(pace, 100).early_end(33, 150.0) is not None
+
+
+def test_time_left_is_not_known_in_a_first_validation_at_the_end():
+    ahead = forecast(steady_pace(), 30, hours=0.0)
+    assert ahead.seconds_left_validating(30, 90.0, 5.0, 0.0) is None
+    assert ahead.seconds_left_validating(30, 90.0, 5.0, 12.0) == 7.0
 
 
 def test_the_steps_that_fit_are_a_round_number():

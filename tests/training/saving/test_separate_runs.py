@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from nmt_cli import average
 from nmt_cli.api.average import average_notes
 from nmt_cli.cli import main
 from nmt_cli.config.schema import dump
+from nmt_cli.data.corpus.text_statistics import TEXT
+from nmt_cli.model_dir import load_model
+from nmt_cli.training.saving import average as saving
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.separate_runs import separate_runs
 
@@ -85,6 +89,11 @@ def test_missing_best_checkpoint_is_named(inside, capsys):
     error = " ".join(capsys.readouterr().err.split())
     assert "only 1 of the 2 best checkpoints of `model` is still there; missing: step " in error
     assert f"missing: step {missing} (perplexity " in error
+    assert "or train with the setting train.keep_best=2" in error
+    command = re.search(r"average the last with (--last \d+)", error)
+    assert command is not None
+    assert main(["average", "model", *command[1].split(), "--out", "mean"]) == 0
+    assert "there are only" not in capsys.readouterr().err
 
 
 def test_average_says_what_the_best_checkpoints_are_ranked_by(inside, capsys):
@@ -101,6 +110,34 @@ def test_the_option_is_named_where_fewer_checkpoints_are_averaged(inside, capsys
         said = " ".join(capsys.readouterr().err.split())
         assert f"warning: --{option} {many}, but there are only" in said
         assert ("with the lowest validation perplexity" in said) == (option == "best")
+
+
+def test_average_has_the_statistics_of_the_text_and_names_its_members(inside, capsys):
+    """Without the statistics, lines would be split in another way, and flags be left out."""
+    assert main(["average", "model", "--last", "2", "--out", "mean"]) == 0
+    members = [each.directory for each in Checkpoints(Path("model/checkpoints"), 5, 1).members()]
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"averaged 2: {members[-2]}, {members[-1]}" in said
+    assert 'echo "..." | nmt translate --model mean' in said
+    assert Path("mean", TEXT).read_bytes() == Path("model", TEXT).read_bytes()
+    names = ", ".join(member.name for member in members[-2:])
+    assert load_model(Path("mean")).metadata["averaged"] == names
+
+
+def test_lowest_confidence_of_several_runs_counts(inside, monkeypatch):
+    """A translation is flagged only where all of the runs would flag it."""
+    known = {"model": "-1.5000 -6.0000", "other": "-1.2000 -7.0000"}
+    monkeypatch.setattr(
+        saving, "read_metadata", lambda path: {"confidence": known[Path(path).name]}
+    )
+    average(["model", "other"], "mean")
+    assert load_model(Path("mean")).metadata["confidence"] == "-1.5000 -7.0000"
+
+
+def test_number_of_checkpoints_is_that_of_the_model_and_not_of_the_project_here(inside, capsys):
+    (inside / "nmt.toml").write_text("[train]\nkeep_last = 1\n")
+    assert main(["average", "model", "--out", "mean"]) == 0
+    assert "averaged 4: " in capsys.readouterr().err
 
 
 def test_info_names_the_run_of_an_average(inside, capsys):
