@@ -58,6 +58,8 @@ class HttpServer(uvicorn.Server):
             timeout_graceful_shutdown=DRAIN_SECONDS,
             h11_max_incomplete_event_size=Limits().head_bytes,
             limit_concurrency=MAX_CONNECTIONS,
+            # It lets the socket listen again, with a queue of this length.
+            backlog=BACKLOG,
         )
         super().__init__(config)
         self._on_start = on_start

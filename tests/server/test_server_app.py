@@ -4,13 +4,16 @@ import base64
 import gzip
 import json
 import shutil
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
-from servers import RunningServer, byte_translator, running_server
+from servers import RunningServer, byte_translator, is_true_soon, running_server
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.lexical.glossary import Entry
@@ -18,6 +21,8 @@ from nmt_cli.documents.kinds import KINDS
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.beam import BeamSearch
 from nmt_cli.server.limits import Limits
+from nmt_cli.server.service import Service
+from nmt_cli.translation.calls import chosen_settings
 from nmt_cli.translation.constraints import Constraints
 from nmt_cli.translation.json_lines import as_json_line
 from nmt_cli.translation.translator import Translator
@@ -200,6 +205,66 @@ def test_the_time_without_requests_says_nothing_about_the_rate(server, monkeypat
     service._enter()
     assert service._count == 1
     assert service._seconds_until_free() == 1
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(1, 1), (40, 20), (900, 60)])
+def test_retry_after_is_when_half_of_the_requests_are_done(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, count: int, seconds: int
+) -> None:
+    """Ten answers followed the first of the last ten seconds: one a second."""
+    service = server.service
+    monkeypatch.setattr("nmt_cli.server.service.time", SimpleNamespace(monotonic=lambda: 60.0))
+    monkeypatch.setattr(service, "_finished", deque(range(50, 61)))
+    monkeypatch.setattr(service, "_count", count)
+    monkeypatch.setattr(service, "limits", replace(service.limits, requests=count))
+    answer = server.translate("abc")
+    assert answer.status == 429
+    assert answer.headers["retry-after"] == str(seconds)
+    assert answer.json["hint"] == f"try again in {seconds} s"
+
+
+def test_a_server_is_ready_once_it_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, translator = threading.Event(), byte_translator()
+    search = chosen_settings(translator.config, None, {})
+    monkeypatch.setattr(Service, "_warm_up", lambda *_: goes_on.wait(60))
+    service = Service(translator, search, Limits())
+    try:
+        assert service.is_alive
+        assert not service.is_ready
+        goes_on.set()
+        assert is_true_soon(lambda: service.is_ready)
+    finally:
+        goes_on.set()
+        service.close(60.0)
+    monkeypatch.setattr(Service, "_warm_up", lambda *_: 1 / 0)
+    service = Service(translator, search, Limits())
+    try:
+        assert is_true_soon(service._ready.done)
+        assert not service.is_ready
+    finally:
+        service.close(60.0)
+
+
+def test_metrics_are_those_of_the_work() -> None:
+    with running_server() as server:
+        server.translate("abc", "de")
+
+        def measured() -> dict[str, str]:
+            text = server.ask("GET", "/metrics").body.decode()
+            return dict(
+                line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")
+            )
+
+        values = measured()
+        assert (values["nmt_lines_total"], values["nmt_restarts_total"]) == ("2.0", "0.0")
+        assert values["nmt_requests_in_work"] == "0.0"
+        # What was counted already is not counted again.
+        worker = server.service.worker
+        assert is_true_soon(lambda: float(measured()["nmt_steps_total"]) == worker.steps, 5)
+        server.service._count += 3
+        values = measured()
+        server.service._count -= 3
+        assert values["nmt_requests_in_work"] == "3.0"
 
 
 def test_metrics_count_and_hold_no_text(server: RunningServer) -> None:

@@ -7,6 +7,9 @@ import http.client
 import io
 import json
 import signal
+import socket
+import struct
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -81,6 +84,26 @@ def test_the_server_answers_when_its_start_is_announced() -> None:
     server = run.HttpServer(Starlette(), lambda: None, lambda: None, on_start=start)
     server.answer(run.listening_socket("127.0.0.1", 0))
     assert seen == [True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell the backlog")
+def test_connections_wait_in_a_queue_of_the_chosen_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The library for HTTP listens again, with a length of its own."""
+    monkeypatch.setattr(run, "BACKLOG", 77)
+    lengths: list[int] = []
+
+    def start() -> None:
+        information = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 64)
+        # Of a socket that listens, the field tcpi_sacked.
+        lengths.append(struct.unpack_from("I", information, 28)[0])
+        server.stop()
+
+    listener = run.listening_socket("127.0.0.1", 0)
+    server = run.HttpServer(Starlette(), lambda: None, lambda: None, on_start=start)
+    server.answer(listener)
+    assert lengths == [77]
 
 
 def test_connections_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
