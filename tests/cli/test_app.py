@@ -56,6 +56,13 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> object:
     return fail_with
 
 
+# Quotas, read-only and network disks, and too many open files.
+OF_THE_SYSTEM = (
+    errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.EPERM,
+    errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
+)  # fmt: skip
+
+
 class TestExitCodes:
     @pytest.mark.parametrize(
         ("error", "code"),
@@ -66,6 +73,10 @@ class TestExitCodes:
             (BrokenPipeError(errno.EPIPE, "x"), 141),
             (OSError(errno.ENOSPC, "No space left on device"), 74),
             (PermissionError(errno.EACCES, "Permission denied"), 74),
+            *((OSError(number, os.strerror(number)), 74) for number in OF_THE_SYSTEM),
+            (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/a']"), 74),
+            (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), 75),
+            (RuntimeError("can't start new thread"), 75),
             (FileNotFoundError(errno.ENOENT, "x"), 1),
             (ZeroDivisionError("x"), 1),
             (SystemExit(7), 7),
