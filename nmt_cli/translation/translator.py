@@ -188,7 +188,10 @@ class Translator(LineTranslator[SearchConfig]):
     @property
     def repair(self) -> Callable[[str], str]:
         """The repair of the letters of cleaned source text, as the training text had it."""
-        return letter_repair(member.config for member in (self, *self.others))
+        members = (self, *self.others)
+        return letter_repair(
+            (member.config for member in members), (member.quality.text for member in members)
+        )
 
     @property
     def name(self) -> str:

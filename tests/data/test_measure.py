@@ -71,6 +71,11 @@ def test_abbreviations_are_learnt(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_script_of_each_side_is_measured(tmp_path: Path) -> None:
+    statistics = measured(tmp_path, ["жас рел"] * 180, ENGLISH * 60)
+    assert (statistics.src.script, statistics.tgt.script) == ("CYRILLIC", "LATIN")
+
+
 def test_length_ratios_are_quantiles_of_each_length(tmp_path: Path) -> None:
     # Sources of 8 characters have targets of 8 or 16; the long ones of 50 have 50.
     src = ["ab cd ef"] * 200 + ["abcd " * 9 + "abcde"] * 200
@@ -163,9 +168,9 @@ def test_progress_is_that_of_the_measured_pairs(tmp_path: Path) -> None:
 def test_side_has_what_was_learnt_and_measured() -> None:
     words = frozenset(f"w{number}" for number in range(20))
     splitter = SentenceSplitter("en", words, frozenset({"b", "a"}), True)
-    side = measure._side("en", splitter, np.array([0.1, 0.2, 0.3]), 0.012345678)
+    side = measure._side("en", splitter, np.array([0.1, 0.2, 0.3]), 0.012345678, "LATIN")
     assert side == SideStatistics(
-        "en", tuple(sorted(words)), ("a", "b"), True, 0.1, 0.2, 0.3, 0.012346
+        "en", tuple(sorted(words)), ("a", "b"), True, 0.1, 0.2, 0.3, 0.012346, "LATIN"
     )
 
 

@@ -46,7 +46,7 @@ def stored(
 
 
 def test_statistics_come_back_from_their_file(tmp_path: Path) -> None:
-    side = SideStatistics("fr", ("déc", "art"), ("mme",), True, 0.02, 0.25, 0.125, 0.001)
+    side = SideStatistics("fr", ("déc", "art"), ("mme",), True, 0.02, 0.25, 0.125, 0.001, "LATIN")
     hashes = np.arange(3, dtype=np.uint64)
     kept = dataclasses.replace(STATISTICS, src=side, pair_hashes=hashes, test_digest="ab")
     content = kept.to_bytes()
@@ -98,6 +98,7 @@ def test_statistics_of_similar_languages_come_back(tmp_path: Path) -> None:
         {"src": {"language": "en"}},
         {"side": {"titles": "abc"}},
         {"side": {"abbreviations": [1]}},
+        {"side": {"script": "RUNES"}},
     ],
 )
 def test_values_that_cannot_be_are_refused(tmp_path: Path, damage: dict[str, Any]) -> None:
@@ -113,3 +114,25 @@ def test_same_statistics_are_the_same_bytes() -> None:
 def test_splitter_of_a_side_has_what_was_learnt() -> None:
     side = SideStatistics("de", ("rd",), ("abg",), False)
     assert side.splitter == SentenceSplitter("de", frozenset({"rd"}), frozenset({"abg"}), False)
+
+
+@pytest.mark.parametrize(
+    ("script", "earlier", "both"),
+    [("CYRILLIC", "CYRILLIC", "CYRILLIC"), ("CYRILLIC", "LATIN", ""), ("CYRILLIC", "", "")],
+)
+def test_a_tuned_model_has_a_script_if_both_texts_have_it(
+    script: str, earlier: str, both: str
+) -> None:
+    text, before = (
+        dataclasses.replace(STATISTICS, src=SideStatistics("xx", script=each))
+        for each in (script, earlier)
+    )
+    assert text.joined_to(before).src.script == both
+
+
+def test_older_files_name_no_script(tmp_path: Path) -> None:
+    src = dataclasses.asdict(STATISTICS.src)
+    del src["script"]
+    statistics = stored(tmp_path, src=src)
+    assert statistics is not None
+    assert statistics.src.script == ""

@@ -5,8 +5,8 @@ from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.kinds import KINDS, UNICODE_FORM
-from nmt_cli.data.cleaning.look_alikes import repair_look_alikes
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.cleaning.side_letters import with_repaired_letters
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import compose_command
 from nmt_cli.plurals import counted
@@ -54,7 +54,8 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
     Another Unicode form has a warning of its own.
     """
     repaired = Repaired()
-    repair_sides([_as_translated(line) for line in src], list(tgt), repaired)
+    read = with_repaired_letters(_without_invisible(line) for line in src)
+    repair_sides(read, list(tgt), repaired)
     return _listed(_without_forms(repaired.lines), len(tgt))
 
 
@@ -78,11 +79,11 @@ def references_with_faults(hypotheses: Sequence[str], references: Sequence[str])
     return _listed(faults, len(references))
 
 
-def _as_translated(line: str) -> str:
-    """Return a source as the model sees it, with what translating removes from it and repairs."""
+def _without_invisible(line: str) -> str:
+    """Return a source without the characters that translating removes from it."""
     if not line.isprintable():
         line = remove_direction_marks(remove_invisible(line.replace("\ufeff", "")))
-    return repair_look_alikes(line)
+    return line
 
 
 def _without_forms(faults: Mapping[int, set[int]]) -> dict[int, set[int]]:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 # Rows of letters that look alike. Missing on purpose: the Latin I, which many languages of the
 # Caucasus write for the Cyrillic palochka; æ, which Ossetian texts have in both scripts; and small
@@ -58,7 +58,12 @@ MIXED_SIGN = re.compile(
 # The signs before the letter of a placeholder (%s, %-10d, $n, \\t, &a), which are not of the word.
 _PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
 _LETTERS = rf"{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f"
-_WORD = re.compile(f"[{_LETTERS}]+")
+WORD = re.compile(f"[{_LETTERS}]+")
+SCRIPT_RUNS = {
+    "LATIN": re.compile(f"[{_LATIN}]+"),
+    "CYRILLIC": re.compile(f"[{_CYRILLIC}]+"),
+    "GREEK": re.compile(f"[{_GREEK}]+"),
+}
 _FOREIGN = re.compile(f"[{_GREEK}{_CYRILLIC}ᴐ]")
 # Words of several letters, all of them look-alikes of African ones.
 _ALIKE = "ᴐ" + "".join(
@@ -79,18 +84,27 @@ _SMALL_GREEK = "ά-ώ\u1f00-\u1fff"
 _SMALL_CYRILLIC = "а-џ\u0460-\u04bf\u04c1-\u052f"
 _MIXED_LETTERS = re.compile(
     rf"[{_SMALL_LATIN}](?:[{_SMALL_GREEK}](?![A-Z])|[{_SMALL_CYRILLIC}])"
-    rf"|[{_SMALL_CYRILLIC}][{_SMALL_LATIN}{_SMALL_GREEK}]|[{_SMALL_GREEK}][{_SMALL_CYRILLIC}]"
+    rf"|(?:\A[Ѐ-Я]|[{_SMALL_CYRILLIC}])[{_SMALL_LATIN}{_SMALL_GREEK}]|[{_SMALL_GREEK}][{_SMALL_CYRILLIC}]"
     rf"|[εηιοᴐ][{_SMALL_LATIN}]{{2}}|(?:ο|[{_SMALL_GREEK}]{{2}})[{_SMALL_LATIN}]"
 )
 # The sine of an angle, and proteins: sinα, Tgfβ.
 _SYMBOL = re.compile(r"(?:(?:arc)?(?:sin|cos|tan|cot)|exp|log|ln|d)[α-ω]|[A-Z][a-z]{2,3}[α-δ]")
 
 
-def replace_look_alikes(text: str) -> str:
+def replace_look_alikes(text: str, script: str = "", frequent: Collection[str] = ()) -> str:
     """Replace letters in words of another script with the letters that they look like.
 
     A word is changed only if most of its letters are of one script, one of them with no look-alike
     in the other, and all others look like letters of this script.
+
+    script: LATIN, CYRILLIC or GREEK where nearly all letters of the text around it are of this
+    script; a word with letters of it, whose others all look like such letters, becomes one of it.
+    So does a word of several look-alikes that is among the `frequent` ones, in a line most of whose
+    letters are of the script, or that is in small letters, in a line where another word became one
+    of the script. Capital letters may be an abbreviation or a name.
+
+    >>> replace_look_alikes("Ж\u0061\u0063 \u0063\u0069, HTC", "CYRILLIC")
+    'Жас сі, HTC'
 
     >>> replace_look_alikes("The h\u043euse"), replace_look_alikes("м\u006fлоко")
     ('The house', 'молоко')
@@ -107,11 +121,28 @@ def replace_look_alikes(text: str) -> str:
     """
     if _AFRICAN.search(text):
         text = _with_african_letters(text)
-    return _WORD.sub(lambda match: _repaired(match, text), text)
+    if not script:
+        return WORD.sub(lambda match: _repaired(match, text), text)
+    own = WORD.sub(lambda match: _in_script(match, text, script) or match[0], text)
+    is_typed_so = own != text
+    text = WORD.sub(lambda match: _repaired(match, own, script), own)
+
+    def repair_whole(match: re.Match[str]) -> str:
+        word = match[0]
+        is_alike = (is_typed_so and word.islower()) or (
+            word in frequent and _has_more(script, text, word)
+        )
+        if not is_alike or _PLACEHOLDER.search(text, 0, match.start()):
+            return word
+        return whole_word_in(script, word) or word
+
+    return WORD.sub(repair_whole, text) if is_typed_so or frequent else text
 
 
-def repair_look_alikes(text: str) -> str:
-    r"""Return `replace_look_alikes(text)` in NFC, as training text has it, or else `text` itself.
+def repair_look_alikes(text: str, script: str = "") -> str:
+    r"""Return `replace_look_alikes` in NFC, as training text has it, or else `text` itself.
+
+    script: that of the training text; see `replace_look_alikes`.
 
     >>> repair_look_alikes("The h\u043euse"), repair_look_alikes("caf\u0301e") == "caf\u0301e"
     ('The house', True)
@@ -121,7 +152,7 @@ def repair_look_alikes(text: str) -> str:
     composed = unicodedata.normalize("NFC", text)
     if not MIXED_SIGN.search(composed):
         return text
-    repaired = replace_look_alikes(composed)
+    repaired = replace_look_alikes(composed, script)
     return text if repaired == composed else repaired
 
 
@@ -139,7 +170,7 @@ def mixed_words(text: str) -> list[str]:
     """
     words = [
         match[0]
-        for match in _WORD.finditer(text)
+        for match in WORD.finditer(text)
         if _MIXED_LETTERS.search(match[0]) and not _is_mixed_on_purpose(match, text)
     ]
     if _AFRICAN.search(text) and _has_only_african_look_alikes(text):
@@ -175,9 +206,9 @@ def _with_african_letters(text: str) -> str:
         is_alike = not replaced.isdisjoint(_foreign_letters(match[0]))
         return _replace_african(match[0]) if is_alike else match[0]
 
-    text = _WORD.sub(repair_mixed, text)
+    text = WORD.sub(repair_mixed, text)
     if _has_only_african_look_alikes(text):
-        text = _WORD.sub(repair_whole, text)
+        text = WORD.sub(repair_whole, text)
     return text
 
 
@@ -197,34 +228,82 @@ def _foreign_letters(text: str) -> set[str]:
     return set(_FOREIGN.findall(unicodedata.normalize("NFD", text)))
 
 
-def _repaired(match: re.Match[str], text: str) -> str:
+def _repaired(match: re.Match[str], text: str, script: str = "") -> str:
     """The word that was found in `text`, with letters of its main script in place of look-alikes.
 
-    It stays as it is if it does not meet the conditions of `replace_look_alikes`.
+    It stays as it is if it does not meet the conditions of `replace_look_alikes`; script: as there.
     """
     word = match[0]
     if not MIXED_SIGN.search(word) or _PLACEHOLDER.search(text, 0, match.start()):
         return word
     letters = unicodedata.normalize("NFD", word)
-    scripts = [_script(letter) for letter in letters]
-    counts = Counter(filter(None, scripts)).most_common()
+    pairs = [(letter, _script(letter)) for letter in letters]
+    counts = Counter(each for _, each in pairs if each).most_common()
     if len(counts) != 2 or counts[0][1] == counts[1][1]:
         return word
     main, other = counts[0][0], counts[1][0]
-    replaced, ambiguous = _LOOK_ALIKES[main, other], _LOOK_ALIKES[other, main]
-    pairs = list(zip(letters, scripts, strict=True))
-    if all(letter in ambiguous for letter, script in pairs if script == main):
-        return word
-    if any(letter not in replaced for letter, script in pairs if script == other):
+    ambiguous = _LOOK_ALIKES[other, main]
+    if all(letter in ambiguous for letter, each in pairs if each == main):
         return word
     if not _has_one_case(pairs, main):
         return word
-    if main == "LATIN" and _INFLECTED.fullmatch(word) and _has_more(other, text, word):
+    is_inflected = main == "LATIN" and _INFLECTED.fullmatch(word) is not None
+    if is_inflected and (script == other or _has_more(other, text, word)):
         return word
+    return _replaced(pairs, main, other) or word
+
+
+def _in_script(match: re.Match[str], text: str, main: str) -> str:
+    """The word that was found in `text`, which has letters of several scripts, as one of `main`.
+
+    "" if it has none of this script, or others than look-alikes.
+    """
+    word = match[0]
+    if not MIXED_SIGN.search(word) or _PLACEHOLDER.search(text, 0, match.start()):
+        return ""
+    letters = unicodedata.normalize("NFD", word)
+    pairs = [(letter, _script(letter)) for letter in letters]
+    others = {script for _, script in pairs} - {main, ""}
+    if len(others) != 1 or all(script != main for _, script in pairs):
+        return ""
+    other = others.pop()
+    ambiguous = _LOOK_ALIKES[other, main]
+    # An abbreviation that may be of either script.
+    if word.isupper() and all(letter in ambiguous for letter, each in pairs if each == main):
+        return ""
+    return _replaced(pairs, main, other) if _has_one_case(pairs, main) else ""
+
+
+def whole_word_in(script: str, word: str) -> str:
+    """A word of several small letters of another script, all look-alikes, as one of this script.
+
+    Its first letter may be a capital. "" for other words.
+
+    >>> whole_word_in("CYRILLIC", "poc"), whole_word_in("CYRILLIC", "HTC")
+    ('рос', '')
+    """
+    if not word[1:].islower():
+        return ""
+    pairs = [(letter, _script(letter)) for letter in unicodedata.normalize("NFD", word)]
+    scripts = {each for _, each in pairs} - {""}
+    return _replaced(pairs, script, scripts.pop()) if len(scripts) == 1 else ""
+
+
+def _replaced(pairs: Sequence[tuple[str, str]], main: str, other: str) -> str:
+    """The word of these letters and their scripts with those of `main` for look-alikes of `other`.
+
+    "" if not all of them have one.
+    """
+    if main == other:
+        return ""
+    replaced = _LOOK_ALIKES[main, other]
+    if any(letter not in replaced for letter, script in pairs if script == other):
+        return ""
     letters = "".join(replaced[letter] if script == other else letter for letter, script in pairs)
     repaired = unicodedata.normalize("NFC", letters)
+    word = unicodedata.normalize("NFC", "".join(letter for letter, _ in pairs))
     # An accented letter that the script has no character for is written on purpose (Serbian кôд).
-    return repaired if len(repaired) <= len(unicodedata.normalize("NFC", word)) else word
+    return repaired if len(repaired) <= len(word) else ""
 
 
 def _has_one_case(pairs: Sequence[tuple[str, str]], main: str) -> bool:
@@ -241,7 +320,7 @@ def _has_one_case(pairs: Sequence[tuple[str, str]], main: str) -> bool:
 
 def _has_more(script: str, text: str, word: str) -> bool:
     """Whether a text has more letters of this script than of others, apart from a word."""
-    scripts = Counter(_script(letter) for letter in "".join(_WORD.findall(text.replace(word, " "))))
+    scripts = Counter(_script(letter) for letter in "".join(WORD.findall(text.replace(word, " "))))
     return 2 * scripts[script] > scripts.total() - scripts[""]
 
 

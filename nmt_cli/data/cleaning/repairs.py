@@ -21,6 +21,7 @@ from nmt_cli.data.cleaning.mojibake import (
     undo_latin1,
     undo_mojibake,
 )
+from nmt_cli.data.cleaning.side_letters import letter_repair_of
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
@@ -108,6 +109,8 @@ def _repair_side(side: Sequence[str], repaired: Repaired) -> list[str]:
     text = joined_lines(lines)
     for kind, sign, repair in _REPAIRS:
         changed = False
+        if kind == kinds.LOOK_ALIKE:
+            sign, repair = letter_repair_of(text)
         for index in lines_with(sign, text, lines):
             if (new := repair(lines[index])) != lines[index]:
                 lines[index] = new

@@ -17,6 +17,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from nmt_cli.data.cleaning.look_alikes import SCRIPT_RUNS
 from nmt_cli.data.languages.trigrams import BUCKETS
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.sentences.splitter import SentenceSplitter
@@ -44,7 +45,8 @@ class SideStatistics:
 
     language: its code. abbreviations, titles, ordinals: see SentenceSplitter. several_sentences,
     lower_case, tokenized: the shares of lines that have several sentences, no capital letter, and
-    spaces before their punctuation. unknown: the share of unknown tokens.
+    spaces before their punctuation. unknown: the share of unknown tokens. script: LATIN, CYRILLIC
+    or GREEK, if nearly all letters are of it, or "".
     """
 
     language: str
@@ -55,6 +57,7 @@ class SideStatistics:
     lower_case: float = 0.0
     tokenized: float = 0.0
     unknown: float = 0.0
+    script: str = ""
 
     @property
     def splitter(self) -> SentenceSplitter:
@@ -116,10 +119,13 @@ class TextStatistics:
 
         The training pairs of both are known. If the lines of one of them have several sentences,
         those of both do, so that a model that translates such lines as they are goes on doing so.
+        The source has a script if it has the same in both.
         """
         hashes = np.union1d(self.pair_hashes, earlier.pair_hashes)[:MAX_HASHES]
         share = max(self.src.several_sentences, earlier.src.several_sentences)
-        return replace(self, pair_hashes=hashes, src=replace(self.src, several_sentences=share))
+        script = self.src.script if self.src.script == earlier.src.script else ""
+        src = replace(self.src, several_sentences=share, script=script)
+        return replace(self, pair_hashes=hashes, src=src)
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
@@ -173,6 +179,10 @@ class TextStatistics:
 
 def _side_from_json(values: Mapping[str, Any]) -> SideStatistics:
     ordinals = values["ordinals"]
+    # Older versions stored none.
+    script = values.get("script", "")
+    if script not in ("", *SCRIPT_RUNS):
+        raise ValueError("not a script")
     return SideStatistics(
         language=str(values["language"]),
         abbreviations=_texts(values["abbreviations"]),
@@ -182,6 +192,7 @@ def _side_from_json(values: Mapping[str, Any]) -> SideStatistics:
         lower_case=float(values["lower_case"]),
         tokenized=float(values["tokenized"]),
         unknown=float(values["unknown"]),
+        script=script,
     )
 
 

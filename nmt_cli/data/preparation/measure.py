@@ -10,6 +10,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.clean import CleanText, Progress
 from nmt_cli.data.cleaning.held_out import pair_hashes
+from nmt_cli.data.cleaning.side_letters import main_script
 from nmt_cli.data.corpus.text_statistics import (
     LENGTH_BOUNDS,
     MAX_HASHES,
@@ -92,9 +93,9 @@ def measure_text(
     if not _are_distinct(pool, jobs(), odds, done):
         odds = odds[:0]
     src, tgt = (
-        _side(code, splitter, side_counts / done, of_side)
-        for code, splitter, side_counts, of_side in zip(
-            codes, splitters, counts, unknown, strict=True
+        _side(code, splitter, side_counts / done, of_side, main_script(side_words))
+        for code, splitter, side_counts, of_side, side_words in zip(
+            codes, splitters, counts, unknown, words, strict=True
         )
     )
     # Test text is not repaired: copies may be equal to the training text before the repairs.
@@ -106,7 +107,7 @@ def measure_text(
 
 
 def _side(
-    code: str, splitter: SentenceSplitter, shares: np.ndarray, unknown: float
+    code: str, splitter: SentenceSplitter, shares: np.ndarray, unknown: float, script: str
 ) -> SideStatistics:
     several_sentences, lower_case, tokenized = shares.round(6).tolist()
     return SideStatistics(
@@ -118,6 +119,7 @@ def _side(
         lower_case=lower_case,
         tokenized=tokenized,
         unknown=round(unknown, 6),
+        script=script,
     )
 
 

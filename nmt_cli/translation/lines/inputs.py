@@ -3,11 +3,13 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.cleaning.look_alikes import repair_look_alikes
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
@@ -132,14 +134,17 @@ def _segments(
     return segments
 
 
-def letter_repair(configs: Iterable[Config]) -> Callable[[str], str]:
+def letter_repair(
+    configs: Iterable[Config], texts: Iterable[TextStatistics | None] = ()
+) -> Callable[[str], str]:
     """The repair of look-alike letters that the training text of all these models had, or none.
 
-    It is for cleaned text.
+    It is for cleaned text. texts: what is usual in their training texts, None where it is unknown.
     """
     if any(config.data.clean == "off" for config in configs):
         return lambda text: text
-    return repair_look_alikes
+    scripts = {text.src.script if text else "" for text in texts}
+    return partial(repair_look_alikes, script=scripts.pop() if len(scripts) == 1 else "")
 
 
 def max_subwords(configs: Iterable[Config]) -> int:

@@ -3,11 +3,13 @@
 import unicodedata
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli.display.misfit import warn_of_misfit
 from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
 from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
 from nmt_cli.data.subwords.model import learn_subwords
 from nmt_cli.model.transformer import Transformer
@@ -33,9 +35,16 @@ RIGHT = [
 ]
 
 
-def make_translator(clean: str = "safe", others: tuple[Translator, ...] = ()) -> Translator:
+def make_translator(
+    clean: str = "safe", others: tuple[Translator, ...] = (), script: str | None = None
+) -> Translator:
+    """script: that of the source of the training text; None: its statistics are missing."""
     config = byte_config({"data.clean": clean, "data.max_length": 200})
-    return Translator(byte_model(config), config, byte_subwords(), others=others)
+    text = None
+    if script is not None:
+        sides = SideStatistics("xx", script=script), SideStatistics("en")
+        text = TextStatistics(*sides, 100, ((0.1, 9.0),) * len(LENGTH_BOUNDS), np.zeros(0))
+    return Translator(byte_model(config), config, byte_subwords(), others=others, text=text)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +98,17 @@ def test_only_what_training_text_was_repaired_of_is_repaired(translator: Transla
         assert read_by(other, line, markup="off", sentences="line") == ids_of(line)
     for other in (make_translator("strict"), make_translator("safe", (translator,))):
         assert read_by(other, line) == ids_of(REPAIRED[0][1])
+
+
+def test_the_script_of_the_training_text_decides_of_words_with_many_look_alikes() -> None:
+    line, right = "Ж\u0061\u0063 \u0063\u0069 мы CO a", "Жас сі мы CO a"
+    cyrillic = make_translator(script="CYRILLIC")
+    for translator in (cyrillic, make_translator(script="CYRILLIC", others=(cyrillic,))):
+        assert translator.repair(line) == right
+    assert read_by(cyrillic, line, sentences="line", markup="off") == ids_of(right)
+    # Not every member of an ensemble was trained on such text.
+    for script, others in ((None, ()), ("", ()), ("CYRILLIC", (make_translator(),))):
+        assert make_translator(script=script, others=others).repair(line) == line
 
 
 def test_marks_and_kept_names_stay_as_they_are_written(translator: Translator) -> None:
