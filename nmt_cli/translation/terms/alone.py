@@ -100,6 +100,26 @@ class TermsAlone:
         answer = together.ask([(term, (*form, self._subwords.eos_id)) for term, form in forms])
         return lambda: [sum(forced.token_scores[:-1]) for forced in answer()]
 
+    def lift(
+        self, together: ForcedTogether, source: Source, place: Place, word: Sequence[int]
+    ) -> Callable[[], float]:
+        """How many nats likelier a word begins the translation of a term than of anything else.
+
+        Anything else is each other id of the source, alone, and an empty text. word: its ids.
+        """
+        term = self.ids(source, place)
+        end = term[len(place.positions) :]
+        others = [(token_id, *end) for token_id in source.ids if token_id not in term]
+        # A model without EOS in its sources cannot translate an empty text.
+        texts = [term, *filter(None, [end, *others])]
+        answer = together.ask([(text, (*word, self._subwords.eos_id)) for text in texts])
+
+        def nats() -> float:
+            of_term, *of_others = (sum(forced.token_scores[:-1]) for forced in answer())
+            return of_term - max(of_others, default=-math.inf)
+
+        return nats
+
     def inflected(
         self, together: ForcedTogether, words: Sequence[ReplacedWord]
     ) -> Callable[[], list[bool]]:

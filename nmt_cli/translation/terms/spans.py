@@ -3,7 +3,9 @@
 This follows from three signals: the words attend to the source term, they become unlikely when it
 is left out of the source, and they are likely translations of the term alone. A neighbour of the
 word that fits best belongs to it if it fits nearly as well, unless the source has another word for
-it: an article depends on its noun, but it translates an article.
+it: an article depends on its noun, but it translates an article. A model that translates the term
+alone with an article may find that the article fits best; it stays if it begins the translations of
+other words as well.
 """
 
 import math
@@ -26,6 +28,11 @@ NEIGHBOUR = 0.75
 ALONE = 0.5
 # Words with this share of the greatest weight are compared with the other words of the source.
 DOUBTFUL = 0.4
+# An article begins the translation of the term alone with less than ten times the probability, in
+# nats, with which it begins that of another word of the source, or of an empty text.
+ARTICLE = math.log(10.0)
+# At most so many words behind an article is its noun, with adjectives between them.
+NOUN_DISTANCE = 4
 # A word that translates another word of the source depends on it at least so much, relative to how
 # much it depends on the term.
 OTHER_WORD = 0.05
@@ -49,12 +56,14 @@ class TermWeights(NamedTuple):
     """How well each word of a translation fits a term.
 
     in_sentence: how much it depends on the term; as_first: also how likely it is as the first
-    translation of the term alone; as_next: the same as its first word or as the next one.
+    translation of the term alone; as_next: the same as its first word or as the next one;
+    articles: the words that belong to the term, but do not translate it.
     """
 
     in_sentence: list[float]
     as_first: list[float]
     as_next: list[float]
+    articles: frozenset[int] = frozenset()
 
     def candidates(self) -> list[int]:
         """The word that fits best, and those beside it that might be mistaken for it."""
@@ -63,6 +72,27 @@ class TermWeights(NamedTuple):
         before = [index for index in (best - 1,) if index >= 0 and self.as_first[index] > limit]
         after = [index for index in (best + 1,) if self.as_next[index : index + 1] > [limit]]
         return [*before, best, *after]
+
+    def likely_articles(self, joined: Collection[int]) -> list[int]:
+        """The words that fit well and have a word behind them that may be the translation.
+
+        This word fits as the next one, for example `femme` behind `Une`. joined: words that a
+        hyphen joins with the next one, which are no articles.
+        """
+        return [
+            index
+            for index in self.candidates()
+            if index not in joined
+            and max(self.as_next[index + 1 : index + 1 + NOUN_DISTANCE], default=0.0)
+            > DOUBTFUL * self.as_first[index]
+        ]
+
+    def without(self, articles: Collection[int]) -> "TermWeights":
+        """The weights where these words are articles; other words may be the next ones then."""
+        if not articles:
+            return self
+        rest = [0.0 if index in articles else weight for index, weight in enumerate(self.as_next)]
+        return TermWeights(self.in_sentence, rest, rest, frozenset(articles))
 
     def is_doubtful(self, joined: Collection[int]) -> bool:
         """Whether the other words of the source decide which words translate the term."""
@@ -107,6 +137,7 @@ class TermSpans:
             ]
             for source in filled
         }
+        weights = self._without_articles(filled, words, weights, joined)
         doubtful = {
             source: filled[source]
             for source, source_weights in weights.items()
@@ -122,6 +153,34 @@ class TermSpans:
                     source, words[source], source_weights, others.get(source, {}), joined[source]
                 )
             )
+        }
+
+    def _without_articles(
+        self,
+        plain: Mapping[Source, Hypothesis],
+        words: Mapping[Source, Sequence[tuple[int, ...]]],
+        weights: Mapping[Source, Sequence[TermWeights]],
+        joined: Mapping[Source, Collection[int]],
+    ) -> dict[Source, list[TermWeights]]:
+        """The weights of the words for each place of a term, with the articles marked."""
+        together = ForcedTogether(self._force)
+        lifts = {
+            (source, place, index): self._alone.lift(
+                together, source, place, [plain[source].ids[i] for i in words[source][index]]
+            )
+            for source, source_weights in weights.items()
+            for place, place_weights in zip(places_of(source), source_weights, strict=True)
+            for index in place_weights.likely_articles(joined[source])
+        }
+        articles = {key for key, lift in lifts.items() if lift() < ARTICLE}
+        return {
+            source: [
+                place_weights.without(
+                    [i for i in place_weights.candidates() if (source, place, i) in articles]
+                )
+                for place, place_weights in zip(places_of(source), source_weights, strict=True)
+            ]
+            for source, source_weights in weights.items()
         }
 
     def _other_weights(
@@ -229,9 +288,9 @@ def claims(weights: TermWeights, others: Sequence[Sequence[float]]) -> dict[int,
 
     others: how much each word depends on each id of the source outside the term. An id is
     translated by the word that depends on it most, if it does so clearly. The result is how much,
-    relative to how much the word depends on the term.
+    relative to how much the word depends on the term; infinite for articles.
     """
-    result: dict[int, float] = {}
+    result: dict[int, float] = dict.fromkeys(weights.articles, math.inf)
     for id_weights in others:
         word = max(range(len(id_weights)), key=id_weights.__getitem__)
         claim = id_weights[word] / max(FORGOTTEN, weights.in_sentence[word])

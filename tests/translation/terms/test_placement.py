@@ -16,7 +16,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.terms.alone import ReplacedWord, TermsAlone, WordScores
 from nmt_cli.translation.terms.forced_together import ForcedTogether
 from nmt_cli.translation.terms.placement import TermPlacer
-from nmt_cli.translation.terms.spans import TermSpan, TermSpans, claims, parts, span_of, weights_of
+from nmt_cli.translation.terms.spans import TermSpan, claims, parts, span_of, weights_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
@@ -362,38 +362,6 @@ def test_word_that_translates_another_word_of_the_source_stays() -> None:
     both = claims(weights, [of_article, of_genitive])
     assert span_of(0, words, weights, both) == TermSpan(1, 2, 0)
     assert span_of(0, words, weights, claims(weights, [[0.04, 0.0, 0.0]])) == TermSpan(0, 2, 0)
-
-
-class Article:
-    """A model whose first two words depend on the noun, the first one also on the article."""
-
-    def __init__(self, subwords: Subwords, article: float) -> None:
-        self._whole = tuple(subwords.encode_source([SRC])[0])
-        self._article = article
-
-    def __call__(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
-        results = []
-        for source, target in pairs:
-            scores = [-1.0] * len(target)
-            if len(source) > 2 and self._whole[0] not in source:
-                scores[0] -= self._article
-            if len(source) > 2 and self._whole[2] not in source:
-                scores[:2] = [-9.0, -9.0]
-            weights = torch.full((len(target), len(source)), 0.5)
-            results.append(ForcedPair(scores, weights if attention else None))
-        return results
-
-
-@pytest.mark.parametrize(("article", "begin"), [(4.0, 1), (0.0, 0)])
-def test_neighbours_are_compared_with_the_other_words(
-    subwords: Subwords, article: float, begin: int
-) -> None:
-    source = demanded(subwords)
-    spans = TermSpans(Article(subwords, article), TermsAlone(subwords))
-    plain = {source: Hypothesis(ids_of(subwords, TGT), -1.0, -1.0, ())}
-    assert spans.find(plain, {source: [(0,), (1,), (2,), (3,)]}, {source: ()}) == {
-        source: [TermSpan(begin, 2, 0)]
-    }
 
 
 UNKNOWN = {"Hund": -0.1}
