@@ -334,6 +334,12 @@ def test_hyphens_of_a_translation_join_its_words(text: str, of_cat: float, expec
     assert text_of(letters, best.ids) == expected
 
 
+def test_space_that_is_an_id_by_itself_is_replaced_with_its_word(subwords: Subwords) -> None:
+    assert len(ids_of(subwords, "z")) == 3  # the space, the letter, EOS
+    ranked = placed(subwords, plain="der alte z schläft", place=3, alone={"z": -0.1})
+    assert ranked[0] == "der alte Köter schläft"
+
+
 def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
     words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
     assert span_of(0, words, weights_of(words, weights, equal(2))) == TermSpan(1, 1, 0)
