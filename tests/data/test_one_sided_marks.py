@@ -66,6 +66,7 @@ def test_placeholders_may_be_written_in_another_way(src: str, tgt: str, kind: in
         "[translator's note: a play on words]", "(TN: his dog)", "(N.d.T.\u00a0: le chien)",
         "[Anm. d. \u00dc.: sein Hund]", "(nota del traductor)", "(lit. big house)",
         "(w\u00f6rtlich: gro\u00dfes Haus)", "[not translated]", "[illisible]", "( sic )",
+        "[risas]", "(Laughter)", "[ música ]", "(Beifall)", "[rires]", "(sospiri)",
     ],
 )  # fmt: skip
 def test_comments_on_one_side_are_found(comment: str) -> None:

@@ -210,15 +210,16 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     # not to be given up for that.
     if end.fitting and not (options and outline.step):
         steps = f"`--max-steps {end.fitting}{' ' * bool(options)}{options}`"
-        advice = f"{steps} fits into {hours}, with validations"
-        if end.fitting < SHARE_WORTHWHILE * end.last:
+        new_run = "this is a new run, with another `--out`"
+        if end.fitting >= SHARE_WORTHWHILE * end.last:
+            advice = f"{steps} fits into {hours}, with validations{f'; {new_run}' * bool(options)}"
+        else:
             advice = (
                 "best give it more time with a larger --max-hours; otherwise leave it as it is: "
-                f"{advice}, but trains only {end.fitting:,} steps in place of about {end.last:,}, "
-                "so that the model may be worse"
+                f"a run of {end.fitting:,} steps in place of about {end.last:,}, which would fit "
+                f"into {hours} with validations ({steps}{f': {new_run}' * bool(options)}), may "
+                "give a worse model"
             )
-        if options:
-            advice += "; this is a new run, with another `--out`"
     return f"{reached}: {consequence} ({advice})"
 
 

@@ -4,7 +4,7 @@ import re
 
 # What stands alone in the brackets of a comment, in English, German, French, Spanish, Portuguese
 # and Italian: that something is doubtful, illegible or missing, a reference to a note, a note of
-# the translator, or a literal translation.
+# the translator, or a literal translation; and what transcribers write of sounds.
 _DOUBTS = (
     r"sic!?|\?{1,3}!?|!\?|unclear|not clear|inaudible|illegible|unintelligible|indistinct"
     r"|unreadable|uncertain"
@@ -12,6 +12,11 @@ _DOUBTS = (
     r"|not translated|untranslated|no translation|unklar|unverständlich|unleserlich"
     r"|nicht übersetzt|illisible|incompréhensible|incertain|non traduit|ilegible|ininteligible"
     r"|poco claro|no traducido|inaudível|ilegível|não traduzido|illeggibile|incomprensibile"
+)
+_SOUNDS = (
+    r"laughs?|laughter|laughing|music|applause|sighs?|coughs?|crosstalk|silence|pause"
+    r"|lachen|lacht|gelächter|musik|applaus|beifall|seufzt|rires?|musique|applaudissements|soupirs?"
+    r"|risas?|música|aplausos?|suspiros?|silencio|risos?|silêncio|risate?|musica|applausi|sospir[oi]"
 )
 _NOTE = (
     r"note|notes|footnote|fn\.?|anm(?:erkung|\.)|fu(?:ß|ss)note|nota|notas|remarque|nota a pie"
@@ -33,7 +38,7 @@ _LITERALS = (
     r" ?:? ?[^][(){}]{1,100}"
 )
 COMMENT = re.compile(
-    rf"[\[(] ?(?:{_DOUBTS}|{_REFERENCES}|{_NOTES}|{_LITERALS}) ?[\])]", re.IGNORECASE
+    rf"[\[(] ?(?:{_DOUBTS}|{_SOUNDS}|{_REFERENCES}|{_NOTES}|{_LITERALS}) ?[\])]", re.IGNORECASE
 )
 # List items such as `a)` have no opening ones.
 _CLOSING = re.compile(r"[\])}）］】」]")

@@ -23,8 +23,10 @@ _BEGINS_WITH_NUMBER = re.compile(rf"^[ \t]*[(\[]?(?:\d|(?:{_BOOKS})[ \t])", re.M
 # A word follows, which may begin direct speech or a question.
 _WORD = r"[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\d_]"
 _WORD_FOLLOWS = rf"[ \t]+(?={_WORD})"
-# `12.`, `12)`, `(3)`, `[4]`, before a word.
-_MARKED = re.compile(r"[ \t]*[(\[]?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d])")
+# `12.`, `12)`, `(3)`, `[4]`, before a word; `12)` also before a number, unlike `(030) 1234`.
+_MARKED = re.compile(
+    r"[ \t]*(?:[(\[](?!\d+[)\]] +\d))?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d]|(?<=[)\]] )\d)"
+)
 # Chapter and verse, `1:4`, `(1:4)` or `MRK 1:4`; the verse alone, which may have a mark; a number
 # without one.
 _CHAPTER_AND_VERSE = (
@@ -156,6 +158,10 @@ def without_line_number(line: str, other: str) -> str:
 
     >>> without_line_number("12. The dog", "Der Hund"), without_line_number("(3) A", "III. B")
     ('The dog', '(3) A')
+    >>> without_line_number("12) 3 dogs", "drei Hunde"), without_line_number("12. 3. 2010", "Am")
+    ('3 dogs', '12. 3. 2010')
+    >>> without_line_number("(030) 1234", "Ruf an"), without_line_number("[4] A", "Ein")
+    ('(030) 1234', 'A')
     >>> without_line_number("12. The dog", "13. Der Hund")
     '12. The dog'
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")

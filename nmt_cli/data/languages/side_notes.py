@@ -17,6 +17,7 @@ from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.line_labels import common_label, without_labels_commands
 from nmt_cli.data.text.merged_verses import MERGED, joined_verses_command, merged_verses
+from nmt_cli.data.text.mixed_apostrophes import mixed_apostrophes, one_apostrophe_command
 from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.plurals import agreeing, counted, enumerated
@@ -73,6 +74,7 @@ def text_notes(group: Sequence[Head]) -> list[str]:
         *filter(None, labelled),
         *filter(None, map(_merged_note, group)),
         *(note for head in group for note in _tokenised_notes(head)),
+        *(note for head in group for note in _apostrophe_notes(head)),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -247,6 +249,23 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
             f"{_side_of([head.text], index)} have spaces before their punctuation (first on line "
             f"{spaced[0]:,}), as tokenised text has; translations would have them, too, and nmt "
             f"needs no tokeniser: detokenise it{command}"
+        )
+
+
+def _apostrophe_notes(head: Head) -> Iterator[str]:
+    """Yield the warnings that a side writes the apostrophes within words in several ways."""
+    for index, lines in enumerate(head.sides):
+        marks = mixed_apostrophes(lines)
+        if not marks:
+            continue
+        shown = ", ".join(f"{mark} (U+{ord(mark):04X}) {count:,} times" for mark, count in marks)
+        command = ""
+        if len(head.text.paths) > 1:
+            command = f": {one_apostrophe_command(head.text.paths[index], marks[0][0])}"
+        yield (
+            f"the first {counted(len(lines), 'line')} of the {_side_of([head.text], index)} have "
+            f"several apostrophes between letters: {shown}; the same word counts as several ones, "
+            f"so write all of them in one way, that of the text to translate and to score{command}"
         )
 
 

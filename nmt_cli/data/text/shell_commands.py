@@ -154,8 +154,10 @@ def one_line(program: str) -> str:
     return f'exec("""{shown} """)'
 
 
-def removal_command(pattern: str) -> str:
+def removal_command(pattern: str, by: str = "") -> str:
     r"""The command that copies stdin without what a regular expression finds; it has no `"`.
+
+    by: what replaces it.
 
     >>> removal_command(r"(?<![^\n])- ").rpartition("; ")[2]
     'print(re.sub(r"(?<![^\\n])- ", "", text), end="")\''
@@ -163,7 +165,7 @@ def removal_command(pattern: str) -> str:
     program = (
         f"import re, sys; {KEEP_BYTES}; "
         'text = open(0, encoding="utf-8-sig", errors="surrogateescape", newline="").read(); '
-        f'print(re.sub(r"{pattern}", "", text), end="")'
+        f'print(re.sub(r"{pattern}", "{by}", text), end="")'
     )
     return shlex.join(["python3", "-c", program])
 

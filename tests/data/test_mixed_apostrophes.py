@@ -1,0 +1,62 @@
+"""Apostrophes that a side writes in several ways are warned of, with a command."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+
+MIXED = ["l'un", "l\u2019autre", "ch`a ch\u00b4i", "'Yes', `no`", "a ' b"] * 20
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def warnings(lines: list[str], capsys: pytest.CaptureFixture[str], *, table: bool) -> list[str]:
+    Path("a.en").write_text("".join(f"so {n}\n" for n in range(len(lines))))
+    Path("my b.xnd").write_text("".join(f"{line}\n" for line in lines))
+    Path("c.tsv").write_text("".join(f"so {n}\t{line}\n" for n, line in enumerate(lines)))
+    text = ["--train-tsv", "c.tsv"] if table else ["--train", "a.en", "my b.xnd"]
+    assert main(["init", "--force", *text, "--src-lang", "en", "--tgt-lang", "xnd"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    return [line for line in said if "apostrophes" in line]
+
+
+def test_several_apostrophes_are_warned_of_with_a_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (said,) = warnings(["d'or"] * 9 + MIXED, capsys, table=False)
+    assert said.startswith(
+        "warning: the first 109 lines of the training target `my b.xnd` have several apostrophes "
+        "between letters: ' (U+0027) 29 times, \u2019 (U+2019) 20 times, ` (U+0060) 20 times, "
+        "\u00b4 (U+00B4) 20 times; the same word counts as several ones"
+    )
+    command = said[said.index("python3 -c") :]
+    assert command.endswith(" < 'my b.xnd' > 'my b.one-apostrophe.xnd'")
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    one = ["d'or"] * 9 + ["l'un", "l'autre", "ch'a ch'i", "'Yes', `no`", "a ' b"] * 20
+    assert Path("my b.one-apostrophe.xnd").read_text().splitlines() == one
+
+
+def test_a_table_is_warned_of_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    (said,) = warnings(MIXED, capsys, table=True)
+    assert "training target column of `c.tsv`" in said
+    assert said.endswith("that of the text to translate and to score")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Few of another kind, few at all, quotation marks, and letters that look like apostrophes.
+        ["l'un"] * 95 + ["l\u2019un"] * 5,
+        MIXED[:40],
+        ["`a' 'b\u2019"] * 60,
+        ["l'un", "l\u02bcun", "l\u02bbun"] * 40,
+    ],
+)
+def test_other_text_is_not_warned_of(lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert warnings(lines, capsys, table=False) == []
