@@ -82,16 +82,22 @@ class TermWeights(NamedTuple):
         return [
             index
             for index in self.candidates()
-            if index not in joined
-            and max(self.as_next[index + 1 : index + 1 + NOUN_DISTANCE], default=0.0)
-            > DOUBTFUL * self.as_first[index]
+            if index not in joined and self._has_noun(index, self.as_next)
         ]
 
+    def _has_noun(self, article: int, as_next: Sequence[float]) -> bool:
+        """Whether a word behind an article fits, by these weights."""
+        behind = as_next[article + 1 : article + 1 + NOUN_DISTANCE]
+        return max(behind, default=0.0) > max(FORGOTTEN, DOUBTFUL * self.as_first[article])
+
     def without(self, articles: Collection[int]) -> "TermWeights":
-        """The weights where these words are articles; other words may be the next ones then."""
-        if not articles:
-            return self
+        """The weights where these words are articles; other words may be the next ones then.
+
+        Where all words that fit are said to be articles, none is one.
+        """
         rest = [0.0 if index in articles else weight for index, weight in enumerate(self.as_next)]
+        if not articles or not all(self._has_noun(index, rest) for index in articles):
+            return self
         return TermWeights(self.in_sentence, rest, rest, frozenset(articles))
 
     def is_doubtful(self, joined: Collection[int]) -> bool:

@@ -97,6 +97,7 @@ def test_noun_behind_its_adjective_is_replaced_instead_of_the_article() -> None:
     assert span_of(0, words, weights) == TermSpan(0, 1, 0)
     without = weights.without([0])
     assert span_of(0, words, without, claims(without, [])) == TermSpan(2, 3, 0)
+    assert weights.without([0, 2]) == weights
     # Nor is an article that depends on a part of the term.
     near = weights_of(words[:2], torch.tensor([1.4, 2.0]), WordScores([-0.2, -9.0], [-9.0, -0.2]))
     without = near.without([0])
@@ -110,3 +111,10 @@ def test_article_has_its_noun_near_behind_it_and_no_hyphen() -> None:
         words = [(position,) for position in range(distance + 1)]
         weights = weights_of(words, torch.tensor([1.0] * (distance + 1)), scores)
         assert weights.likely_articles(joined) == expected
+
+
+def test_article_of_a_noun_that_the_translation_has_left_out_is_none() -> None:
+    scores = WordScores([-0.2, -9.0], [-9.0, -0.2])
+    for dependence, expected in ((1e-3, [0]), (1e-5, [])):
+        weights = weights_of([(0,), (1,)], torch.tensor([dependence] * 2), scores)
+        assert weights.likely_articles(()) == expected
