@@ -61,7 +61,17 @@ def test_correct_text_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ["“PERÒ” COMINCIÒ l’été", "« Ò » — “Ò”", "PERÒ ỹ “Ò”", "你好 “Ò” ỹ"]
+    "sentence",
+    [
+        "“PERÒ” COMINCIÒ l’été",
+        "« Ò » — “Ò”",
+        "PERÒ ỹ “Ò”",
+        "你好 “Ò” ỹ",
+        "PROHLÍŽEČ",
+        "VÝŠKA A TÝŽDEN",
+        "TÉŽ NÍŽE",
+        "KŘÍŽ, KÔŠ",
+    ],
 )
 def test_letters_that_are_misread_as_a_letter_and_a_quotation_mark_are_repaired(
     sentence: str,

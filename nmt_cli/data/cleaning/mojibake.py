@@ -46,6 +46,9 @@ _UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOW
 CUT_SIGN = re.compile(f"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}")
 # These also follow such a letter in Czech and other languages (níže).
 _LETTERS = "ŠŒŽšœžŸƒªº"
+# Czech and Slovak have these letters in a row (VÝŠKA, TÝŽDEN, KÔŠ); as bytes they would be letters
+# that hardly any text has.
+_CZECH = re.compile("[ÉÍÓÔÖÚÜÝ][ŠŽ]")
 # Two characters, or one in mojibake: Guarani has both as letters (KO’Ã’Ỹ).
 _LETTER_AND_QUOTE = re.compile("([ÂÃ][‘’“”])")
 _QUOTE = re.compile("[‘’“”]")
@@ -65,6 +68,8 @@ def undo_mojibake(text: str) -> str:
     ('für 10 €', '« À Noël », IRMÃ»')
     >>> undo_mojibake("ÄŒeÅ¡tina je krÃ¡snÃ½"), undo_mojibake("Tiáº¿ng Viá»‡t, Spaß ɛ")
     ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
+    >>> undo_mojibake("VÝŠKA KŘÍŽE, TÝŽDEN, TÉŽ KÔŠ"), undo_mojibake("ÄŽÃ¡bel")
+    ('VÝŠKA KŘÍŽE, TÝŽDEN, TÉŽ KÔŠ', 'Ďábel')
     >>> undo_mojibake("fÉ›yÉ”wo"), undo_mojibake("FÉ”Ì€ laÌ? tse")
     ('fɛyɔwo', 'FÉ”Ì€ laÌ? tse')
     >>> undo_mojibake("à¤ à¥€à¤•"), undo_mojibake("’Ã’ó"), undo_mojibake("COMINCIÃ’ PIÃ™")
@@ -177,6 +182,7 @@ def _count_rare_sequences(text: str) -> int:
         or (match[0][0] == "Ã" and match[0][1] in _RAISED)
         or (match[0].isupper() and text[: match.start()][-1:].islower())
         for match in _SEQUENCE.finditer(text)
+        if not _CZECH.fullmatch(match[0])
     )
 
 
