@@ -46,8 +46,8 @@ _UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOW
 CUT_SIGN = re.compile(f"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}")
 # These also follow such a letter in Czech and other languages (níže).
 _LETTERS = "ŠŒŽšœžŸƒªº"
-# Czech and Slovak have these letters in a row (VÝŠKA, KÔŠ, Úžas); as bytes they would be letters that
-# hardly any text has alone.
+# Czech and Slovak have these letters in a row (VÝŠKA, KÔŠ, Úžas); as bytes they would be letters
+# that hardly any text has alone.
 _CZECH = re.compile("[ÉÍÓÔÖÚÜÝ][ŠŽšž]")
 # Two characters, or one in mojibake: Guarani has both as letters (KO’Ã’Ỹ).
 _LETTER_AND_QUOTE = re.compile("([ÂÃ][‘’“”])")
