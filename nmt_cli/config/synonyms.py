@@ -210,6 +210,9 @@ ADVICE = {
         ("init", name): "the languages are named by --src-lang and --tgt-lang"
         for name in ("-s", "-t", "--src", "--tgt", "--source", "--target")
     },
+    ("init", "--set"): (
+        "write other settings in nmt.toml, or give them to `nmt prepare` and `nmt train` with --set"
+    ),
     ("info", "--preset"): (
         "`nmt config presets` compares the presets, with --json with exact numbers of parameters"
     ),

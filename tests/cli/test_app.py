@@ -283,6 +283,11 @@ class TestUsage:
                 "`nmt train` has",
                 "`--set train.warmup_steps=N`?",
             ),
+            (
+                ["init", "--set", "a=1"],
+                "`nmt init` has no option `--set`",
+                "write other settings in",
+            ),
             (["train", "--update-freq", "9"], "`nmt train` has", "`train.micro_batch_tokens`"),
             (
                 ["train", "-accum_count", "4"],

@@ -306,6 +306,24 @@ def test_command_prints_the_means_over_seeds(tmp_path: Path, monkeypatch, capsys
     assert note in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("scores", "is_said"),
+    [((13.5, 12.2), True), ((13.5, 11.4), False), ((20.0, 13.5, 12.0), True), ((13.5,), False)],
+)
+def test_command_says_what_chance_makes_of_the_bleu_of_few_sentences(
+    scores: tuple[float, ...], is_said: bool, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, bleu in enumerate(scores):
+        Path(f"run-{number}").mkdir()
+        validation = {"perplexity": 9.0, "bleu": bleu, "sentences": 50 + number}
+        record = {"schema": 1, "step": 5, "validation": validation}
+        Path(f"run-{number}", "log.jsonl").write_text(f"{json.dumps(record)}\n")
+    assert main(["runs"]) == 0
+    note = "BLEU is of 50 validation sentences, on which chance makes differences of about 2.0"
+    assert capsys.readouterr().err.splitlines().count(note) == is_said
+
+
 def test_command_names_runs_that_were_resumed_with_other_validation_pairs(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:

@@ -1,10 +1,13 @@
-"""Validations of one run that translated different numbers of sentences."""
+"""What the numbers of sentences that validations translated mean for their BLEU."""
 
+import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
+from nmt_cli.extras.tracking.records import RunSummary
 from nmt_cli.plurals import counted, enumerated
+from nmt_cli.training.reporting.report import BLEU_NOISE
 
 
 def sample_notes(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -31,6 +34,28 @@ comparable between them']
                 f"BLEU within {run} is {enumerated(samples)}, and not comparable between them"
             )
     return notes
+
+
+def chance_note(summaries: Sequence[RunSummary]) -> str:
+    """A note if the BLEU of runs differs by no more than chance on so few sentences, or "".
+
+    >>> from types import SimpleNamespace
+    >>> runs = [SimpleNamespace(bleu=bleu, validation_sentences=50) for bleu in (13.5, 12.2, None)]
+    >>> chance_note(runs), chance_note(runs[1:])
+    ('BLEU is of 50 validation sentences, on which chance makes differences of about 2.0', '')
+    """
+    measured = [each for each in summaries if each.bleu is not None and each.validation_sentences]
+    if len(measured) < 2:
+        return ""
+    sentences = min(each.validation_sentences or 0 for each in measured)
+    noise = BLEU_NOISE / math.sqrt(sentences)
+    scores = sorted(each.bleu or 0.0 for each in measured)
+    if min(after - before for before, after in pairwise(scores)) > noise:
+        return ""
+    return (
+        f"BLEU is of {counted(sentences, 'validation sentence')}, on which chance makes "
+        f"differences of about {noise:.1f}"
+    )
 
 
 def _validated(records: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:

@@ -27,6 +27,7 @@ from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
 from nmt_cli.training.reporting.report import (
+    BLEU_NOISE,
     PERPLEXITY_DECIDES,
     Published,
     Validation,
@@ -39,9 +40,6 @@ from nmt_cli.training.state import TrainState
 
 MODEL = "the model"
 STARTING_WEIGHTS = "the weights that training began with"
-# The standard deviation of the difference in BLEU between two models, times the square root of the
-# number of sentences: 5 to 16 with checkpoints of runs on Multi30k and laws.
-BLEU_NOISE = 14.0
 
 
 class WeightsCandidate(NamedTuple):
@@ -159,7 +157,7 @@ class ModelSelector:
             return
         sentences = min(len(text[0]), FINAL_SENTENCES)
         where = f"on {sentences:,} validation pairs, not only {sample:,}"
-        contenders = [self._published(published["step"]), *others]
+        contenders = [self._published(Published.from_json(published)), *others]
         passes = comparison_passes([contender.name for contender in contenders], sentences, sample)
         try:
             validations = [
@@ -192,13 +190,12 @@ class ModelSelector:
             place_training_weights(optimizer)
         self.publish(state, chosen, validation, comparison, (validations[best].bleu, sentences))
 
-    def _published(self, step: int) -> "_Contender":
-        """The weights of the model directory, which are those of `step`."""
+    def _published(self, published: Published) -> "_Contender":
+        """The weights of the model directory."""
         arrays = read_model(self._out).weights
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
         candidate = WeightsCandidate("", (), weights)
-        description = f"the weights of step {step:,}" if step else STARTING_WEIGHTS
-        return _Contender("published weights", description, candidate)
+        return _Contender("published weights", published.weights_in_words(), candidate)
 
     def _contenders(
         self, averages: Sequence[WeightsCandidate], state: TrainState

@@ -153,7 +153,7 @@ BLEU_OF_BOTH = {("", 1_014): 16.06, ("mean", 1_014): 17.54, ("mean", 200): 18.3}
 def test_last_average_is_published_if_it_translates_more_pairs_better() -> None:
     comparison = (
         f"{WHERE}: BLEU 17.54, perplexity 20.00, against BLEU 16.06, perplexity 20.00 with the "
-        "weights of step 225"
+        "average of 2 checkpoints (steps 200 to 225)"
     )
     changed = Comparisons(BLEU_OF_BOTH)
     assert changed.compare() == [("mean", 18.3, comparison)]
@@ -233,7 +233,10 @@ def test_weights_before_training_are_kept_unless_others_are_better_on_all_pairs(
         BLEU_OF_THREE | {("start", 1_014): bleu}, start={}, perplexity={"start": perplexity}
     )
     [(kind, usual, comparison)] = tuned.compare()
-    published, average = "the weights of step 225", "the average of the last 2 checkpoints"
+    published, average = (
+        "the average of 2 checkpoints (steps 200 to 225)",
+        "the average of the last 2 checkpoints",
+    )
     if kept:
         assert (kind, usual, tuned.final) == ("current", 17.0, (bleu, 1_014))
         others = (
