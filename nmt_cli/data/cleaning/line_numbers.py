@@ -52,6 +52,11 @@ _OTHER_NUMBER = re.compile(
     r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
 )
 _DIGITS = re.compile(r"\d+")
+# The only nouns behind ordinals that begin lines often; German writes them with a capital letter.
+_GERMAN_MONTH = re.compile(
+    r"(?:Januar|Jänner|Februar|Feber|März|April|Mai|Juni|Juli|August|September|Oktober|November"
+    r"|Dezember)\b"
+)
 HOURS = 24
 MINUTES = 60
 # A run has so many numbers at least, and so many words after each; a verse may have several lines.
@@ -164,6 +169,8 @@ def without_line_number(line: str, other: str) -> str:
     ('(030) 1234', 'A')
     >>> without_line_number("12. The dog", "13. Der Hund")
     '12. The dog'
+    >>> without_line_number("8. Februar 1963", "On that day"), without_line_number("8. Maid", "A")
+    ('8. Februar 1963', 'Maid')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
     >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
@@ -174,7 +181,8 @@ def without_line_number(line: str, other: str) -> str:
         return line
     words = line[match.end() :]
     # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
-    is_ordinal = match[2] == "." and words[0].islower() and match[1].isascii()
+    is_word = words[0].islower() or _GERMAN_MONTH.match(words) is not None
+    is_ordinal = match[2] == "." and is_word and match[1].isascii()
     return line if is_ordinal else words
 
 
