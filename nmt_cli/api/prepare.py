@@ -114,7 +114,7 @@ def _prepare(
         if prepared.reused and listed is not None
     ]
     if not prepared.valid:
-        from nmt_cli.data.cleaning.held_out import no_validation_note
+        from nmt_cli.data.preparation.split_sizes import no_validation_note
 
         notes.append(no_validation_note(prepared.kept, "`valid`", "`valid_split`="))
     return replace(

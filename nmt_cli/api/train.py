@@ -162,8 +162,8 @@ def _train(
     on_report: Callable[[Report], None] | None,
     on_step: Callable[[StepDone], None] | None,
 ) -> TrainingResult:
-    from nmt_cli.data.cleaning.held_out import no_validation_note
     from nmt_cli.data.corpus.corpus import Corpus
+    from nmt_cli.data.preparation.split_sizes import no_validation_note
     from nmt_cli.scoring import unspaced_validation_note
     from nmt_cli.training.loop import train as training_loop
     from nmt_cli.training.reporting.events import StepDone

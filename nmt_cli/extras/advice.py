@@ -13,7 +13,7 @@ from nmt_cli.machine import usable_cores
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
-    from nmt_cli.data.text.table_columns import TableColumns
+    from nmt_cli.data.text.tables.columns import TableColumns
 
 # More pairs than this are estimated from the first ones and the size of the file.
 MOST_COUNTED = 300_000
@@ -113,7 +113,7 @@ def measure(entries: Sequence[Sequence[str]], tsv_columns: str = "") -> TextSize
     Of long files only the first 300,000 pairs are counted, and the rest is estimated from the sizes
     of the files. Raises DataError or NoInputError where the text cannot be read.
     """
-    from nmt_cli.data.text.table_columns import TableColumns
+    from nmt_cli.data.text.tables.columns import TableColumns
 
     columns = TableColumns.of_training(tsv_columns, entries)
     sizes = [_measure_entry(entry, columns) for entry in entries]

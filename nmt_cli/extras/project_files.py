@@ -91,9 +91,9 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8, or
     if the two files of a pair differ in their number of lines.
     """
-    from nmt_cli.data.cleaning.held_out_alignment import notes_by_lengths
-    from nmt_cli.data.cleaning.held_out_faults import fault_notes, form_notes
-    from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
+    from nmt_cli.data.cleaning.held_out.alignment import notes_by_lengths
+    from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
+    from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
     from nmt_cli.data.languages.checks import check_names, check_texts
     from nmt_cli.data.languages.text_files import head_of, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8

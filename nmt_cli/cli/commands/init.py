@@ -226,7 +226,7 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> _Choice:
     """
     from nmt_cli.cli.settings import option_names
     from nmt_cli.config.held_out_text import COMMAND_LINE, naming_origins
-    from nmt_cli.data.cleaning.held_out import SplitSizes
+    from nmt_cli.data.preparation.split_sizes import SplitSizes
     from nmt_cli.extras.advice import advise, measure, unsuitable
 
     size = measure(texts.train, texts.tsv_columns)

@@ -55,7 +55,7 @@ def no_validation(pairs: int, command: str) -> str:
     pairs: the number of training pairs. command: the whole command that would set some of them
     apart, without the option --valid-split.
     """
-    from nmt_cli.data.cleaning.held_out import no_validation_note
+    from nmt_cli.data.preparation.split_sizes import no_validation_note
 
     return no_validation_note(pairs, "--valid SRC TGT", f"{command} --valid-split ")
 

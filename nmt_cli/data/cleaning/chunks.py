@@ -11,9 +11,9 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
-from nmt_cli.data.cleaning.held_out import digests_of, loose_digests
+from nmt_cli.data.cleaning.held_out.digests import digests_of, loose_digests
+from nmt_cli.data.cleaning.letters.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.line_numbers import without_first_numbers
-from nmt_cli.data.cleaning.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.pair_lists import LETTERS_LEFT, cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.config.schema import Config
+from nmt_cli.data.cleaning.alignment.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.chunks import (
     FIRST_LINES,
     CleanChunk,
@@ -22,16 +23,15 @@ from nmt_cli.data.cleaning.chunks import (
     RawChunk,
     clean_chunk,
 )
-from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, SENTENCE_DIGEST
-from nmt_cli.data.cleaning.held_out_copies import HeldOut, HeldOutSearch
-from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
+from nmt_cli.data.cleaning.held_out.copies import HeldOut, HeldOutSearch
+from nmt_cli.data.cleaning.held_out.digests import PAIR_DIGEST, SENTENCE_DIGEST
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import repair_hint
 from nmt_cli.data.text.line_pairs import LinePairs, read_pairs
 from nmt_cli.data.text.shell_commands import unquote_command
-from nmt_cli.data.text.table_columns import TableColumns
-from nmt_cli.data.text.tables import BrokenCells, is_header
+from nmt_cli.data.text.tables.columns import TableColumns
+from nmt_cli.data.text.tables.header_rows import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
 

@@ -11,10 +11,11 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.code_pages import CODE_PAGE_SIGN, has_cut_code_page_letters
 from nmt_cli.data.cleaning.comments import COMMENT, has_one_comment
-from nmt_cli.data.cleaning.lost_letters import QUESTION_MARK, has_lost_letters
-from nmt_cli.data.cleaning.mojibake import CUT_SIGN, has_cut_letters
+from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, has_cut_code_page_letters
+from nmt_cli.data.cleaning.letters.lost_letters import QUESTION_MARK, has_lost_letters
+from nmt_cli.data.cleaning.letters.mojibake import CUT_SIGN, has_cut_letters
+from nmt_cli.data.cleaning.letters.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
 from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
@@ -23,11 +24,10 @@ from nmt_cli.data.cleaning.one_sided_placeholders import (
     has_one_sided_placeholder,
 )
 from nmt_cli.data.cleaning.repairs import strip_tags
-from nmt_cli.data.cleaning.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.unspaced import ETHIOPIC_SPACE, spaced_words
-from nmt_cli.data.text.formats import has_doubled_marks
+from nmt_cli.data.text.formats.pair_files import has_doubled_marks
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)

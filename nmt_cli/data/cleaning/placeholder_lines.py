@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt_cli.data.cleaning.alignment.cooccurrence import split_words
 from nmt_cli.data.cleaning.clean import CleanText, lines_at
-from nmt_cli.data.cleaning.cooccurrence import split_words
-from nmt_cli.data.cleaning.held_out import digests_of, occurrences
+from nmt_cli.data.cleaning.held_out.digests import digests_of, occurrences
 from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.languages.unspaced import rough_word_count
 

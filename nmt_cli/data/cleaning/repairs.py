@@ -11,17 +11,17 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.code_pages import CODE_PAGE_SIGN, undo_code_pages
-from nmt_cli.data.cleaning.escapes import ESCAPE_SIGN, undo_escapes
-from nmt_cli.data.cleaning.line_numbers import without_line_numbers
-from nmt_cli.data.cleaning.look_alikes import MIXED_SIGN, replace_look_alikes
-from nmt_cli.data.cleaning.mojibake import (
+from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, undo_code_pages
+from nmt_cli.data.cleaning.letters.escapes import ESCAPE_SIGN, undo_escapes
+from nmt_cli.data.cleaning.letters.look_alikes import MIXED_SIGN, replace_look_alikes
+from nmt_cli.data.cleaning.letters.mojibake import (
     MOJIBAKE_SIGN,
     WINDOWS_SIGN,
     undo_latin1,
     undo_mojibake,
 )
-from nmt_cli.data.cleaning.side_letters import letter_repair_of
+from nmt_cli.data.cleaning.letters.side_letters import letter_repair_of
+from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible

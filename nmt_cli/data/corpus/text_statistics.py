@@ -17,7 +17,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from nmt_cli.data.cleaning.look_alikes import SCRIPT_RUNS
+from nmt_cli.data.cleaning.letters.look_alikes import SCRIPT_RUNS
 from nmt_cli.data.languages.trigrams import BUCKETS
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.sentences.splitter import SentenceSplitter

@@ -18,7 +18,7 @@ from nmt_cli.data.languages.words import (
     only_known_language_is_swapped,
 )
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
-from nmt_cli.data.text.tables import first_row_of_text, names_target_first
+from nmt_cli.data.text.tables.header_rows import first_row_of_text, names_target_first
 from nmt_cli.errors import DataError, UsageError
 
 # The share of lines of a held-out file that look like the other side of the training text.

@@ -12,14 +12,14 @@ from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import TextFiles
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.words import base_code, function_words, other_language
-from nmt_cli.data.text.category_columns import category_values, shown_values
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
+from nmt_cli.data.text.labels.line_labels import common_label, without_labels_commands
+from nmt_cli.data.text.labels.merged_verses import MERGED, joined_verses_command, merged_verses
+from nmt_cli.data.text.labels.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.line_labels import common_label, without_labels_commands
-from nmt_cli.data.text.merged_verses import MERGED, joined_verses_command, merged_verses
 from nmt_cli.data.text.mixed_apostrophes import mixed_apostrophes, one_apostrophe_command
-from nmt_cli.data.text.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.data.text.shell_commands import copy_command
+from nmt_cli.data.text.tables.category_columns import category_values, shown_values
 from nmt_cli.plurals import agreeing, counted, enumerated
 
 # So many lines in a third language are warned of, and so many are named.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.shell_commands import decompressor, without_compression
-from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
+from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
 from nmt_cli.errors import NmtError
 
 # Removes a byte order mark and the line ends of Windows, which would end up within the lines.

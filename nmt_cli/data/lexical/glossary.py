@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.text.composed import composed
-from nmt_cli.data.text.formats import conversion_to_tsv, separator_of
+from nmt_cli.data.text.formats.pair_files import conversion_to_tsv, separator_of
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError

@@ -7,7 +7,7 @@ from nmt_cli.data.languages.labels import is_named
 from nmt_cli.data.languages.names import code_of_name
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.lexical.glossary import Entry
-from nmt_cli.data.text.tables import is_header
+from nmt_cli.data.text.tables.header_rows import is_header
 
 # What the columns are called in English, German, French and Spanish. A word of one list does not
 # translate any of the other.

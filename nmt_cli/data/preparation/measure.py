@@ -9,8 +9,8 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.clean import CleanText, Progress
-from nmt_cli.data.cleaning.held_out import pair_hashes
-from nmt_cli.data.cleaning.side_letters import main_script
+from nmt_cli.data.cleaning.held_out.digests import pair_hashes
+from nmt_cli.data.cleaning.letters.side_letters import main_script
 from nmt_cli.data.corpus.text_statistics import (
     LENGTH_BOUNDS,
     MAX_HASHES,

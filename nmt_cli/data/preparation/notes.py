@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.chunks import FIRST_LINES, MixedWords
-from nmt_cli.data.cleaning.held_out_copies import LEAST_SHARE, HeldOut
-from nmt_cli.data.cleaning.held_out_faults import fault_notes, form_notes
-from nmt_cli.data.cleaning.held_out_placeholders import placeholder_notes
+from nmt_cli.data.cleaning.held_out.copies import LEAST_SHARE, HeldOut
+from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
+from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
 from nmt_cli.data.languages.side_notes import SIDES
@@ -16,7 +16,7 @@ from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.shell_commands import unquote_command
-from nmt_cli.data.text.tables import header_note, header_row
+from nmt_cli.data.text.tables.header_rows import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
 # If a smaller share of the pairs is kept, this is reported, with this many reasons.

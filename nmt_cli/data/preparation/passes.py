@@ -15,14 +15,14 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.alignment.cut_sides import find_cut_sides
+from nmt_cli.data.cleaning.alignment.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
-from nmt_cli.data.cleaning.cut_sides import find_cut_sides
 from nmt_cli.data.cleaning.findings import Finding, Ledger
-from nmt_cli.data.cleaning.held_out import find_duplicates, occurrences
-from nmt_cli.data.cleaning.held_out_alignment import alignment_notes
-from nmt_cli.data.cleaning.held_out_copies import HeldOut
-from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
+from nmt_cli.data.cleaning.held_out.alignment import alignment_notes
+from nmt_cli.data.cleaning.held_out.copies import HeldOut
+from nmt_cli.data.cleaning.held_out.digests import find_duplicates, occurrences
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name

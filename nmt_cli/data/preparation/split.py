@@ -15,10 +15,11 @@ import numpy as np
 
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning.clean import CleanText, read_span
-from nmt_cli.data.cleaning.held_out import SplitSizes, occurrences, pair_hashes
+from nmt_cli.data.cleaning.held_out.digests import occurrences, pair_hashes
 from nmt_cli.data.corpus.layout import read_description
 from nmt_cli.data.languages.unspaced import length_in_words
 from nmt_cli.data.preparation.encode import drop_reasons
+from nmt_cli.data.preparation.split_sizes import SplitSizes
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.errors import DataError, NmtError

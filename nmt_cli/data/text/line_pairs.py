@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-from nmt_cli.data.text.formats import (
+from nmt_cli.data.text.formats.pair_files import (
     MIN_ROWS,
     MOST_QUOTED,
     is_quoted,
@@ -17,11 +17,11 @@ from nmt_cli.data.text.formats import (
     subtitles_error,
     xml_error,
 )
-from nmt_cli.data.text.line_labels import is_label
+from nmt_cli.data.text.labels.line_labels import is_label
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.data.text.table_columns import TWO_COLUMNS, TableColumns
-from nmt_cli.data.text.tables import row_error
-from nmt_cli.data.text.wide_rows import WideRows
+from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
+from nmt_cli.data.text.tables.header_rows import row_error
+from nmt_cli.data.text.tables.wide_rows import WideRows
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -158,7 +158,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         )
         hint = "line n of one file must be the translation of line n of the other"
         if self.src.size and self.tgt.size:
-            from nmt_cli.data.cleaning.misalignment_hint import misalignment_hint
+            from nmt_cli.data.cleaning.alignment.misalignment_hint import misalignment_hint
 
             hint += misalignment_hint(self.paths[0], self.paths[1])
         return DataError(message, hint)

@@ -11,15 +11,15 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from nmt_cli.data.preparation.text_check import utf16_without_mark, why_no_text
-from nmt_cli.data.text.archives import no_text_hint
 from nmt_cli.data.text.encoding import (
     is_utf8,
     line_ending_error,
     repair_hint,
     to_utf8_command,
 )
-from nmt_cli.data.text.formats import is_xml, xml_error
-from nmt_cli.data.text.page_documents import page_document_error
+from nmt_cli.data.text.formats.archives import no_text_hint
+from nmt_cli.data.text.formats.page_documents import page_document_error
+from nmt_cli.data.text.formats.pair_files import is_xml, xml_error
 from nmt_cli.data.text.streams import (
     CHUNK_BYTES,
     STDIN,

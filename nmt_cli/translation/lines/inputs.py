@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.cleaning.look_alikes import repair_look_alikes
+from nmt_cli.data.cleaning.letters.look_alikes import repair_look_alikes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter

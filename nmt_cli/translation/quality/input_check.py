@@ -10,7 +10,7 @@ import numpy as np
 from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark, is_lower_case
 from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.source_column import source_column
+from nmt_cli.data.text.tables.source_column import source_column
 
 # Fewer lines than this are not judged by shares.
 MIN_LINES = 5

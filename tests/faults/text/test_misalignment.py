@@ -10,7 +10,7 @@ import pytest
 from corpora import tiny_config
 from faults.tally import fault
 
-from nmt_cli.data.cleaning.misalignment import Profile, find_misalignment
+from nmt_cli.data.cleaning.alignment.misalignment import Profile, find_misalignment
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.data.text.lines import read_lines

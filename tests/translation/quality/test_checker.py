@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nmt_cli.data.cleaning.mojibake import undo_mojibake
+from nmt_cli.data.cleaning.letters.mojibake import undo_mojibake
 from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
 from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics

@@ -231,7 +231,7 @@ def warn_of_placeholders(
     hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
 ) -> None:
     """Warn of lines of a reference that stand in place of translations, such as `TODO`."""
-    from nmt_cli.data.cleaning.held_out_placeholders import lines_with_placeholders
+    from nmt_cli.data.cleaning.held_out.placeholders import lines_with_placeholders
 
     _warn_of_references(
         references,
@@ -263,7 +263,7 @@ def warn_of_faults(
     hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
 ) -> None:
     """Warn of references with faults of which training text is repaired, such as entities."""
-    from nmt_cli.data.cleaning.held_out_faults import references_with_faults
+    from nmt_cli.data.cleaning.held_out.faults import references_with_faults
 
     _warn_of_references(
         references,

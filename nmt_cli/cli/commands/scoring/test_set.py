@@ -90,7 +90,7 @@ def _other_language(
 
 def _fault_notes(model: Path, src: Sequence[str], reference: Sequence[str]) -> list[str]:
     """The warning of faults of which the training text of `model` was repaired, if there are."""
-    from nmt_cli.data.cleaning.held_out_faults import fault_notes
+    from nmt_cli.data.cleaning.held_out.faults import fault_notes
     from nmt_cli.model_dir import load_config
 
     try:
@@ -110,7 +110,7 @@ def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.nd
     import numpy as np
 
     from nmt_cli.data.cleaning.chunks import Cleaning
-    from nmt_cli.data.cleaning.held_out import digests_of, pair_hashes
+    from nmt_cli.data.cleaning.held_out.digests import digests_of, pair_hashes
     from nmt_cli.model_dir import load_config
 
     forms = Cleaning.of(load_config(model)).forms(src, reference)

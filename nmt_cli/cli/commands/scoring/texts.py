@@ -147,7 +147,7 @@ def _warn_of_header(
     resolved: "ResolvedConfig",
     console: "Console",
 ) -> None:
-    from nmt_cli.data.text.tables import header_note, header_row
+    from nmt_cli.data.text.tables.header_rows import header_note, header_row
 
     languages = resolved.config.languages
     pairs = list(zip(source, reference, strict=False))

@@ -20,9 +20,9 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
     """
     from nmt_cli.data.languages.names import is_tsv
     from nmt_cli.data.languages.words import base_code
+    from nmt_cli.data.text.formats.tmx import tmx_to_tsv
     from nmt_cli.data.text.shell_commands import STDIN_NAMES, without_compression
-    from nmt_cli.data.text.source_column import source_column
-    from nmt_cli.data.text.tmx import tmx_to_tsv
+    from nmt_cli.data.text.tables.source_column import source_column
     from nmt_cli.documents.kinds import kind_by_suffix
     from nmt_cli.translation.callers.pivot import UNNAMED
 

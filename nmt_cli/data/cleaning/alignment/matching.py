@@ -1,0 +1,302 @@
+"""Finds pairs whose sides are not translations of each other, such as shuffled pairs.
+
+Each half of the pairs is scored with the word table learnt from the other half, so that no pair
+supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
+distributions gives the number of wrong pairs and the score from which on most pairs are right.
+Pairs with other marks, such as shifted lines, take no part: many are wrong, and would raise this
+number, and with it the score that right pairs need.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import safetensors.numpy
+
+from nmt_cli.data.cleaning.alignment.cooccurrence import (
+    MIN_COUNT,
+    WORDS,
+    Table,
+    learn,
+    rarest_first,
+    scores,
+    select_words,
+    split_words,
+)
+from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
+from nmt_cli.data.cleaning.signs import joined_lines
+from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.storage.files import write_bytes
+
+MIN_PAIRS = 2_000
+# So many pairs show whether the sides are related at all: the difference between the mean scores of
+# pairs and of pairs at random, in standard errors. In 581 texts of 500 to 2,000 pairs it was 22 or
+# more, and 2 or less once they were shuffled. Lists of words without sentences show nothing: each
+# side has so many words in a line, on average, that occur MIN_COUNT times.
+MIN_PAIRS_RELATED, LEAST_ERRORS, LEAST_RECURRING = 500, 5.0, 1.5
+# Pairs to learn from, in whole spans at even distances; more if all pairs are judged.
+LEARNT_FROM = 32_768
+LEARNT_FROM_FOR_ALL = 65_536
+# The scores of random pairs are divided into this many bins of equal size.
+BINS = 50
+# The lowest bins, in which right pairs are hardly ever found.
+LOW_BINS = 10
+# Pairs are accepted from the first bin on that holds this many times more pairs than wrong ones.
+ACCEPTED_RATIO = 3.0
+# If a larger share of the pairs seems wrong, the word table is not reliable.
+MAX_WRONG_SHARE = 0.5
+NAME = "matching.safetensors"
+_Words = tuple[np.ndarray, np.ndarray]
+
+
+class _MatchingJob(NamedTuple):
+    """A span of the cleaned text; used: (pairs,) bool, the pairs to learn from and to score."""
+
+    directory: Path
+    span: Span
+    used: np.ndarray
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The indices of the used pairs in the whole text, ascending."""
+        return self.span.first + np.flatnonzero(self.used)
+
+
+class _WordTables(NamedTuple):
+    """What was learnt: the words of each side from the rarest on, and the tables of both halves."""
+
+    orders: tuple[np.ndarray, np.ndarray]
+    tables: tuple[Table, Table]
+
+
+class Matcher(NamedTuple):
+    """Scores the pairs of other texts with what was learnt from the training pairs.
+
+    gap: by how much the mean score of training pairs is above that of sides combined at random.
+    """
+
+    learnt: _WordTables
+    gap: float
+
+    def words(self, src: Sequence[str], tgt: Sequence[str]) -> _Words:
+        """Return the words of both sides of cleaned pairs that are compared."""
+        selected = []
+        for lines, order in zip((src, tgt), self.learnt.orders, strict=True):
+            words = split_words(np.frombuffer(joined_lines(lines).encode(), np.uint8))
+            selected.append(select_words(*words, len(lines), order))
+        return selected[0], selected[1]
+
+    def scores(self, words: _Words, offset: int = 0) -> np.ndarray:
+        """Return the scores of each source with the target `offset` lines later: (pairs,) float32.
+
+        Behind the last target comes the first.
+        """
+        src, tgt = words[0], np.roll(words[1], -offset, axis=0)
+        first, second = (scores(table, src, tgt) for table in self.learnt.tables)
+        mean: np.ndarray = (first + second) / 2
+        return mean
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """The pairs that do not match, (pairs,) bool, and how many pairs were scored.
+
+    share: the estimated share of pairs that are not translations; None: unknown; matcher: scores
+    pairs of other texts; None: there are too few training pairs, or too many of them seem wrong;
+    is_unrelated: whether the words of pairs are as unrelated as those of sides combined at random.
+    """
+
+    pairs: np.ndarray
+    scored: int
+    share: float | None
+    matcher: Matcher | None = None
+    is_unrelated: bool = False
+
+
+def find_unmatched(
+    text: CleanText, marked: np.ndarray, pool: ProcessPool, progress: Progress, *, every: bool
+) -> Unmatched:
+    """Score all pairs of the cleaned text, or without `every` only those learnt from.
+
+    marked: (pairs,) bool, pairs that are neither learnt from nor scored.
+    """
+    unmatched = np.zeros(text.pairs, bool)
+    count = text.pairs - int(marked.sum())
+    if count < MIN_PAIRS_RELATED:
+        return Unmatched(unmatched, 0, None)
+    jobs = [
+        _MatchingJob(text.directory, span, ~marked[span.first : span.first + span.pairs])
+        for span in text.spans
+    ]
+    sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
+    progress("match words", 0, text.pairs)
+    learnt, words = _learn(sample)
+    random_scores = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
+    scored = [(job, _scores(learnt, *sides)) for job, sides in zip(sample, words, strict=True)]
+    del words
+    is_unrelated = _is_unrelated(
+        learnt, np.concatenate([span_scores for _, span_scores in scored]), random_scores
+    )
+    if count < MIN_PAIRS:
+        return Unmatched(unmatched, 0, None, is_unrelated=is_unrelated)
+    if every:
+        sampled = {job.span.first for job in sample}
+        others = [job for job in jobs if job.span.first not in sampled]
+        scored += _other_scores(text, learnt, others, pool, progress)
+    pair_scores = np.concatenate([span_scores for _, span_scores in scored])
+    limit, share = threshold(pair_scores, random_scores)
+    matcher = None
+    if share <= MAX_WRONG_SHARE:
+        matcher = Matcher(learnt, float(pair_scores.mean() - random_scores.mean()))
+        for job, span_scores in scored:
+            unmatched[job.indices[span_scores < limit]] = True
+    return Unmatched(unmatched, len(pair_scores), share, matcher, is_unrelated)
+
+
+def _is_unrelated(learnt: _WordTables, values: np.ndarray, random: np.ndarray) -> bool:
+    """Whether pairs have no better scores than sides combined at random, and their words tell it.
+
+    values, random: (pairs,) scores of the pairs that were learnt from, and of such sides.
+    """
+    recurring = min(
+        float(seen[seen >= MIN_COUNT].sum()) / table.pairs
+        for table in learnt.tables
+        for seen in (table.src, table.tgt)
+    )
+    error = float(np.sqrt((values.var() + random.var()) / len(values)))
+    difference = float(values.mean() - random.mean())
+    return recurring >= LEAST_RECURRING and difference < LEAST_ERRORS * error
+
+
+def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
+    """Return the score below which a pair is wrong, and the estimated share of wrong pairs.
+
+    values: (pairs,) scores; random: (others,) scores of sides combined at random.
+    """
+    limits = np.quantile(random, np.linspace(0, 1, BINS + 1)[1:-1])
+    counts = np.bincount(np.searchsorted(limits, values, side="right"), minlength=BINS)
+    # Wrong pairs are spread evenly over the bins.
+    wrong = float(counts[:LOW_BINS].mean())
+    accepted = np.flatnonzero(_rising(counts) > ACCEPTED_RATIO * wrong)
+    first = int(accepted[0]) if len(accepted) else BINS - 1
+    limit = float(limits[first - 1]) if first else -np.inf
+    return limit, wrong * BINS / len(values)
+
+
+def _rising(counts: np.ndarray) -> np.ndarray:
+    """The counts with bins joined where they fall, since right pairs have high scores.
+
+    Pools adjacent violators (isotonic regression), so that a few pairs by chance in a low bin are
+    no sign that it holds right pairs.
+
+    >>> _rising(np.array([1, 5, 0, 7])).tolist()
+    [1.0, 2.5, 2.5, 7.0]
+    """
+    pools: list[tuple[float, int]] = []
+    for count in counts.tolist():
+        mean, size = float(count), 1
+        while pools and pools[-1][0] > mean:
+            earlier_mean, earlier_size = pools.pop()
+            total = earlier_mean * earlier_size + mean * size
+            size += earlier_size
+            mean = total / size
+        pools.append((mean, size))
+    return np.repeat([mean for mean, _ in pools], [size for _, size in pools])
+
+
+def _sample(jobs: list[_MatchingJob], pairs: int) -> list[_MatchingJob]:
+    """Return whole spans at even distances with about this many pairs."""
+    jobs = [job for job in jobs if job.used.any()]
+    largest = max(len(job.indices) for job in jobs)
+    count = max(1, pairs // largest)
+    if len(jobs) <= count:
+        return jobs
+    return [jobs[index * len(jobs) // count] for index in range(count)]
+
+
+def _words(job: _MatchingJob) -> list[tuple[np.ndarray, np.ndarray]]:
+    sides = (read_side(job.directory, side, job.span) for side in ("src", "tgt"))
+    return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
+
+
+def _select(
+    job: _MatchingJob,
+    sides: list[tuple[np.ndarray, np.ndarray]],
+    orders: tuple[np.ndarray, np.ndarray],
+) -> _Words:
+    src, tgt = (
+        select_words(*side, job.span.pairs, order)[job.used]
+        for side, order in zip(sides, orders, strict=True)
+    )
+    return src, tgt
+
+
+def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words]]:
+    """Learn word tables from some spans; also return the words of the spans."""
+    counts = np.zeros((2, WORDS), np.int64)
+    read = []
+    for job in sample:
+        read.append(_words(job))
+        for side, (words, lines) in enumerate(read[-1]):
+            counts[side] += np.bincount(words[job.used[lines]], minlength=WORDS)
+    orders = rarest_first(counts[0]), rarest_first(counts[1])
+    selected = [_select(job, sides, orders) for job, sides in zip(sample, read, strict=True)]
+    first, second = (
+        learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
+        for half in (0, 1)
+    )
+    return _WordTables(orders, (first, second)), selected
+
+
+def _scores(
+    learnt: _WordTables, src: np.ndarray, tgt: np.ndarray, *, at_random: bool = False
+) -> np.ndarray:
+    """Return the scores of the pairs of a span, (pairs,) float32.
+
+    With `at_random` each source is scored with the target of another pair.
+    """
+    values = np.zeros(len(src), np.float32)
+    for half in (0, 1):
+        other = tgt[half::2]
+        if at_random:
+            other = np.roll(other, len(other) // 2, axis=0)
+        values[half::2] = scores(learnt.tables[1 - half], src[half::2], other)
+    return values
+
+
+def _other_scores(
+    text: CleanText,
+    learnt: _WordTables,
+    others: list[_MatchingJob],
+    pool: ProcessPool,
+    progress: Progress,
+) -> Iterator[tuple[_MatchingJob, np.ndarray]]:
+    """Yield the spans that were not learnt from, each with the scores of its used pairs."""
+    path = text.directory / NAME
+    if others:
+        arrays = (*learnt.orders, *(array for table in learnt.tables for array in table))
+        named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
+        write_bytes(path, safetensors.numpy.save(named))
+    _load.cache_clear()
+    all_scores = pool.map(functools.partial(_score_span, path), iter(others))
+    for job, span_scores in zip(others, all_scores, strict=True):
+        yield job, span_scores
+        progress("match words", job.span.first + job.span.pairs, text.pairs)
+    _load.cache_clear()
+
+
+def _score_span(path: Path, job: _MatchingJob) -> np.ndarray:
+    learnt = _load(path)
+    return _scores(learnt, *_select(job, _words(job), learnt.orders))
+
+
+@functools.lru_cache(maxsize=1)
+def _load(path: Path) -> _WordTables:
+    """Load what was learnt, once per process: it is too large to be sent with each span."""
+    named = safetensors.numpy.load(path.read_bytes())
+    arrays = [named[str(index)] for index in range(len(named))]
+    tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (arrays[2:6], arrays[6:])]
+    return _WordTables((arrays[0], arrays[1]), (tables[0], tables[1]))

@@ -1,0 +1,101 @@
+"""Warns of faults in validation and test text of which training text is repaired."""
+
+from collections.abc import Mapping, Sequence
+from unicodedata import is_normalized
+
+from nmt_cli.data.cleaning.chunks import FIRST_LINES
+from nmt_cli.data.cleaning.kinds import KINDS, UNICODE_FORM
+from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
+from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
+from nmt_cli.data.text.shell_commands import compose_command
+from nmt_cli.plurals import counted
+
+# Fewer lines, and a smaller share of them, hardly change a score, and may be right.
+LEAST_LINES = 4
+LEAST_SHARE = 0.005
+
+Sides = tuple[Sequence[str], Sequence[str]]
+
+
+def fault_notes(texts: Mapping[str, Sides]) -> list[str]:
+    """Return a warning for each held-out text, by name, whose lines have such faults."""
+    return [
+        f"{counted(len(tgt), f'{name} pair')}: {faults}; training text is repaired of this, but "
+        "this text is not changed, and is scored as it is, so that scores on these lines are too "
+        "low: correct its files"
+        for name, (src, tgt) in texts.items()
+        if (faults := pairs_with_faults(src, tgt))
+    ]
+
+
+def form_notes(texts: Mapping[str, Sides], files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a warning for each held-out text, by name, with targets that are not in NFC.
+
+    files: its source and target, or its table. The form of a source does not matter: subwords
+    change it.
+    """
+    notes = []
+    for name, (_, tgt) in texts.items():
+        forms = {UNICODE_FORM: {i for i, line in enumerate(tgt) if not is_normalized("NFC", line)}}
+        if faults := _listed(forms, len(tgt)):
+            notes.append(
+                f"{counted(len(tgt), f'{name} target')}: {faults}, in which the same letters count "
+                "as others; translations have the form NFC, so that scores on these lines are too "
+                f"low; this command writes a copy in NFC: {compose_command(files[name][:2][-1])}"
+            )
+    return notes
+
+
+def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
+    """How many pairs have faults of each kind, with the first lines; "" for none.
+
+    What translating a source removes from it or repairs is no fault: the model does not see it.
+    Another Unicode form has a warning of its own.
+    """
+    repaired = Repaired()
+    read = with_repaired_letters(_without_invisible(line) for line in src)
+    repair_sides(read, list(tgt), repaired)
+    return _listed(_without_forms(repaired.lines), len(tgt))
+
+
+def references_with_faults(hypotheses: Sequence[str], references: Sequence[str]) -> str:
+    """How many references have faults that their hypotheses have not; as `pairs_with_faults`.
+
+    A fault of both would not lower the score.
+    """
+    repaired = Repaired()
+    repaired_hypotheses, repaired_references = repair_sides(
+        list(hypotheses), list(references), repaired
+    )
+    only_references = {
+        index
+        for index, line in enumerate(hypotheses)
+        if line == repaired_hypotheses[index] and references[index] != repaired_references[index]
+    }
+    faults = {
+        kind: indices & only_references for kind, indices in _without_forms(repaired.lines).items()
+    }
+    return _listed(faults, len(references))
+
+
+def _without_invisible(line: str) -> str:
+    """Return a source without the characters that translating removes from it."""
+    if not line.isprintable():
+        line = remove_direction_marks(remove_invisible(line.replace("\ufeff", "")))
+    return line
+
+
+def _without_forms(faults: Mapping[int, set[int]]) -> dict[int, set[int]]:
+    return {kind: indices for kind, indices in faults.items() if kind != UNICODE_FORM}
+
+
+def _listed(faults: Mapping[int, set[int]], count: int) -> str:
+    """Name the kinds that many of `count` lines have; faults: the indices of lines by kind."""
+    named = []
+    for kind, indices in sorted(faults.items()):
+        if len(indices) >= max(LEAST_LINES, LEAST_SHARE * count):
+            lines = ", ".join(f"{index + 1:,}" for index in sorted(indices)[:FIRST_LINES])
+            more = ", ..." if len(indices) > FIRST_LINES else ""
+            named.append(f"{len(indices):,} have {KINDS[kind].name} (lines {lines}{more})")
+    return ", ".join(named)

@@ -1,0 +1,143 @@
+"""Faults of validation and test text of which training text is repaired are warned of."""
+
+import subprocess
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config, write_pairs
+from synthetic_pairs import two_languages
+
+from nmt_cli.cli import main
+from nmt_cli.data.cleaning.held_out.faults import (
+    form_notes,
+    pairs_with_faults,
+    references_with_faults,
+)
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.extras.project_files import ProjectTexts, check_text_files
+
+Pair = tuple[str, str]
+TEXT = [
+    (src.capitalize(), f"{tgt.capitalize()} Für Größe.")
+    for src, tgt in dict.fromkeys(two_languages(900, 8))
+]
+SCORED = "is not changed, and is scored as it is"
+
+FAULTS: dict[str, Callable[[str, str], Pair]] = {
+    "HTML entities": lambda src, tgt: (f"{src} &amp; so on", f"{tgt} &amp; so on"),
+    "UTF-8 read in another encoding (Ã¼)": lambda src, tgt: (src, tgt.encode().decode("latin-1")),
+    "line numbers on one side only": lambda src, tgt: (f"MRK 1:4 {src}", f"4 {tgt}"),
+    "tags on one side only": lambda src, tgt: (src, f"<i>{tgt}</i>"),
+    "marks of subwords (@@, ▁)": lambda src, tgt: (src.replace("a", "a@@ ", 1), tgt),
+    "invisible characters": lambda src, tgt: (src, tgt.replace("ü", "ü\u00ad")),
+}
+
+
+def with_fault(kind: str, places: range) -> list[Pair]:
+    """300 pairs, of which those at some places have a fault."""
+    return [FAULTS[kind](*pair) if n in places else pair for n, pair in enumerate(TEXT[-300:])]
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_of_held_out_text_are_warned_of(tmp_path: Path, kind: str) -> None:
+    train = write_pairs(tmp_path, "train", TEXT[:500])
+    held_out = write_pairs(tmp_path, "held-out", with_fault(kind, range(4, 300, 24)))
+    text = Path(held_out[1]).read_bytes()
+    for clean in ("safe", "off"):
+        config = tiny_config(
+            data_train=[train], data_valid=held_out, data_test=held_out, data_vocab_size=200,
+            data_clean=clean,
+        )  # fmt: skip
+        notes = prepare(config, tmp_path / clean, workers=1).notes
+        for role in ("validation", "test"):
+            start = f"300 {role} pairs: 13 have {kind} (lines 5, 29, 53, 77, 101, ...); "
+            said = [note for note in notes if note.startswith(start)]
+            assert len(said) == (clean == "safe")
+            assert all(SCORED in note for note in said)
+    said = check_text_files(ProjectTexts((train,), valid=held_out), "xx", "yy")
+    assert any(f"300 validation pairs: 13 have {kind} (" in note for note in said)
+    assert Path(held_out[1]).read_bytes() == text
+
+
+def test_a_few_lines_are_not_warned_of() -> None:
+    for count, expected in ((3, ""), (4, "4 have HTML entities (lines 1, 2, 3, 4)")):
+        assert pairs_with_faults(*zip(*with_fault("HTML entities", range(count)), strict=True)) == (
+            expected
+        )
+    many = with_fault("HTML entities", range(4)) + TEXT
+    assert pairs_with_faults(*zip(*many, strict=True)) == ""
+    assert pairs_with_faults(*zip(*TEXT, strict=True)) == pairs_with_faults([], []) == ""
+
+
+def test_what_translating_mends_in_a_source_is_no_fault() -> None:
+    src = [f"\ufeffa\u00ad line\u200e with Cafe\u0301 n\u043et {n}" for n in range(40)]
+    tgt = [f"une ligne {n}" for n in range(40)]
+    assert pairs_with_faults(src, tgt) == ""
+    faults = pairs_with_faults(tgt, src)
+    assert "invisible characters" in faults
+    assert "look-alike letters" in faults
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_of_references_are_warned_of_beside_hypotheses_without_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    pairs = [
+        pair[::-1] if kind.startswith(("marks", "line")) else pair
+        for pair in with_fault(kind, range(9))
+    ]
+    right = [pair[::-1] if kind.startswith(("marks", "line")) else pair for pair in TEXT[-300:]]
+    files = {"faulty": pairs, "right": right}
+    for name, sides in files.items():
+        (tmp_path / name).write_text("".join(f"{tgt}\n" for _, tgt in sides), "utf-8")
+    faulty, good = str(tmp_path / "faulty"), str(tmp_path / "right")
+    assert main(["score", good, faulty]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"`{faulty}` has 300 lines, of which 9 have {kind} (lines 1, 2, 3, 4, 5, ...)" in err
+    # A fault of the hypothesis lowers the score rightly.
+    for files_of in ((faulty, good), (faulty, faulty), (good, faulty, "--quiet")):
+        assert main(["score", *files_of]) == 0
+        assert f"have {kind}" not in capsys.readouterr().err
+
+
+def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path: Path) -> None:
+    train = write_pairs(tmp_path, "train", TEXT[:500])
+    decomposed = [
+        # The form of a source does not matter.
+        (src + " cafe\u0301", unicodedata.normalize("NFD", tgt) if n % 30 == 4 else tgt)
+        for n, (src, tgt) in enumerate(TEXT[-300:])
+    ]
+    held_out = write_pairs(tmp_path, "held-out", decomposed)
+    (table := tmp_path / "test.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in decomposed))
+    for files in (held_out, (str(table),)):
+        config = tiny_config(
+            data_train=[train], data_valid=held_out, data_test=files, data_vocab_size=200
+        )
+        notes = prepare(config, tmp_path / "corpus", workers=1, force=True).notes
+        for role in ("validation", "test"):
+            [note] = [note for note in notes if f"300 {role} targets: " in note]
+            assert "10 have another Unicode form than NFC (lines 5, 35, 65, 95, 125, ...)" in note
+        command = note.rpartition("copy in NFC: ")[2]
+        subprocess.run(["sh", "-c", command], check=True, timeout=30)
+        written = Path(command.rpartition("> ")[2]).read_text("utf-8")
+        assert written == unicodedata.normalize("NFC", Path(files[-1]).read_text("utf-8"))
+    said = check_text_files(ProjectTexts((train,), test=held_out), "xx", "yy")
+    assert any("300 test targets: 10 have another Unicode form" in note for note in said)
+    off = tiny_config(data_train=[train], data_test=held_out, data_clean="off")
+    said = prepare(off, tmp_path / "off", workers=1).notes
+    assert not any("Unicode form" in note for note in said)
+
+
+def test_a_few_targets_in_another_unicode_form_are_not_warned_of() -> None:
+    for count in (3, 4):
+        tgt = ["cafe\u0301"] * count + ["caf\u00e9"] * 90
+        notes = form_notes({"test": (tgt, tgt)}, {"test": ("a", "b")})
+        assert len(notes) == (count == 4)
+
+
+def test_another_unicode_form_has_a_warning_of_its_own() -> None:
+    lines = [f"cafe\u0301 {n}" for n in range(40)]
+    assert references_with_faults([f"café {n}" for n in range(40)], lines) == ""
+    assert pairs_with_faults([f"coffee {n}" for n in range(40)], lines) == ""
