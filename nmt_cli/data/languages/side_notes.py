@@ -33,6 +33,8 @@ FEWEST_HYPHENATED = 3
 FEWEST_TOKENISED, LEAST_TOKENISED = 10, 0.3
 # Other marks have spaces before them in French.
 _SPACED_MARK = re.compile(r" [,.](?: |$)")
+# A tree in brackets, such as `(S (NP DT NN )NP )S`: parsers need the words of a treebank as tokens.
+_TREE = re.compile(r"\(\S+ .*\)\S*")
 SIDES = ("source", "target")
 # So many characters of a line are shown.
 SHOWN = 30
@@ -233,7 +235,12 @@ def _merged_note(head: Head) -> str:
 
 
 def _tokenised_notes(head: Head) -> Iterator[str]:
-    """Yield the warnings that a side has spaces before its punctuation, as tokenised text has."""
+    """Yield the warnings that a side has spaces before its punctuation, as tokenised text has.
+
+    Text for a parser has them rightly: one of its sides has trees in brackets.
+    """
+    if any(2 * sum(map(bool, map(_TREE.fullmatch, lines))) > len(lines) for lines in head.sides):
+        return
     for index, lines in enumerate(head.sides):
         spaced = [number for number, line in enumerate(lines, 1) if _SPACED_MARK.search(line)]
         if len(spaced) < max(FEWEST_TOKENISED, LEAST_TOKENISED * len(lines)):

@@ -95,7 +95,7 @@ def test_the_scores_and_enough_recurring_words_of_both_sides_tell(
 ) -> None:
     nothing = np.zeros(1)
     tables = [Table(100, *map(np.array, sides), nothing) for sides in (counts, counts[::-1])]
-    learnt = matching._WordTables((nothing, nothing), (tables[0], tables[1]))
+    learnt = matching._WordTables((nothing, nothing), (tables[0], tables[1]), nothing)
     random = np.array([-1.0, 1.0] * 200)
     # Each mean has the error 1 / 20.
     values = random + errors * np.sqrt(2) / 20

@@ -65,3 +65,13 @@ def test_tables_are_warned_of_without_a_command(capsys: pytest.CaptureFixture[st
 def test_other_text_is_not_warned_of(lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     train = write("a.en", lines), write("a.xnd", ["ka mi"] * len(lines))
     assert warnings("--train", *train, capsys=capsys) == []
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6])
+def test_text_for_a_parser_is_tokenised_rightly(
+    share: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees = ["(S (NP DT NN )NP , (VP VBZ )VP . )S"] * int(25 * share)
+    train = write("a.words", LINES), write("a.brackets", trees + ["(S"] * (25 - len(trees)))
+    said = warnings("--train", *train, capsys=capsys)
+    assert bool(said) is (share < 0.5)

@@ -4,7 +4,8 @@ Each half of the pairs is scored with the word table learnt from the other half,
 supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
 distributions gives the number of wrong pairs and the score from which on most pairs are right.
 Pairs with other marks, such as shifted lines, take no part: many are wrong, and would raise this
-number, and with it the score that right pairs need.
+number, and with it the score that right pairs need. Pairs whose sides share a rare word, such as a
+name or a year, count as translations whatever their score, since wrong pairs hardly ever do.
 """
 
 import functools
@@ -17,6 +18,7 @@ import numpy as np
 import safetensors.numpy
 
 from nmt_cli.data.cleaning.alignment.cooccurrence import (
+    BITS,
     MIN_COUNT,
     WORDS,
     Table,
@@ -66,10 +68,21 @@ class _MatchingJob(NamedTuple):
 
 
 class _WordTables(NamedTuple):
-    """What was learnt: the words of each side from the rarest on, and the tables of both halves."""
+    """What was learnt: the words of each side from the rarest on, and the tables of both halves.
+
+    rare: (WORDS,) bool, the words that one of the sides has fewer than MIN_COUNT times.
+    """
 
     orders: tuple[np.ndarray, np.ndarray]
     tables: tuple[Table, Table]
+    rare: np.ndarray
+
+
+class _ScoredSpan(NamedTuple):
+    """The used pairs of a span: their scores, (pairs,) float32, and which share a rare word."""
+
+    scores: np.ndarray
+    shares_rare_word: np.ndarray
 
 
 class Matcher(NamedTuple):
@@ -133,12 +146,15 @@ def find_unmatched(
     ]
     sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
-    learnt, words = _learn(sample)
+    learnt, words, shared = _learn(sample)
     random_scores = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
-    scored = [(job, _scores(learnt, *sides)) for job, sides in zip(sample, words, strict=True)]
+    scored = [
+        (job, _ScoredSpan(_scores(learnt, *sides), shares))
+        for job, sides, shares in zip(sample, words, shared, strict=True)
+    ]
     del words
     is_unrelated = _is_unrelated(
-        learnt, np.concatenate([span_scores for _, span_scores in scored]), random_scores
+        learnt, np.concatenate([span.scores for _, span in scored]), random_scores
     )
     if count < MIN_PAIRS:
         return Unmatched(unmatched, 0, None, is_unrelated=is_unrelated)
@@ -146,13 +162,13 @@ def find_unmatched(
         sampled = {job.span.first for job in sample}
         others = [job for job in jobs if job.span.first not in sampled]
         scored += _other_scores(text, learnt, others, pool, progress)
-    pair_scores = np.concatenate([span_scores for _, span_scores in scored])
+    pair_scores = np.concatenate([span.scores for _, span in scored])
     limit, share = threshold(pair_scores, random_scores)
     matcher = None
     if share <= MAX_WRONG_SHARE:
         matcher = Matcher(learnt, float(pair_scores.mean() - random_scores.mean()))
-        for job, span_scores in scored:
-            unmatched[job.indices[span_scores < limit]] = True
+        for job, span in scored:
+            unmatched[job.indices[(span.scores < limit) & ~span.shares_rare_word]] = True
     return Unmatched(unmatched, len(pair_scores), share, matcher, is_unrelated)
 
 
@@ -217,14 +233,27 @@ def _sample(jobs: list[_MatchingJob], pairs: int) -> list[_MatchingJob]:
     return [jobs[index * len(jobs) // count] for index in range(count)]
 
 
-def _words(job: _MatchingJob) -> list[tuple[np.ndarray, np.ndarray]]:
+def _words(job: _MatchingJob) -> list[_Words]:
+    """Return the words of both sides of all pairs of a span, each as of `split_words`."""
     sides = (read_side(job.directory, side, job.span) for side in ("src", "tgt"))
     return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
 
 
+def _shares_rare_word(job: _MatchingJob, sides: list[_Words], rare: np.ndarray) -> np.ndarray:
+    """Return which of the used pairs of a span have a rare word on both sides: (pairs,) bool."""
+    keys = []
+    for words, lines in sides:
+        chosen = rare[words]
+        keys.append(lines[chosen].astype(np.int64) << BITS | words[chosen])
+    shares = np.zeros(job.span.pairs, bool)
+    shares[np.intersect1d(*keys) >> BITS] = True
+    used: np.ndarray = shares[job.used]
+    return used
+
+
 def _select(
     job: _MatchingJob,
-    sides: list[tuple[np.ndarray, np.ndarray]],
+    sides: list[_Words],
     orders: tuple[np.ndarray, np.ndarray],
 ) -> _Words:
     src, tgt = (
@@ -234,8 +263,11 @@ def _select(
     return src, tgt
 
 
-def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words]]:
-    """Learn word tables from some spans; also return the words of the spans."""
+def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words], list[np.ndarray]]:
+    """Learn word tables from some spans.
+
+    Also returns for each span its selected words, and which pairs share a rare word.
+    """
     counts = np.zeros((2, WORDS), np.int64)
     read = []
     for job in sample:
@@ -248,7 +280,9 @@ def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words]]:
         learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
         for half in (0, 1)
     )
-    return _WordTables(orders, (first, second)), selected
+    rare = counts.min(0) < MIN_COUNT
+    shared = [_shares_rare_word(job, sides, rare) for job, sides in zip(sample, read, strict=True)]
+    return _WordTables(orders, (first, second), rare), selected, shared
 
 
 def _scores(
@@ -273,24 +307,28 @@ def _other_scores(
     others: list[_MatchingJob],
     pool: ProcessPool,
     progress: Progress,
-) -> Iterator[tuple[_MatchingJob, np.ndarray]]:
+) -> Iterator[tuple[_MatchingJob, _ScoredSpan]]:
     """Yield the spans that were not learnt from, each with the scores of its used pairs."""
     path = text.directory / NAME
     if others:
-        arrays = (*learnt.orders, *(array for table in learnt.tables for array in table))
+        tables = (array for table in learnt.tables for array in table)
+        arrays = (*learnt.orders, learnt.rare, *tables)
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    all_scores = pool.map(functools.partial(_score_span, path), iter(others))
-    for job, span_scores in zip(others, all_scores, strict=True):
-        yield job, span_scores
+    spans = pool.map(functools.partial(_score_span, path), iter(others))
+    for job, span in zip(others, spans, strict=True):
+        yield job, span
         progress("match words", job.span.first + job.span.pairs, text.pairs)
     _load.cache_clear()
 
 
-def _score_span(path: Path, job: _MatchingJob) -> np.ndarray:
-    learnt = _load(path)
-    return _scores(learnt, *_select(job, _words(job), learnt.orders))
+def _score_span(path: Path, job: _MatchingJob) -> _ScoredSpan:
+    learnt, sides = _load(path), _words(job)
+    return _ScoredSpan(
+        _scores(learnt, *_select(job, sides, learnt.orders)),
+        _shares_rare_word(job, sides, learnt.rare),
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -298,5 +336,6 @@ def _load(path: Path) -> _WordTables:
     """Load what was learnt, once per process: it is too large to be sent with each span."""
     named = safetensors.numpy.load(path.read_bytes())
     arrays = [named[str(index)] for index in range(len(named))]
-    tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (arrays[2:6], arrays[6:])]
-    return _WordTables((arrays[0], arrays[1]), (tables[0], tables[1]))
+    src_order, tgt_order, rare, *counts = arrays
+    tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (counts[:4], counts[4:])]
+    return _WordTables((src_order, tgt_order), (tables[0], tables[1]), rare)
