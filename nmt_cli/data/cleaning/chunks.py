@@ -15,7 +15,7 @@ from nmt_cli.data.cleaning.held_out.digests import digests_of, loose_digests
 from nmt_cli.data.cleaning.letters.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.line_numbers import without_first_numbers
 from nmt_cli.data.cleaning.pair_lists import LETTERS_LEFT, cell
-from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unquote_cells
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
 
@@ -164,6 +164,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     """
     cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
     if cleaning.level != "off":
+        if chunk.is_table:
+            src, tgt = (unquote_cells(side, repaired) for side in (src, tgt))
         src, tgt = repair_sides(src, tgt, repaired)
     src = cleaning.finish("src", _remove_controls(src, repaired))
     tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
@@ -186,7 +188,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
         invalid = [bisect_left(kept, index) for index in invalid if index not in early]
     if cleaning.level != "off" and src:
         languages = (cleaning.src, cleaning.tgt)
-        doubts = find_doubts(src, tgt, languages, is_table=chunk.is_table, invalid=invalid)
+        doubts = find_doubts(src, tgt, languages, invalid=invalid)
     else:
         doubts = np.zeros(len(src), np.uint8)
     digests = digests_of(src, tgt)

@@ -227,8 +227,9 @@ class _Reader:
     def chunks(self) -> Iterator[RawChunk]:
         """Yield the pairs of all training files in chunks."""
         for corpus, paths in enumerate(self._train):
+            # Cleaning removes quotation marks, so that the repaired pairs can be listed.
             self._pairs = pairs = read_pairs(
-                paths, self._columns, strict=self._strict, keep_bad_rows=True
+                paths, self._columns, strict=self._strict, keep_bad_rows=True, unquote=False
             )
             profiles = (Profile(), Profile())
             broken = BrokenCells()
@@ -293,9 +294,9 @@ class _Reader:
                 f"{counted(broken, 'pair')} over several lines, which are dropped; to keep them, "
                 f"remove the line breaks and marks: {unquote_command(pairs.src.name)}"
             )
-        if pairs.quoted_rows > LEAST_QUOTED * pairs.count:
+        if pairs.speech_rows > LEAST_QUOTED * pairs.count:
             self.notes.append(
-                f"`{pairs.src.name}`: both columns of {pairs.quoted_rows:,} of "
+                f"`{pairs.src.name}`: both columns of {pairs.speech_rows:,} of "
                 f"{counted(pairs.count, 'line')} are in quotation marks, which count as text; if a "
                 f"spreadsheet wrote them, remove them: {unquote_command(pairs.src.name)}"
             )

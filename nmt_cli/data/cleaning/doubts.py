@@ -27,7 +27,6 @@ from nmt_cli.data.cleaning.repairs import strip_tags
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.unspaced import ETHIOPIC_SPACE, spaced_words
-from nmt_cli.data.text.formats.pair_files import has_doubled_marks
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)
@@ -35,7 +34,6 @@ _ADDRESSES = re.compile(_ADDRESS, re.IGNORECASE)
 _ADDRESS_SIGN = re.compile(r"://|www\.|@", re.IGNORECASE)
 # What may be an address without `www.`, as example.org; then the other side does not lack it.
 _MAYBE_ADDRESS = re.compile(r"[^\W\d_]\.[^\W\d_]{2}|@|www\b", re.IGNORECASE)
-_DOUBLED = re.compile('""')
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")
 # More repetitions than these are not emphasis.
 MAX_LETTER_RUN = 9
@@ -60,19 +58,17 @@ def find_doubts(
     tgt: Sequence[str],
     languages: Sequence[str],
     *,
-    is_table: bool = False,
     invalid: Collection[int] = (),
 ) -> np.ndarray:
     """Return the kind of noise of each cleaned pair, 0 for none: (pairs,) uint8.
 
     Of several kinds, that of the first check that finds one counts.
 
-    languages: the codes of source and target. is_table: whether the pairs come from a TSV file, in
-    which a spreadsheet may have quoted fields. invalid: the indices of pairs with bytes that were
+    languages: the codes of source and target. invalid: the indices of pairs with bytes that were
     not UTF-8, which U+FFFD replaces; elsewhere it was in the text.
     """
     doubts = np.zeros(len(src), np.uint8)
-    for kind, indices in _checks(src, tgt, languages, is_table=is_table):
+    for kind, indices in _checks(src, tgt, languages):
         for index in indices:
             if not doubts[index]:
                 doubts[index] = kind
@@ -81,7 +77,7 @@ def find_doubts(
 
 
 def _checks(
-    src: Sequence[str], tgt: Sequence[str], languages: Sequence[str], *, is_table: bool
+    src: Sequence[str], tgt: Sequence[str], languages: Sequence[str]
 ) -> Iterator[tuple[int, Iterator[int]]]:
     pairs = list(zip(src, tgt, strict=True))
     sides = [(joined_lines(side), side) for side in (src, tgt)]
@@ -104,9 +100,6 @@ def _checks(
         signs = {index for text, side in sides for index in lines_with(sign, text, side)}
         yield kind, (index for index in sorted(signs) if differ(*pairs[index]))
     yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes, languages)
-    if is_table:
-        signs = {index for text, side in sides for index in lines_with(_DOUBLED, text, side)}
-        yield kinds.QUOTED, (i for i in sorted(signs) if any(map(has_doubled_marks, pairs[i])))
     yield kinds.COPIED, (i for i, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
     for side in (src, tgt):
         for indices in third_languages(side, languages).values():

@@ -40,6 +40,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("tags on one side only", "repaired"),
     NoiseKind("marks of subwords (@@, ▁)", "repaired"),
     NoiseKind("line numbers on one side only", "repaired"),
+    NoiseKind("quoted as in a spreadsheet", "repaired"),
     # Pairs from which nothing can be learnt.
     NoiseKind("wrong number of columns", "dropped"),
     NoiseKind("header of a table", "dropped"),
@@ -60,7 +61,6 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("placeholders on one side only ({name})", "kept"),
     NoiseKind("a comment on one side only ([sic])", "kept"),
     NoiseKind("numbers that differ", "kept"),
-    NoiseKind("quoted as in a spreadsheet", "kept"),
     NoiseKind("the same text on both sides", "kept"),
     NoiseKind("sides swapped", "kept"),
     NoiseKind("source in the target's language", "kept"),
@@ -76,9 +76,9 @@ KINDS: tuple[NoiseKind, ...] = (
 )
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, ESCAPE, INVISIBLE, DIRECTION, CONTROL, UNICODE_FORM, LOOK_ALIKE,
-    MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS,
-    TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS, OTHER_SCRIPT,
-    REPEATED, ONE_ADDRESS, ONE_PLACEHOLDER, ONE_COMMENT, NUMBERS, QUOTED, COPIED, SWAPPED,
+    MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, QUOTED, COLUMNS, HEADER, EMPTY, DUPLICATE,
+    ADDRESS, TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE, LOST_LETTERS,
+    OTHER_SCRIPT, REPEATED, ONE_ADDRESS, ONE_PLACEHOLDER, ONE_COMMENT, NUMBERS, COPIED, SWAPPED,
     SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION, PLACEHOLDER,
     CUT_SHORT, MANY_TARGETS, MANY_SOURCES, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip

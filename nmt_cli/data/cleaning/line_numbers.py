@@ -47,10 +47,12 @@ _FIRST = re.compile(
 _PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
 _ONLY_NUMBER = re.compile(_PLACE)
 _NUMBER_BEFORE = re.compile(rf"{_PLACE}(?<=[ \t])(?=\S)")
-# What the other side may have in place of a marked number: `XII`, or at the start `b)` or `-`.
+# What the other side may have in place of a marked number: `XII`; at the start `b)`, `9-` or `-`.
 _OTHER_NUMBER = re.compile(
-    r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|[-–—•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
+    r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|\d{0,6}[-–—]|[•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
 )
+# Direct speech, or a cell of a spreadsheet, may begin before the number.
+_QUOTES = " \t\"'«»‹›“”„‟‘’‚"
 _DIGITS = re.compile(r"\d+")
 # The only nouns behind ordinals that begin lines often; German writes them with a capital letter.
 _GERMAN_MONTH = re.compile(
@@ -167,8 +169,8 @@ def without_line_number(line: str, other: str) -> str:
     ('3 dogs', '12. 3. 2010')
     >>> without_line_number("(030) 1234", "Ruf an"), without_line_number("[4] A", "Ein")
     ('(030) 1234', 'A')
-    >>> without_line_number("12. The dog", "13. Der Hund")
-    '12. The dog'
+    >>> without_line_number("12. The dog", "13. Der Hund"), without_line_number("8. A", '"9- B"')
+    ('12. The dog', '8. A')
     >>> without_line_number("8. Februar 1963", "On that day"), without_line_number("8. Maid", "A")
     ('8. Februar 1963', 'Maid')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
@@ -188,7 +190,8 @@ def without_line_number(line: str, other: str) -> str:
 
 def _has_own_number(line: str) -> bool:
     """Whether a line has a marked number or list mark, or may refer to one in Roman digits."""
-    return bool(_MARKED.match(line) or _OTHER_NUMBER.match(line))
+    text = line.lstrip(_QUOTES)
+    return bool(_MARKED.match(text) or _OTHER_NUMBER.match(text))
 
 
 def _is_among(number: str, text: str) -> bool:

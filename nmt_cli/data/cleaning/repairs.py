@@ -24,6 +24,7 @@ from nmt_cli.data.cleaning.letters.side_letters import letter_repair_of
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.word_characters import CHARACTERS
+from nmt_cli.data.text.formats.pair_files import unquoted
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
 
 # Crawled corpora contain text that was escaped twice or three times, rarely more often.
@@ -37,6 +38,7 @@ _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
 _DIRECTION_SIGN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_DOUBLED = re.compile('""')
 _SUBWORD_MARK = re.compile(
     rf"(?<=[{CHARACTERS}])@@(?: |$)|(?<=[{CHARACTERS}]) @-@ (?=[{CHARACTERS}])"
 )
@@ -72,6 +74,20 @@ def repair_sides(
             repaired.add(kinds.TAG, index)
     _remove_line_numbers(src, tgt, repaired)
     return src, tgt
+
+
+def unquote_cells(cells: Sequence[str], repaired: "Repaired") -> list[str]:
+    """Return the cells of a column of a table without the quotation marks of a spreadsheet.
+
+    Only cells in which marks are doubled (`"He said ""no""."`) can have no other ones; these
+    repairs are added to `repaired`.
+    """
+    cells = list(cells)
+    for index in lines_with(_DOUBLED, joined_lines(cells), cells):
+        if (text := unquoted(cells[index])) != cells[index]:
+            cells[index] = text
+            repaired.add(kinds.QUOTED, index)
+    return cells
 
 
 class Repaired:

@@ -15,7 +15,6 @@ from nmt_cli.data.languages.text_files import remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.tables.header_rows import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
@@ -102,22 +101,6 @@ def replaced_notes(data: DataConfig, counts: Sequence[tuple[int, int]]) -> list[
         for paths, (damaged, _) in zip(data.train, counts, strict=True)
         if damaged and not drops(data, REPLACEMENT)
         for shown in (" and ".join(f"`{path}`" for path in paths),)
-    ]
-
-
-def quoted_notes(
-    data: DataConfig, counts: Sequence[tuple[int, int]], others: Sequence[str]
-) -> list[str]:
-    """Return a note for each table with quoted cells, with the command that unquotes them.
-
-    counts: the pairs of each corpus that only a spreadsheet can have quoted, and all of its pairs;
-    others: the other notes, of which one may name the command already.
-    """
-    return [
-        f"`{paths[0]}`: {counted(quoted, 'pair')} {agreeing(quoted, 'is', 'are')} quoted as in a "
-        f"spreadsheet; to remove only the quotation marks: {unquote_command(paths[0])}"
-        for paths, (quoted, _) in zip(data.train, counts, strict=True)
-        if quoted and not any(unquote_command(paths[0]) in note for note in others)
     ]
 
 

@@ -50,7 +50,6 @@ from nmt_cli.data.preparation.notes import (
     mixed_notes,
     overlap_notes,
     overlap_remarks,
-    quoted_notes,
     rare_entries,
     replaced_notes,
     sentence_remarks,
@@ -220,7 +219,6 @@ class PreparationRun:
             *swapped_notes(data, ledger.counts_by_file(kinds.SWAPPED)),
             *replaced_notes(data, ledger.counts_by_file(kinds.REPLACEMENT)),
             *mixed_notes(data, text.mixed, text.pairs),
-            *quoted_notes(data, ledger.counts_by_file(kinds.QUOTED), text.notes),
         ]
 
     def _explained(self, error: DataError, text: CleanText, ledger: Ledger) -> DataError:

@@ -15,6 +15,7 @@ from nmt_cli.data.text.formats.pair_files import (
     not_tsv_error,
     quoted_error,
     subtitles_error,
+    unquoted,
     xml_error,
 )
 from nmt_cli.data.text.labels.line_labels import is_label
@@ -40,7 +41,8 @@ class LinePairs(Iterator[tuple[str, str]]):
     src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
     bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
     such a line; row: the last line of a TSV file as it is; quoted_rows: TSV lines so far with both
-    columns in quotation marks; wide_rows: those with more than two columns.
+    columns in quotation marks; speech_rows: those of them in which no mark is doubled, so that the
+    marks may be those of direct speech; wide_rows: those with more than two columns.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         *,
         strict: bool = False,
         keep_bad_rows: bool = False,
+        unquote: bool = True,
     ) -> None:
         """Open one or two files; raises NoInputError if one cannot be read."""
         self.paths = paths
@@ -58,12 +61,14 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.is_bad_row = False
         self.row = ""
         self.quoted_rows = 0
+        self.speech_rows = 0
         self.wide_rows = WideRows(columns)
         self._columns = columns
         self._first_bad = (0, 0)
         self._sampled_rows: list[str] = []
         self._label_rows: list[str] = []
         self._keep_bad_rows = keep_bad_rows
+        self._unquote = unquote
         self.src = read_lines(paths[0], strict=strict)
         self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
 
@@ -119,10 +124,13 @@ class LinePairs(Iterator[tuple[str, str]]):
                     self._sampled_rows += islice(self.src, ROWS_SAMPLED)
                 raise self._bad_row()
             return line.replace("\t", " "), ""
-        self.quoted_rows += is_quoted(pair[0]) and is_quoted(pair[1])
+        text = unquoted(pair[0]), unquoted(pair[1])
+        if is_quoted(pair[0]) and is_quoted(pair[1]):
+            self.quoted_rows += 1
+            self.speech_rows += text == pair
         if self.count < ROWS_CHECKED and self._columns.numbers is None and is_label(pair[0]):
             self._label_rows.append(line)
-        return pair
+        return text if self._unquote else pair
 
     def _check_rows(self) -> None:
         """Raise DataError if most lines do not have two columns, or nearly all are quoted."""
@@ -170,15 +178,18 @@ def read_pairs(
     *,
     strict: bool = False,
     keep_bad_rows: bool = False,
+    unquote: bool = True,
 ) -> LinePairs:
     """Iterate over the pairs of lines of two files, or of one TSV file, with these columns.
 
+    unquote: whether fields of a TSV file that a spreadsheet has quoted (`"He said ""no""."`) are
+    read without these marks.
     Raises DataError while reading: if a TSV line does not have two columns (with `keep_bad_rows`
     only if most lines do not; other such lines are returned as source, with `is_bad_row` set); if
     nearly all columns of a TSV file are in quotation marks, or it is XML; if one file is longer,
     with both counts and the place where they diverge; and with `strict` for invalid UTF-8.
     """
-    return LinePairs(paths, columns, strict=strict, keep_bad_rows=keep_bad_rows)
+    return LinePairs(paths, columns, strict=strict, keep_bad_rows=keep_bad_rows, unquote=unquote)
 
 
 def why_no_table(path: str) -> NmtError | None:

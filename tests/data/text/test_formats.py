@@ -18,6 +18,7 @@ from nmt_cli.cli import main
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.line_pairs import read_pairs
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
 
 Pairs = list[tuple[str, str]]
@@ -328,10 +329,9 @@ def test_single_quoted_lines_of_a_table_are_counted() -> None:
     assert found == {
         "header of a table": (1, "dropped"),
         "empty side": (1, "dropped"),
-        "quoted as in a spreadsheet": (5, "kept"),
+        "quoted as in a spreadsheet": (5, "repaired"),
     }
     assert not any("both columns" in note for note in result.notes)
-    assert prepared_table(text, clean="strict").dropped["quoted as in a spreadsheet"] == 5
     assert prepared_table(text, clean="off").dropped == {}
 
 
@@ -340,6 +340,8 @@ def test_many_quoted_lines_of_a_table_are_warned_of() -> None:
     result = prepared_table(TSV + quoted_rows(speech))
     (note,) = (note for note in result.notes if "quotation marks" in note)
     assert note.startswith("`train.tsv`: both columns of 60 of 260 lines are in quotation marks")
+    doubled = quoted_rows([(f'Word "{n}".', f'Wort "{n}".') for n in range(60)])
+    assert not any("quotation marks" in note for note in prepared_table(TSV + doubled).notes)
     # In two files, quotation marks are never those of a spreadsheet.
     files = write_pairs(Path(), "two", [(quoted(src), quoted(tgt)) for src, tgt in PAIRS])
     result = prepare(tiny_config(data_train=[files]), Path("corpus"), force=True, workers=1)
@@ -382,23 +384,24 @@ def test_rows_with_other_quotation_marks_are_kept(rows: str) -> None:
     assert not any("line breaks" in note for note in result.notes)
 
 
-def test_quoted_lines_are_noted_with_the_command_that_unquotes_them() -> None:
-    result = prepared_table(TSV + quoted_rows([('Say "no" now.', 'Sag "nein" jetzt.')]))
-    (note,) = (note for note in result.notes if "quoted" in note)
-    assert note.startswith("`train.tsv`: 1 pair is quoted as in a spreadsheet; to remove only the")
-    assert written_by(note.partition("marks: ")[2]).endswith('Say "no" now.\tSag "nein" jetzt.\n')
-    assert not any("quoted" in note for note in prepared_table(TSV).notes)
-
-
-def test_the_table_with_quoted_lines_is_the_one_that_is_named() -> None:
-    Path("a.tsv").write_text("Some line here\tEine Zeile hier\n", "utf-8")
-    quoted_row = quoted_rows([('Say "no" now.', 'Sag "nein" jetzt.')])
-    Path("b.tsv").write_text(TSV + quoted_row, "utf-8")
-    config = tiny_config(data_train=[("a.tsv",), ("b.tsv",)])
-    result = prepare(config, Path("corpus"), force=True, workers=1)
-    (note,) = (note for note in result.notes if "quoted" in note)
-    assert note.startswith("`b.tsv`: 1 pair")
-    assert note.endswith(" < b.tsv > b.converted.tsv")
+def test_cells_with_doubled_marks_are_read_without_those_of_the_spreadsheet() -> None:
+    rows = [
+        ('Say "no" now.', 'Sag "nein" jetzt.'),
+        ('"Come here!"', "Komm her!"),
+    ]
+    table = TSV + quoted_rows(rows[:1]) + f'"""Come here!"""\t{rows[1][1]}\n"A" ""B""\t"C"\n'
+    Path("test.tsv").write_text(table, "utf-8")
+    read = [*PAIRS, *rows, ('"A" ""B""', '"C"')]
+    result = prepared_table(table, valid=[("test.tsv",)])
+    for split in ("train", "valid"):
+        sides = [list(read_lines(f"corpus/{split}.{side}.txt")) for side in ("src", "tgt")]
+        assert list(zip(*sides, strict=True)) == read
+    (found,) = (found for found in result.findings if "quoted" in found.kind)
+    assert (found.pairs, found.action, found.lines) == (2, "repaired", ("201", "202"))
+    prepared_table(table, valid=[("test.tsv",)], clean="off")
+    assert list(read_lines("corpus/train.src.txt"))[-3:] == [
+        '"Say ""no"" now."', '"""Come here!"""', '"A" ""B""'
+    ]  # fmt: skip
 
 
 # -- files in the place of the directory, and line endings -----------------------------------------

@@ -299,6 +299,15 @@ def has_doubled_marks(field: str) -> bool:
     return '""' in field[1:-1] and is_quoted(field)
 
 
+def unquoted(field: str) -> str:
+    """Return a field without the quotation marks of a spreadsheet, if they can be nothing else.
+
+    >>> unquoted('"He said ""no""."'), unquoted('"No."')
+    ('He said "no".', '"No."')
+    """
+    return field[1:-1].replace('""', '"') if has_doubled_marks(field) else field
+
+
 def quoted_error(name: str) -> DataError:
     """Return the error for a table nearly all of whose fields are in quotation marks."""
     return DataError(
