@@ -34,6 +34,10 @@ CLEAN = [
     "Montenegrinisch (Kyrillisch, »З« und »Ж« vertauscht), »ß«", "Р. С. Т", "ЗакљСлова, об’єктів",
     "COMINCIÒ PIÙ", "ÎN ȚARĂ™ și MĂRĂŞTI", "ὁ Ἀχιλλεύς, «Ώ»", "المحدّد·لقيم·الموقع·الأفقي",
     "ĞŞİ, ağaç ışık", "Łódź, ŻÓŁĆ, Ĺ", "گربه، چه؟",
+    # Words of letters of Windows-1256 in pairs, such as the Urdu word for `was`.
+    "رہا تھا، اس", "١١ا، ١١ب، ڠون", "اور، ا؛ ض؟",
+    # Samoan.
+    "VAEGĀ’AU, Ā’AU",
 ]  # fmt: skip
 
 

@@ -57,5 +57,13 @@ def test_marks_behind_words_are_questions(line: str) -> None:
     assert kind_of(line, "So it is there.") in (kinds.CLEAN, kinds.ONE_ADDRESS)
 
 
+@pytest.mark.parametrize(
+    "line", ["So ? Ja , ja .", "so ? er kam , sah und ging .", "Ja ? So ist es ?", "wo ? hier !"]
+)
+def test_single_marks_between_words_of_tokenised_text_are_questions(line: str) -> None:
+    assert kind_of(line, "So it is there.") == kinds.CLEAN
+    assert kind_of(f"un caf?, {line}", "So it is there.") == kinds.LOST_LETTERS
+
+
 def test_a_side_of_marks_alone_is_still_dropped() -> None:
     assert kind_of("??? ???", "So it is there.") == kinds.ADDRESS

@@ -42,7 +42,8 @@ def test_all_of_a_line_is_repaired(sentence: str, misread) -> None:
         ("für krÃ¡snÃ½ ÄŒech", "für krásný Čech"),
         ("für ÄŒech, ÄŒechy", "für Čech, Čechy"),
         ("ɛ: Tiáº¿ng Viá»‡t", "ɛ: Tiếng Việt"),
-        ("Ã  la krÃ¡snÃ½ jazyk", "Ã  la krásný jazyk"),
+        ("Ã  la krÃ¡snÃ½ jazyk", "à la krásný jazyk"),
+        ("Ã  la je â€“ jazyk", "Ã  la je – jazyk"),
     ],
 )
 def test_words_of_other_lines_are_repaired(text: str, expected: str) -> None:
@@ -69,6 +70,35 @@ def test_letters_that_are_misread_as_a_letter_and_a_quotation_mark_are_repaired(
     sentence: str,
 ) -> None:
     assert undo_mojibake(as_windows(sentence)) == sentence
+
+
+@pytest.mark.parametrize("misread", [as_latin1, as_windows])
+@pytest.mark.parametrize(
+    ("right", "damaged"),
+    [("VÝŠKA je", "čeština"), ("TÝŽDEN", "žluťoučký kůň"), ("TÉŽ VÝŠKA", "je 5 m – dobrá"),
+     ("KÔŠ a", "už „ano“"), ("ÚŽAS", "úžas"), ("KŘÍŽE", "kříže č. 5")],
+)  # fmt: skip
+def test_czech_words_in_capitals_stay_beside_repaired_words(
+    right: str, damaged: str, misread
+) -> None:
+    for text in (f"{right} {misread(damaged)}", f"{misread(damaged)} {right}"):
+        assert undo_mojibake(text) == text.replace(misread(damaged), damaged)
+
+
+@pytest.mark.parametrize("misread", [as_latin1, as_windows])
+def test_letters_whose_last_byte_became_a_space_are_repaired_at_the_end_of_a_word(misread) -> None:
+    for text in ("СССР, 1991 г.", "В СССР", "voilà un café", "là, été ; (déjà)"):
+        damaged = misread(text).replace("\xa0", " ")
+        assert undo_mojibake(damaged) == text
+        assert undo_mojibake(misread(damaged)) == text
+        assert not has_cut_letters(text)
+    # Elsewhere the space may be one between words, too.
+    for text in ("Россия, СССР", "Рим", "СОТРУДНИКУ И", "à la déjà"):
+        damaged = " ".join(misread(text).split())
+        assert undo_mojibake(damaged) == damaged
+        assert has_cut_letters(damaged)
+        kind = find_doubts([damaged], ["So it is."], ("xx", "en")).tolist()
+        assert kind == [kinds.LOST_LETTERS]
 
 
 @pytest.mark.parametrize("misread", [as_latin1, as_windows])
@@ -144,3 +174,10 @@ def test_letters_that_are_misread_as_a_capital_and_a_quotation_mark_are_repaired
     sentence: str,
 ) -> None:
     assert undo_mojibake(as_windows(sentence)) == sentence
+
+
+def test_remains_of_ligatures_within_words_are_removed() -> None:
+    assert (
+        undo_latin1("effl\x87uent, fl\x80ap, signi\x82fication") == "effluent, flap, signification"
+    )
+    assert undo_latin1("feble\x97essent, l\x91eau, 5\x80") == "feble—essent, l‘eau, 5€"

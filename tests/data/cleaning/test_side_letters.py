@@ -49,6 +49,7 @@ def test_words_of_a_cyrillic_side_become_cyrillic(line: str, right: str) -> None
     [
         "Жас CO, HTC x a", "Жас cope мы", "для VIPа и SMSка", "pН и pH", "10 к\u0042т, P\u0421",
         "рядкаs", "гIалгIай мотт", "%cсi", "ci", "Hope ci Windows", "к\u00f4д", "Facebookа",
+        "«\u041d» у \u0440\u041d", "«\u0410»",
     ],
 )  # fmt: skip
 def test_other_words_of_a_cyrillic_side_stay(line: str) -> None:
@@ -71,6 +72,8 @@ def test_words_of_a_latin_side_become_latin() -> None:
         "hope", "tpee", "a х\u043e\u0440",
     ]  # fmt: skip
     assert repaired(LATIN_SIDE, "of \u0440\u0435\u0430\u0441\u0435 is") == ["of peace is"]
+    # A Cyrillic letter stands for that of Akan, even where the word has no other letters of it.
+    assert repaired(LATIN_SIDE, "yԑԑ s\u0511, Ԑno") == ["yɛɛ sɛ, Ɛno"]
     # Letters without look-alikes show that it is Cyrillic.
     assert repaired(LATIN_SIDE, "the м\u006fлоко") == ["the молоко"]
 

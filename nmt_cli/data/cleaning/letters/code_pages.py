@@ -10,7 +10,9 @@ from collections.abc import Collection
 from nmt_cli.data.cleaning.letters.mojibake import CLOSING, WINDOWS_BYTE_OF
 
 # These may follow a letter at the end of a word, or a single letter in quotation marks: »ß«.
-_CLOSING = f"{CLOSING}«№"
+_CLOSING = f"{CLOSING}«№،؛؟"
+# Characters that correct text lacks, and misread text has only where it was misread twice.
+_CONTROL = re.compile("[\x80-\x9f]")
 _SPACED = re.compile("[^ \t]+")
 _LATIN_1 = "".join(map(chr, range(0xC0, 0x100)))
 _LOST_BYTE = "?\ufffd"
@@ -113,9 +115,14 @@ class _CodePage:
     def _count_odd(self, text: str) -> int:
         """How many characters of UTF-8 the text has that correct text would not have."""
         return sum(
-            _is_odd(match, text) and self._is_utf8(match[0]) and not self._is_windows(match[0])
+            _is_odd(match, text) and self._is_letter(match[0]) and not self._is_windows(match[0])
             for match in self._sequence.finditer(text)
         )
+
+    def _is_letter(self, characters: str) -> bool:
+        """Whether they are UTF-8, and not a control character (`Ā’` of Samoan `VAEGĀ’AU`)."""
+        decoded = self._as_utf8(characters)
+        return decoded is not None and _CONTROL.match(decoded) is None
 
     def _is_windows(self, characters: str) -> bool:
         """Whether Windows-1252 has the same bytes for them."""

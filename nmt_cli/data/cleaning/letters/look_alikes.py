@@ -19,7 +19,9 @@ _CYRILLIC_GREEK = ("оАВЕНКМОРТХІ", "οΑΒΕΗΚΜΟΡΤΧΙ")
 
 # Keyboards without the letters of African alphabets lead to these, which are symbols elsewhere.
 _AFRICAN_LETTERS = "ɛƐɣŋɩʋɑɔ"
-_AFRICAN_LOOK_ALIKES = {**dict(zip("εЄγηιυαᴐ", _AFRICAN_LETTERS, strict=True)), "є": "ɛ"}
+_AFRICAN_LOOK_ALIKES = {
+    **dict(zip("εЄγηιυαᴐ", _AFRICAN_LETTERS, strict=True)), "є": "ɛ", "ԑ": "ɛ", "Ԑ": "Ɛ",
+}  # fmt: skip
 # Letters that show that a text is written in such an alphabet.
 _AFRICAN = re.compile("[ɛƐɔƆŋŊɲƝɓɗƙƴɖƒɣʋɩʊǝ]")
 
@@ -40,13 +42,13 @@ _LOOK_ALIKES = {
         for letter, other in _table(_LATIN_CYRILLIC, ("Y", "У")).items()
         if letter not in "sS"
     },
-    ("LATIN", "CYRILLIC"): _table(_reversed(_LATIN_CYRILLIC), ("У", "Y")),
+    ("LATIN", "CYRILLIC"): _table(_reversed(_LATIN_CYRILLIC), ("УԑԐ", "YɛƐ")),
     ("GREEK", "LATIN"): _table(_LATIN_GREEK, _LATIN_TO_GREEK),
     ("LATIN", "GREEK"): _table(_reversed(_LATIN_GREEK)),
     ("GREEK", "CYRILLIC"): _table(_CYRILLIC_GREEK),
     ("CYRILLIC", "GREEK"): _table(_reversed(_CYRILLIC_GREEK)),
 }
-_LATIN = "A-Za-zª-\u02af\u1e00-\u1eff"
+_LATIN = "A-Za-zªºÀ-ÖØ-öø-\u02af\u1e00-\u1eff"
 _GREEK = "\u0370-\u03ff\u1f00-\u1fff"
 _CYRILLIC = "\u0400-\u052f"
 # Two neighbouring letters of different scripts. It begins with what is rare in Latin text, which is
@@ -108,6 +110,8 @@ def replace_look_alikes(text: str, script: str = "", frequent: Collection[str] =
 
     >>> replace_look_alikes("The h\u043euse"), replace_look_alikes("м\u006fлоко")
     ('The house', 'молоко')
+    >>> replace_look_alikes("літара «\u041d»") == "літара «\u041d»"
+    True
     >>> replace_look_alikes("β-Carotin, μm, COVID-19, TNFα"), replace_look_alikes("для VIPа")
     ('β-Carotin, μm, COVID-19, TNFα', 'для VIPа')
 
@@ -116,6 +120,8 @@ def replace_look_alikes(text: str, script: str = "", frequent: Collection[str] =
 
     >>> replace_look_alikes("kε kpεŋ, ɲ\u1f72"), replace_look_alikes("kε, α-tokoferol")
     ('kɛ kpɛŋ, ɲɛ̀', 'kε, α-tokoferol')
+    >>> replace_look_alikes("sԑ ɔhyԑԑ"), replace_look_alikes("Sԑ yԑԑ", "LATIN")
+    ('sɛ ɔhyɛɛ', 'Sɛ yɛɛ')
     >>> replace_look_alikes("ɔ kε ηε"), replace_look_alikes("ɔ kε α"), replace_look_alikes("ɔ ηε")
     ('ɔ kɛ ŋɛ', 'ɔ kɛ α', 'ɔ ηε')
     """

@@ -11,13 +11,17 @@ _LOST = re.compile(
     r"|(?<!\S)\?{2,} \?{2,}"
 )
 # Those that may end a question, unless the translation is none: `caf? noir`, `caf?, th?.`, `?cole`,
-# `M?NCHEN`, `l'?le`, `wei?-blau`, `il est ? Paris`, `du ??? noir`.
+# `M?NCHEN`, `l'?le`, `wei?-blau`, `du ??? noir`.
 _MAYBE_LOST = re.compile(
     rf"(?<={_LETTER})\?{{1,3}}(?: (?={_SMALL})|[,;]|\.(?![.?]))"
     r"|[A-ZÀ-Þ]{2}\?[A-ZÀ-Þ]|[A-ZÀ-Þ]\?[A-ZÀ-Þ]{2}"
     rf"|(?<!\S)[(\"'«“„]?\?+(?=\w)|(?<=[-'’])\?+(?={_SMALL})|(?<={_LETTER})\?+(?=-{_SMALL})"
-    rf"|(?<=[\w),] )\?+(?= \w)|(?<!\S)\?{{2,}}(?= {_LETTER})"
+    rf"|(?<!\S)\?{{2,}}(?= {_LETTER})"
 )
+# `il est ? Paris`. In tokenised text, this mark ends a question, and others have spaces before
+# them, too.
+_LOST_WORD = re.compile(r"(?<=[\w),] )\?+(?= \w)")
+_TOKENISED = re.compile(r"\w [,.!](?: |$)|\w \?$")
 # In Greek, a semicolon ends a question.
 _QUESTION = re.compile(r"[?？؟፧՞¿⸮]|(?<=[Α-Ωά-ώ]);")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
@@ -30,9 +34,16 @@ def has_lost_letters(src: str, tgt: str) -> bool:
     (True, True)
     >>> has_lost_letters("Why? he asked", "Warum? fragte er"), has_lost_letters("a.org/?q=x", "")
     (False, False)
+    >>> has_lost_letters("Il est ? Paris.", "In Paris."), has_lost_letters("So ? Ja , ja .", "Yes")
+    (True, False)
     """
     return any(
-        (_LOST.search(side) or (_MAYBE_LOST.search(side) and not _QUESTION.search(other)))
+        (_LOST.search(side) or (_is_maybe_lost(side) and not _QUESTION.search(other)))
         and not _LIKE_ADDRESS.search(side)
         for side, other in ((src, tgt), (tgt, src))
     )
+
+
+def _is_maybe_lost(side: str) -> bool:
+    is_word_lost = _LOST_WORD.search(side) and not _TOKENISED.search(side)
+    return bool(_MAYBE_LOST.search(side) or is_word_lost)

@@ -9,6 +9,8 @@ _WINDOWS = {
     if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
 WINDOWS_SIGN = re.compile("[" + "".join(map(chr, _WINDOWS)) + "]")
+# Those that no text has within words, where the control characters are remains of ligatures.
+_NEVER_IN_WORDS = re.compile(r"(?<=[^\W\d_])[\x80\x82\x84\x86-\x89\x8b\x95\x98\x9b](?=[^\W\d_])")
 WINDOWS_BYTE_OF = {
     **{chr(byte): byte for byte in range(0x100)},
     **{character: byte for byte, character in _WINDOWS.items()},
@@ -43,12 +45,17 @@ _UNKNOWN_BYTE = re.compile(
 )
 # No word has such a capital letter behind a small one, or these signs between its letters.
 _UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOWS}[?\ufffd](?=[a-z])")
-CUT_SIGN = re.compile(f"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}")
+# A character of two bytes whose second one was U+00A0, of which a program made a space.
+_LONE_LEAD = re.compile("[Â-Þ](?=[ \t]|$)")
+# There it ends a word: before another space, a mark or the end of the line.
+_LEAD_AND_SPACE = re.compile(r"([Â-Þ])(?: (?=[ ,.;:!?)])| ?$)")
+CUT_SIGN = re.compile(rf"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}|[Â-Þ](?=[ \t]|$)", re.MULTILINE)
 # These also follow such a letter in Czech and other languages (níže).
 _LETTERS = "ŠŒŽšœžŸƒªº"
 # Czech and Slovak have these letters in a row (VÝŠKA, KÔŠ, Úžas); as bytes they would be letters
 # that hardly any text has alone.
 _CZECH = re.compile("[ÉÍÓÔÖÚÜÝ][ŠŽšž]")
+_CZECH_IN_WORD = re.compile(f"((?<=[A-Za-z]){_CZECH.pattern}|{_CZECH.pattern}(?=[A-Za-z]))")
 # Two characters, or one in mojibake: Guarani has both as letters (KO’Ã’Ỹ).
 _LETTER_AND_QUOTE = re.compile("([ÂÃ][‘’“”])")
 _QUOTE = re.compile("[‘’“”]")
@@ -70,6 +77,8 @@ def undo_mojibake(text: str) -> str:
     ('Čeština je krásný', 'Tiếng Việt, Spaß ɛ')
     >>> undo_mojibake("VÝŠKA KŘÍŽE, TÝŽDEN, TÉŽ KÔŠ"), undo_mojibake("ÄŽÃ¡bel")
     ('VÝŠKA KŘÍŽE, TÝŽDEN, TÉŽ KÔŠ', 'Ďábel')
+    >>> undo_mojibake("Ð¡Ð¡Ð¡Ð , voilÃ  un cafÃ©."), undo_mojibake("Ð Ð¸Ð¼")
+    ('СССР, voilà un café.', 'Ð Ð¸Ð¼')
     >>> undo_mojibake("fÉ›yÉ”wo"), undo_mojibake("FÉ”Ì€ laÌ? tse")
     ('fɛyɔwo', 'FÉ”Ì€ laÌ? tse')
     >>> undo_mojibake("à¤ à¥€à¤•"), undo_mojibake("’Ã’ó"), undo_mojibake("COMINCIÃ’ PIÃ™")
@@ -84,10 +93,11 @@ def undo_mojibake(text: str) -> str:
     # In the repaired text, a question mark behind a capital letter may end a question (PERÒ?).
     is_partial = len(stages) > 1 and (
         any(map(_cut_letters, stages))
+        or any(map(_has_lone_lead, stages[:-1]))
         or any(map(_UNKNOWN_BYTE.search, stages[:-1]))
         or _UNKNOWN_BYTE_IN_WORD.search(stages[-1])
     )
-    return text if is_partial else stages[-1]
+    return text if is_partial or len(stages) == 1 else stages[-1]
 
 
 def _has_quotes_as_letters(text: str) -> bool:
@@ -109,13 +119,19 @@ def has_cut_letters(text: str) -> bool:
 
     >>> has_cut_letters("à¤ à¥€à¤•"), has_cut_letters("Lâ€™été à Noël"), has_cut_letters("né¡")
     (True, False, False)
+    >>> has_cut_letters("Ð Ð¸Ð¼"), has_cut_letters("Ð¡Ð¡Ð¡Ð , 1991")
+    (True, False)
     >>> has_cut_letters("laÌ? tse"), has_cut_letters("mÉ›Ì€ LÌ?"), has_cut_letters("PERÒ?")
     (True, True, False)
     """
     cut = _cut_letters(text)
     if cut > 1 or _UNKNOWN_BYTE_IN_WORD.search(text):
         return True
-    return bool(cut or _UNKNOWN_BYTE.search(text)) and len(_stages(text)) > 1
+    if not (cut or _UNKNOWN_BYTE.search(text) or _LONE_LEAD.search(text)):
+        return False
+    stages = _stages(text)
+    is_cut = cut or _UNKNOWN_BYTE.search(text) or any(map(_has_lone_lead, stages[:-1]))
+    return bool(is_cut) and len(stages) > 1
 
 
 def _cut_letters(text: str) -> int:
@@ -135,13 +151,40 @@ def _cut_letters(text: str) -> int:
     )
 
 
+def _has_lone_lead(text: str) -> bool:
+    """Whether the first byte of a character stands before a space, and before its bytes elsewhere.
+
+    >>> _has_lone_lead("voilÃ un cafÃ©"), _has_lone_lead("IRMÃ e câ€™est")
+    (True, False)
+    """
+    return not _leads(text).isdisjoint(_LONE_LEAD.findall(text))
+
+
+def _leads(text: str) -> set[str]:
+    return {sequence[0] for sequence in _SEQUENCE.findall(text)}
+
+
+def _with_no_break_spaces(text: str) -> str:
+    r"""The text with U+00A0 where a space stands for it, as the last byte of a word.
+
+    >>> _with_no_break_spaces("voilÃ  un cafÃ©"), _with_no_break_spaces("Ã  un cafe")
+    ('voilÃ\xa0 un cafÃ©', 'Ã  un cafe')
+    """
+    leads = _leads(text) if _LEAD_AND_SPACE.search(text) else set()
+    return _LEAD_AND_SPACE.sub(
+        lambda match: f"{match[1]}\xa0" if match[1] in leads else match[0], text
+    )
+
+
 def _stages(text: str) -> list[str]:
     """The text, and what up to two repairs make of it, as it may have been misread twice."""
     stages = [text]
     for _ in range(2):
-        repaired = _RUN.sub(lambda run: _decoded(run[0]), stages[-1])
-        if repaired == stages[-1]:
+        misread = _with_no_break_spaces(stages[-1])
+        repaired = _RUN.sub(lambda run: _decoded(run[0]), misread)
+        if repaired == misread:
             break
+        stages[-1] = misread
         stages.append(repaired)
     return stages
 
@@ -187,17 +230,28 @@ def _count_rare_sequences(text: str) -> int:
 
 
 def _as_utf8(text: str) -> str | None:
-    """The text whose bytes in UTF-8 are these characters; None if they are none."""
+    """The text whose bytes in UTF-8 are these characters; None if they are none.
+
+    Czech and Slovak letters in a row within words stay.
+
+    >>> _as_utf8("VÝŠKA je Ä\x8deÅ¡tina"), _as_utf8("DÉŠ")
+    ('VÝŠKA je čeština', 'DÉŠ')
+    """
+    parts = _CZECH_IN_WORD.split(text)
     try:
-        return bytes(map(WINDOWS_BYTE_OF.__getitem__, text)).decode("utf-8")
+        for index, part in enumerate(parts[::2]):
+            parts[2 * index] = bytes(map(WINDOWS_BYTE_OF.__getitem__, part)).decode("utf-8")
     except (KeyError, UnicodeDecodeError):
         return None
+    return "".join(parts)
 
 
 def undo_latin1(text: str) -> str:
-    """Repair Windows-1252 that was decoded as Latin-1: the characters that Latin-1 lacks.
+    r"""Repair Windows-1252 that was decoded as Latin-1: the characters that Latin-1 lacks.
 
-    >>> undo_latin1("\\x84Ja\\x93, 5 \\x80")
-    '„Ja“, 5 €'
+    What they would be within a word but never are there, such as `‡`, is removed.
+
+    >>> undo_latin1("\x84Ja\x93, 5 \x80"), undo_latin1("effl\x87uent, l\x92eau")
+    ('„Ja“, 5 €', 'effluent, l’eau')
     """
-    return text.translate(_WINDOWS)
+    return _NEVER_IN_WORDS.sub("", text).translate(_WINDOWS)
