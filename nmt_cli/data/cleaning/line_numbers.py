@@ -6,7 +6,7 @@ dogs) that the other side writes out, so that it counts only in a run of numbers
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
@@ -27,10 +27,11 @@ _WORD_FOLLOWS = rf"[ \t]+(?={_WORD})"
 _MARKED = re.compile(
     r"[ \t]*(?:[(\[](?!\d+[)\]] +\d))?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d]|(?<=[)\]] )\d)"
 )
-# Chapter and verse, `1:4`, `(1:4)` or `MRK 1:4`; the verse alone, which may have a mark; a number
-# without one.
+# Chapter and verse, `1:4`, `(1:4)`, `MRK 1:4` or `1:4-5`; the verse alone, which may have a mark;
+# a number without one.
 _CHAPTER_AND_VERSE = (
-    rf"[ \t]*[(\[]?(?:(?P<book>{_BOOKS})[ \t]+)?(?P<chapter>\d{{1,3}}):(?P<verse>\d{{1,3}})[.)\]]?"
+    rf"[ \t]*[(\[]?(?:(?P<book>{_BOOKS})[ \t]+)?(?P<chapter>\d{{1,3}}):(?P<verse>\d{{1,3}})"
+    r"(?P<range>[-–]\d{1,3})?[.)\]]?"
 )
 _VERSE = re.compile(_CHAPTER_AND_VERSE + _WORD_FOLLOWS)
 # Where both sides have the verse, it may also be followed by a number of the sentence.
@@ -38,18 +39,23 @@ _BEFORE_SENTENCE = rf"(?:{_WORD_FOLLOWS}|[ \t]+(?=(?P<number>\d+)))"
 _VERSE_OF_BOTH = re.compile(_CHAPTER_AND_VERSE + _BEFORE_SENTENCE)
 _VERSE_ALONE = re.compile(rf"[ \t]*[(\[]?(?P<verse>\d{{1,3}})[.)\]:]?{_BEFORE_SENTENCE}")
 _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
+# `2004: Text` begins the note of a year, unless it is one of a run of numbered lines.
+_YEAR = r"(?:1\d{3}|20\d\d)"
+_BEGINS_WITH_YEAR = re.compile(rf"[ \t]*[(\[]?{_YEAR}[.)\]:]")
 # Before any text, or directly before a word: chapter and verse, or a marked number.
 _FIRST = re.compile(
     rf"(?:{_CHAPTER_AND_VERSE}(?:[ \t]+(?=\S)|(?={_WORD}))"
-    rf"|[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}(?:[ \t]+(?=[^\s\d])|(?={_WORD})))"
+    rf"|(?!{_YEAR}:)[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}(?:[ \t]+(?=[^\s\d])|(?={_WORD})))"
 )
 # A line that is only a number or the place of a verse, and one that begins with it.
 _PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
 _ONLY_NUMBER = re.compile(_PLACE)
 _NUMBER_BEFORE = re.compile(rf"{_PLACE}(?<=[ \t])(?=\S)")
-# What the other side may have in place of a marked number: `XII`; at the start `b)`, `9-` or `-`.
+# What the other side may have in place of a marked number: `XII`, or at the start `2.Text`, `b)`,
+# `9-` or `-`. In `World War I`, the last word is no pronoun.
 _OTHER_NUMBER = re.compile(
-    r"\s*(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|\d{0,6}[-–—]|[•*])\s|.*\b(?:[IVXLC]{2,}|[VX])\b"
+    r"\s*(?:[(\[]?\d+[.)\]:]|(?:[(\[]?(?:[IVXLC]+|[ivxlc]+|\w)[.)\]]|\d{0,6}[-–—]|[•*])\s)"
+    r"|.*\b(?:[IVXLC]{2,}|[VX])\b|.*[a-z] [A-Z][a-z]+ I\b"
 )
 # Direct speech, or a cell of a spreadsheet, may begin before the number.
 _QUOTES = " \t\"'«»‹›“”„‟‘’‚"
@@ -85,6 +91,7 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     # Verses that both sides have: they tell which of `verses` follow them.
     verses_of_both = {}
     bare = {}
+    marked = {}
     for index in lines_with(_BEGINS_WITH_NUMBER, joined_lines(lines), lines):
         line, other = lines[index], others[index]
         if _is_untranslated(line, other):
@@ -98,7 +105,8 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
         elif (match := _BARE.match(line)) is not None and _may_be_verse(match, other):
             bare[index] = match
         elif (shorter := without_line_number(line, other)) != line:
-            shortened[index] = shorter
+            marked[index] = shorter
+    shortened |= _without_years(lines, marked)
     in_sequence = _in_sequence(
         {
             index: (int(match["chapter"]), int(match["verse"]))
@@ -115,6 +123,23 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
     return shortened
 
 
+def _without_years(lines: Sequence[str], marked: Mapping[int, str]) -> dict[int, str]:
+    """The lines without their marked numbers, apart from those that may begin with a year.
+
+    marked: by index, the lines without their numbers. Numbers of lines in a run are no years.
+
+    >>> _without_years(["2004: So", "1. So"], {0: "So", 1: "So"})
+    {1: 'So'}
+    """
+    numbers = [(index, int(_DIGITS.findall(lines[index])[0])) for index in marked]
+    in_runs = _in_rising_runs(numbers)
+    return {
+        index: line
+        for index, line in marked.items()
+        if index in in_runs or not _BEGINS_WITH_YEAR.match(lines[index])
+    }
+
+
 def without_first_numbers(src: Sequence[str], tgt: Sequence[str]) -> dict[int, tuple[str, str]]:
     """Return the pairs that change when the numbers that their sides begin with are removed.
 
@@ -127,6 +152,8 @@ def without_first_numbers(src: Sequence[str], tgt: Sequence[str]) -> dict[int, t
     {0: ('So it is.', 'So ist es.')}
     >>> without_first_numbers(["(128)So it is.", "1.5 km", "2D"], ["(128)So ist es.", "1,5", "2D"])
     {0: ('So it is.', 'So ist es.')}
+    >>> without_first_numbers(["2004: Yes", "2104: Yes"], ["2004: Ja", "2104: Ja"])
+    {1: ('Yes', 'Ja')}
     """
     begin = {
         index
@@ -173,6 +200,8 @@ def without_line_number(line: str, other: str) -> str:
     ('12. The dog', '8. A')
     >>> without_line_number("8. Februar 1963", "On that day"), without_line_number("8. Maid", "A")
     ('8. Februar 1963', 'Maid')
+    >>> without_line_number("2. So", "1.Thus"), without_line_number("1. Ka", "in World War I, it")
+    ('2. So', '1. Ka')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
     >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
@@ -203,12 +232,14 @@ def _is_among(number: str, text: str) -> bool:
 def _same_verse(line: str, other: str) -> re.Match[str] | None:
     """The number of a line if both sides begin with the same verse, but write it differently.
 
-    One has chapter and verse and the other the verse alone, or only one names the book.
+    One has chapter and verse and the other the verse alone, or only one names the book or a range.
 
     >>> [_same_verse(*pair) is not None for pair in (("1:4 So", "4 Also"), ("4 Also", "1:4 So"))]
     [True, True]
     >>> _same_verse("MRK 1:4 So", "1:4 Also") is None, _same_verse("1:4 So", "1:4 Also") is None
     (False, True)
+    >>> _same_verse("1:4-5 So", "1:4 Also") is None, _same_verse("1:4-5 So", "4 Also") is None
+    (False, False)
     >>> _same_verse("1:4 90 eyes", "4 Augen, 90") is None, _same_verse("1:4 9 eyes", "4 A") is None
     (False, True)
     """
@@ -218,7 +249,9 @@ def _same_verse(line: str, other: str) -> re.Match[str] | None:
             return match if _has_number(other, match) and _has_number(line, there) else None
     match, there = _VERSE_OF_BOTH.match(line), _VERSE_OF_BOTH.match(other)
     if match and there and match.group("chapter", "verse") == there.group("chapter", "verse"):
-        return match if (match["book"] is None) != (there["book"] is None) else None
+        optional = match.group("book", "range"), there.group("book", "range")
+        differ = any((own is None) != (other is None) for own, other in zip(*optional, strict=True))
+        return match if differ else None
     return None
 
 

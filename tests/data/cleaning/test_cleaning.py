@@ -119,6 +119,13 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         # The lines may not belong together.
         ("701. Ka to", "702. Tra", "701. Ka to"),
         ("701. Ka to", "2 Tra", "Ka to"),
+        ("2. Ka to", "1.Tra", "2. Ka to"),
+        # An ordinal number before a name.
+        ("1. Ka to", "mi ble World War I, tra", "1. Ka to"),
+        # Years.
+        ("2004: Ka to", "Tra", "2004: Ka to"),
+        ("(1580) Ka to", "Tra", "(1580) Ka to"),
+        ("2104: Ka to", "Tra", "Ka to"),
         # Scripts with digits of their own, one of which has small letters.
         ("𞥑𞥒. 𞤢𞤣𞤤", "Tra", "𞤢𞤣𞤤"),
         ("១២. ខ្មែរ", "Tra", "ខ្មែរ"),
@@ -136,12 +143,21 @@ def test_line_numbers_are_removed_where_the_other_side_has_none(
         assert counts.get("line numbers on one side only", 0) == (line != repaired)
 
 
+def test_numbers_of_a_run_of_lines_are_no_years(folder: Path) -> None:
+    words = ["Ka", "Lo", "Mi", "Ta", "Re"]
+    pairs = [(f"{1998 + index}. {word} to", f"Tra {word}") for index, word in enumerate(words)]
+    prepared(folder, [*CLEAN, *pairs])
+    assert texts(folder)[300:] == [(f"{word} to", f"Tra {word}") for word in words]
+
+
 @pytest.mark.parametrize(
     ("verse", "alone"),
     [
         ("1:4 ", "4 "), ("1:4 ", "(4) "), ("1:4 ", "4. "),
         # A mark of direct speech after it; the book before it.
         ('1:4 "', "4 „"), ("MRK 1:4 ", "4 "), ("[MRK 1:4] ", "1:4 "),
+        # The other side has several verses.
+        ("1:4 ", "1:4-5 "), ("MRK 1:4–6 ", "MRK 1:4 "),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("number", ["", "90 "])

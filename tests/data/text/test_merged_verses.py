@@ -50,6 +50,27 @@ def test_the_command_joins_verses_with_the_lines_before(
     assert joined == "".join(f"{row}\n" for row in JOINED)
 
 
+def test_the_numbers_of_joined_verses_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    src = [
+        "1:4 First",
+        "1:5 Second",
+        "1:6 Third",
+        "3 dogs",
+        "14 cats",
+        "MRK 2:9 Yes",
+        "MRK 2:10 No",
+    ]
+    Path("a.en").write_text("".join(f"{line}\n" for line in src))
+    Path("b.xnd").write_text("1:4-6 ka\n<range>\n<range>\nmi\n<range>\nMRK 2:9 ri\n<range>\n")
+    (said,) = warnings("--train", "a.en", "b.xnd", capsys=capsys)
+    command = said[said.index("python3 -c") : said.rindex(" writes a table")]
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    rows = [
+        "1:4 First Second Third\t1:4-6 ka", "3 dogs 14 cats\tmi", "MRK 2:9 Yes No\tMRK 2:9 ri",
+    ]  # fmt: skip
+    assert Path("a.joined.tsv").read_text().splitlines() == rows
+
+
 def test_tables_and_compressed_files_are_warned_of_without_a_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -46,6 +46,11 @@ class TestNumberedLines:
             sides = sentences("x", numbers), sentences("y", numbers)
             assert len(numbered_lines(*sides)) == found
 
+    def test_years_are_no_numbers_of_lines(self) -> None:
+        for step, found in ((1, PAIRS), (2, 0)):
+            numbers = [f"{1900 + step * index}: " for index in range(PAIRS)]
+            assert len(numbered_lines(sentences("x", numbers), sentences("y", numbers))) == found
+
     def test_pairs_with_an_empty_side_do_not_count(self) -> None:
         numbers = running("{}. ")
         src, tgt = sentences("x", numbers), sentences("y", numbers)

@@ -8,21 +8,28 @@ from nmt_cli.data.text.shell_commands import decompressor, name_beside, one_line
 # What the eBible corpus (Akerman et al. 2023) has in place of such a verse.
 MERGED = "<range>"
 # In Python: the pairs of two files as a table, where a pair with such a verse is joined to the one
-# before it.
-_JOIN = f"""
+# before it. The number that a joined verse begins with is left out behind that of one before it.
+_JOIN = r"""
+import re
 import sys
-open_file = lambda name: open(name, encoding="utf-8-sig", errors="surrogateescape", newline="\\n")
-sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\\n")
+open_file = lambda name: open(name, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+number = re.compile(r"[(\[]?((?:[1-4A-Z][A-Z]{2} )?(?:[0-9]+:)?)([0-9]+)[-.:0-9)\]]* ")
+def joined_verses(first, line):
+    if line == "<range>":
+        return first
+    own, other = number.match(first), number.match(line)
+    follows = own and other and own[1] == other[1] and 0 < int(other[2]) - int(own[2]) < 9
+    return " ".join(filter(None, [first, line[other.end() :] if follows else line]))
 joined = []
 for pair in zip(*map(open_file, sys.argv[1:]), strict=True):
     pair = [" ".join(line.split()) for line in pair]
-    if "{MERGED}" in pair and joined:
-        kept = ["" if line == "{MERGED}" else line for line in pair]
-        joined[-1] = [" ".join(filter(None, sides)) for sides in zip(joined[-1], kept)]
+    if "<range>" in pair and joined:
+        joined[-1] = [joined_verses(*sides) for sides in zip(joined[-1], pair)]
     else:
         joined.append(pair)
 for pair in joined:
-    print(*pair, sep="\\t")
+    print(*pair, sep="\t")
 """.strip()
 
 

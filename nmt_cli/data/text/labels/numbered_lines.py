@@ -19,6 +19,8 @@ _DIGITS = re.compile(r"\d+")
 # to line as often, but for lists and chapters that begin again, or hardly any number occurs twice.
 LEAST_SHARE, FEWEST_LINES = 0.9, 20
 LEAST_RISING, LEAST_DISTINCT = 0.8, 0.95
+# Such numbers that do not rise by one from line to line are those of years.
+YEARS = range(1000, 2100)
 
 
 def numbered_lines(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
@@ -51,7 +53,20 @@ def _numbered_in(form: str, src: Sequence[str], tgt: Sequence[str]) -> list[int]
     rising = sum(number[1] < following[1] for number, following in pairwise(numbers))
     is_running = rising >= LEAST_RISING * (len(numbers) - 1)
     are_distinct = len(set(numbers)) >= LEAST_DISTINCT * len(numbers)
+    if _are_years([number for _, number in numbers]):
+        return []
     return list(same_numbers) if is_running or are_distinct else []
+
+
+def _are_years(numbers: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the numbers of lines, or chapters and verses, are those of years.
+
+    >>> _are_years([(1990,), (1992,), (1992,)]), _are_years([(1990,), (1991,), (1992,)])
+    (True, False)
+    """
+    following = sum(second[0] == first[0] + 1 for first, second in pairwise(numbers))
+    are_running = following >= LEAST_RISING * (len(numbers) - 1)
+    return not are_running and all(number[0] in YEARS for number in numbers)
 
 
 def _number(line: str, form: str) -> tuple[str, tuple[int, ...]] | None:
