@@ -224,7 +224,9 @@ def _merged_note(head: Head) -> str:
     if not indices:
         return ""
     command = joined_verses_command(head.text.paths)
-    table = f": {command} writes a table" if command else ""
+    table = ""
+    if command:
+        table = f": {command} writes a table, in which empty rows keep the numbers of the lines"
     return (
         f"{counted(len(indices), 'pair')} of the first "
         f"{counted(len(head.sides[0]), 'line')} of the {head.text.role} text {head.text.shown} "

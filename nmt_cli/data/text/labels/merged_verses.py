@@ -8,7 +8,8 @@ from nmt_cli.data.text.shell_commands import decompressor, name_beside, one_line
 # What the eBible corpus (Akerman et al. 2023) has in place of such a verse.
 MERGED = "<range>"
 # In Python: the pairs of two files as a table, where a pair with such a verse is joined to the one
-# before it. The number that a joined verse begins with is left out behind that of one before it.
+# before it, and leaves an empty row, so that the other rows have the numbers of their lines. The
+# number that a joined verse begins with is left out behind that of one before it.
 _JOIN = r"""
 import re
 import sys
@@ -21,15 +22,17 @@ def joined_verses(first, line):
     own, other = number.match(first), number.match(line)
     follows = own and other and own[1] == other[1] and 0 < int(other[2]) - int(own[2]) < 9
     return " ".join(filter(None, [first, line[other.end() :] if follows else line]))
-joined = []
-for pair in zip(*map(open_file, sys.argv[1:]), strict=True):
-    pair = [" ".join(line.split()) for line in pair]
-    if "<range>" in pair and joined:
-        joined[-1] = [joined_verses(*sides) for sides in zip(joined[-1], pair)]
+rows, last = [], None
+for row in zip(*map(open_file, sys.argv[1:]), strict=True):
+    row = [" ".join(line.split()) for line in row]
+    if "<range>" in row and last:
+        last[:] = [joined_verses(*sides) for sides in zip(last, row)]
+        rows.append(["", ""])
     else:
-        joined.append(pair)
-for pair in joined:
-    print(*pair, sep="\t")
+        rows.append(row)
+        last = row
+for row in rows:
+    print(*row, sep="\t")
 """.strip()
 
 
