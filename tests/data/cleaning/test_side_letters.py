@@ -72,8 +72,11 @@ def test_words_of_a_latin_side_become_latin() -> None:
         "hope", "tpee", "a х\u043e\u0440",
     ]  # fmt: skip
     assert repaired(LATIN_SIDE, "of \u0440\u0435\u0430\u0441\u0435 is") == ["of peace is"]
-    # A Cyrillic letter stands for that of Akan, even where the word has no other letters of it.
-    assert repaired(LATIN_SIDE, "yԑԑ s\u0511, Ԑno") == ["yɛɛ sɛ, Ɛno"]
+    # Cyrillic and Greek letters, and a Roman numeral, in place of those of Akan, Ewe and Crimean
+    # Tatar.
+    assert repaired(LATIN_SIDE, "yԑԑ s\u0511, Ԑno", "ts\u037b \u03fdo \u2184de", "iҫ\u00fcn") == [
+        "yɛɛ sɛ, Ɛno", "tsɔ Ɔo ɔde", "içün",
+    ]  # fmt: skip
     # Letters without look-alikes show that it is Cyrillic.
     assert repaired(LATIN_SIDE, "the м\u006fлоко") == ["the молоко"]
 

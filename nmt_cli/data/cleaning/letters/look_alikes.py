@@ -20,10 +20,13 @@ _CYRILLIC_GREEK = ("оАВЕНКМОРТХІ", "οΑΒΕΗΚΜΟΡΤΧΙ")
 # Keyboards without the letters of African alphabets lead to these, which are symbols elsewhere.
 _AFRICAN_LETTERS = "ɛƐɣŋɩʋɑɔ"
 _AFRICAN_LOOK_ALIKES = {
-    **dict(zip("εЄγηιυαᴐ", _AFRICAN_LETTERS, strict=True)), "є": "ɛ", "ԑ": "ɛ", "Ԑ": "Ɛ",
+    **dict(zip("εЄγηιυαᴐ", _AFRICAN_LETTERS, strict=True)),
+    **dict(zip("єԑԐͻϽↄↃ", "ɛɛƐɔƆɔƆ", strict=True)),
 }  # fmt: skip
-# Letters that show that a text is written in such an alphabet.
-_AFRICAN = re.compile("[ɛƐɔƆŋŊɲƝɓɗƙƴɖƒɣʋɩʊǝ]")
+# Those that are of no script here: of phonetic symbols and Roman numerals.
+_REVERSED = "ᴐↄↃ"
+# Letters that show that a text is written in such an alphabet, the last ones beside Latin letters.
+_AFRICAN = re.compile("[ɛƐɔƆŋŊɲƝɓɗƙƴɖƒɣʋɩʊǝԑԐͻϽↄ]")
 
 
 def _table(*rows: tuple[str, str]) -> dict[str, str]:
@@ -42,7 +45,7 @@ _LOOK_ALIKES = {
         for letter, other in _table(_LATIN_CYRILLIC, ("Y", "У")).items()
         if letter not in "sS"
     },
-    ("LATIN", "CYRILLIC"): _table(_reversed(_LATIN_CYRILLIC), ("УԑԐ", "YɛƐ")),
+    ("LATIN", "CYRILLIC"): _table(_reversed(_LATIN_CYRILLIC), ("УԑԐҫҪ", "YɛƐçÇ")),
     ("GREEK", "LATIN"): _table(_LATIN_GREEK, _LATIN_TO_GREEK),
     ("LATIN", "GREEK"): _table(_reversed(_LATIN_GREEK)),
     ("GREEK", "CYRILLIC"): _table(_CYRILLIC_GREEK),
@@ -54,21 +57,21 @@ _CYRILLIC = "\u0400-\u052f"
 # Two neighbouring letters of different scripts. It begins with what is rare in Latin text, which is
 # searched in a tenth of the time of three alternatives.
 MIXED_SIGN = re.compile(
-    rf"[{_GREEK}{_CYRILLIC}ᴐ](?:(?=[{_LATIN}])|(?<=[{_LATIN}].)"
+    rf"[{_GREEK}{_CYRILLIC}{_REVERSED}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].)"
     rf"|(?<=[{_GREEK}])(?=[{_CYRILLIC}])|(?<=[{_CYRILLIC}])(?=[{_GREEK}]))"
 )
 # The signs before the letter of a placeholder (%s, %-10d, $n, \\t, &a), which are not of the word.
 _PLACEHOLDER = re.compile(r"[%\\$&][-+#.*0-9]*\Z")
-_LETTERS = rf"{_LATIN}{_GREEK}{_CYRILLIC}ᴐ\u0300-\u036f"
+_LETTERS = rf"{_LATIN}{_GREEK}{_CYRILLIC}{_REVERSED}\u0300-\u036f"
 WORD = re.compile(f"[{_LETTERS}]+")
 SCRIPT_RUNS = {
     "LATIN": re.compile(f"[{_LATIN}]+"),
     "CYRILLIC": re.compile(f"[{_CYRILLIC}]+"),
     "GREEK": re.compile(f"[{_GREEK}]+"),
 }
-_FOREIGN = re.compile(f"[{_GREEK}{_CYRILLIC}ᴐ]")
+_FOREIGN = re.compile(f"[{_GREEK}{_CYRILLIC}{_REVERSED}]")
 # Words of several letters, all of them look-alikes of African ones.
-_ALIKE = "ᴐ" + "".join(
+_ALIKE = _REVERSED + "".join(
     letter
     for letter in map(chr, (*range(0x370, 0x460), *range(0x1F00, 0x2000)))
     if unicodedata.normalize("NFD", letter)[0] in _AFRICAN_LOOK_ALIKES
@@ -87,7 +90,7 @@ _SMALL_CYRILLIC = "а-џ\u0460-\u04bf\u04c1-\u052f"
 _MIXED_LETTERS = re.compile(
     rf"[{_SMALL_LATIN}](?:[{_SMALL_GREEK}](?![A-Z])|[{_SMALL_CYRILLIC}])"
     rf"|(?:\A[Ѐ-Я]|[{_SMALL_CYRILLIC}])[{_SMALL_LATIN}{_SMALL_GREEK}]|[{_SMALL_GREEK}][{_SMALL_CYRILLIC}]"
-    rf"|[εηιοᴐ][{_SMALL_LATIN}]{{2}}|(?:ο|[{_SMALL_GREEK}]{{2}})[{_SMALL_LATIN}]"
+    rf"|[εηιο{_REVERSED}][{_SMALL_LATIN}]{{2}}|(?:ο|[{_SMALL_GREEK}]{{2}})[{_SMALL_LATIN}]"
 )
 # The sine of an angle, and proteins: sinα, Tgfβ.
 _SYMBOL = re.compile(r"(?:(?:arc)?(?:sin|cos|tan|cot)|exp|log|ln|d)[α-ω]|[A-Z][a-z]{2,3}[α-δ]")
@@ -120,8 +123,8 @@ def replace_look_alikes(text: str, script: str = "", frequent: Collection[str] =
 
     >>> replace_look_alikes("kε kpεŋ, ɲ\u1f72"), replace_look_alikes("kε, α-tokoferol")
     ('kɛ kpɛŋ, ɲɛ̀', 'kε, α-tokoferol')
-    >>> replace_look_alikes("sԑ ɔhyԑԑ"), replace_look_alikes("Sԑ yԑԑ", "LATIN")
-    ('sɛ ɔhyɛɛ', 'Sɛ yɛɛ')
+    >>> replace_look_alikes("Sԑ wͻfrↄ yԑԑ ԑԑ ↄde"), replace_look_alikes("iҫün", "LATIN")
+    ('Sɛ wɔfrɔ yɛɛ ɛɛ ɔde', 'içün')
     >>> replace_look_alikes("ɔ kε ηε"), replace_look_alikes("ɔ kε α"), replace_look_alikes("ɔ ηε")
     ('ɔ kɛ ŋɛ', 'ɔ kɛ α', 'ɔ ηε')
     """
