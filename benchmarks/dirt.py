@@ -181,18 +181,18 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "sides swapped": (lambda _chance, pair: (pair[1], pair[0]), ("sides swapped",)),
     "source copied": (
         lambda _chance, pair: (pair[0], pair[0]),
-        ("target in the source's language", "the same text on both sides"),
+        ("target not in its language", "the same text on both sides"),
     ),
     "target copied": (
         lambda _chance, pair: (pair[1], pair[1]),
-        ("source in the target's language", "the same text on both sides"),
+        ("source not in its language", "the same text on both sides"),
     ),
     "placeholder": (
         _one_side(lambda chance, _text: chance.choice(_PLACEHOLDERS)),
         ("same text beside unrelated lines (TODO)", "lengths too different"),
     ),
     "side cut short": (
-        _one_side(_cut), ("a side cut short", "not a translation", "lengths too different"),
+        _one_side(_cut), ("a side cut short, or the other too long", "not a translation", "lengths too different"),
     ),
     "same pair twice": (lambda _chance, pair: pair, ("same pair before",)),
     "pairs shuffled": (lambda _chance, pair: pair, ("not a translation",)),

@@ -13,7 +13,7 @@ from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 
 Pairs = list[tuple[str, str]]
-KIND = "a side cut short"
+KIND = "a side cut short, or the other too long"
 TEXT = list(dict.fromkeys(two_languages(3_000, 4)))
 LONG = [index for index, (src, _) in enumerate(TEXT) if len(src.split()) >= 10]
 

@@ -43,8 +43,8 @@ def test_few_lines_of_a_third_language_are_found_beside_an_unknown_one(
     kinds = found(tmp_path, pairs, *codes)
     third = kinds.pop("a side in a third language")
     assert (third.pairs, third.action, third.lines) == (2, "kept", ("21", "91"))
-    side = "target in the source's" if turned else "source in the target's"
-    assert kinds.pop(f"{side} language").lines == ("41",)
+    side = "target" if turned else "source"
+    assert kinds.pop(f"{side} not in its language").lines == ("41",)
     assert not kinds
 
 
@@ -102,8 +102,8 @@ def test_few_lines_of_a_third_language_are_found_on_the_side_of_the_unknown_one(
     kinds = found(tmp_path, pairs, *codes)
     third = kinds.pop("a side in a third language")
     assert (third.pairs, third.action, third.lines) == (2, "kept", ("21", "91"))
-    side = "source in the target's" if turned else "target in the source's"
-    assert kinds.pop(f"{side} language").lines == ("41",)
+    side = "source" if turned else "target"
+    assert kinds.pop(f"{side} not in its language").lines == ("41",)
     assert not kinds
 
 
@@ -122,8 +122,8 @@ def test_russian_lines_are_found_among_those_of_an_unknown_language_in_cyrillic(
     ("wrong", "kind"),
     [
         (lambda src, tgt: (tgt, src), "sides swapped"),
-        (lambda src, _: (src, src), "target in the source's language"),
-        (lambda _, tgt: (tgt, tgt), "source in the target's language"),
+        (lambda src, _: (src, src), "target not in its language"),
+        (lambda _, tgt: (tgt, tgt), "source not in its language"),
         (lambda src, _: (src, "Wo ist das denn?"), "another script than the rest"),
     ],
 )

@@ -24,7 +24,7 @@ from nmt_cli.data.text.lines import read_lines
 Checks = Callable[..., None]
 Pairs = list[tuple[str, str]]
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "multi30k"
-WRONG = ("sides swapped", "source in the target's language", "target in the source's language")
+WRONG = ("sides swapped", "source not in its language", "target not in its language")
 
 
 def made_up(count: int, seed: int) -> Pairs:
@@ -42,7 +42,7 @@ def made_up(count: int, seed: int) -> Pairs:
 
 
 def spoilt(pairs: Pairs, seed: int) -> tuple[Pairs, list[str]]:
-    """2 % of the pairs swapped, 2 % copied, 1 % with the source in the target's language."""
+    """2 % of the pairs swapped, 2 % copied, 1 % with the source not in its language."""
     chance = random.Random(seed)
     kinds = chance.choices(["", "swapped", "target", "source"], [95, 2, 2, 1], k=len(pairs))
     made = {
@@ -100,11 +100,11 @@ def test_wrong_lines_in_a_third_language_are_not_said_to_be_in_that_of_the_other
         wrong = english if index % 50 == 20 else french if index % 50 == 10 else own
         pairs.append((english, wrong))
     codes = {"languages_src": "en", "languages_tgt": "xx", "data_drop_wrong_language": True}
-    third, copied = "a side in a third language", "target in the source's language"
+    third, copied = "a side in a third language", "target not in its language"
     assert prepared(tmp_path, pairs, **codes).dropped == {third: 20, copied: 20}
     turned = [pair[::-1] for pair in pairs]
     codes.update(languages_src="xx", languages_tgt="en")
-    copied = "source in the target's language"
+    copied = "source not in its language"
     assert prepared(tmp_path, turned, **codes).dropped == {third: 20, copied: 20}
     # What is similar to a language that nmt knows may be in another one that it does not know.
     codes.update(languages_tgt="yy")
@@ -121,7 +121,7 @@ def test_copied_pairs_have_the_same_name_kept_or_dropped(tmp_path: Path) -> None
         }
         for level in ("safe", "strict")
     ]
-    wrong = "target in the source's language"
+    wrong = "target not in its language"
     assert found[0][wrong] == found[1][wrong] == 100
 
 
