@@ -23,6 +23,7 @@ from nmt_cli.data.cleaning.letters.mojibake import (
 from nmt_cli.data.cleaning.letters.side_letters import letter_repair_of
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.cleaning.typed_tildes import TILDE_SIGN, tilde_repair_of
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.text.formats.pair_files import unquoted
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
@@ -127,6 +128,8 @@ def _repair_side(side: Sequence[str], repaired: Repaired) -> list[str]:
         changed = False
         if kind == kinds.LOOK_ALIKE:
             sign, repair = letter_repair_of(text)
+        elif sign is TILDE_SIGN:
+            repair = tilde_repair_of(text)
         for index in lines_with(sign, text, lines):
             if (new := repair(lines[index])) != lines[index]:
                 lines[index] = new
@@ -204,7 +207,9 @@ _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.DIRECTION, _DIRECTION_SIGN, remove_direction_marks),
     # After it, since an invisible character may stand between a letter and its accent.
     (kinds.UNICODE_FORM, _BEYOND_LATIN, functools.partial(unicodedata.normalize, "NFC")),
-    # After both, because these marks and accents stand between letters of one word.
+    # After it, since only letters that the side also has in NFC are repaired.
+    (kinds.ESCAPE, TILDE_SIGN, str),
+    # After these, because these marks and accents stand between letters of one word.
     (kinds.LOOK_ALIKE, MIXED_SIGN, replace_look_alikes),
     (kinds.SUBWORD_MARK, re.compile(SPACE_MARK), _join_pieces),
     (kinds.SUBWORD_MARK, re.compile("@@|@-@"), _join_subwords),
