@@ -192,7 +192,8 @@ PLANTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("same text beside unrelated lines (TODO)", "lengths too different"),
     ),
     "side cut short": (
-        _one_side(_cut), ("a side cut short, or the other too long", "not a translation", "lengths too different"),
+        _one_side(_cut),
+        ("a side cut short, or the other too long", "not a translation", "lengths too different"),
     ),
     "same pair twice": (lambda _chance, pair: pair, ("same pair before",)),
     "pairs shuffled": (lambda _chance, pair: pair, ("not a translation",)),

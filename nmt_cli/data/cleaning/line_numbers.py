@@ -23,9 +23,9 @@ _BEGINS_WITH_NUMBER = re.compile(rf"^[ \t]*[(\[]?(?:\d|(?:{_BOOKS})[ \t])", re.M
 # A word follows, which may begin direct speech or a question.
 _WORD = r"[\"'«»‹›“”„‟‘’‚¿¡(\[]{0,3}[^\W\d_]"
 _WORD_FOLLOWS = rf"[ \t]+(?={_WORD})"
-# `12.`, `12)`, `(3)`, `[4]`, before a word; `12)` also before a number, unlike `(030) 1234`.
+# `12.`, `12)`, `(3)`, `[4]`, `12-`, before a word; `12)` also before a number, unlike `(030) 1234`.
 _MARKED = re.compile(
-    r"[ \t]*(?:[(\[](?!\d+[)\]] +\d))?(\d{1,6})([.)\]:]{1,2})[ \t]+(?=[^\s\d]|(?<=[)\]] )\d)"
+    r"[ \t]*(?:[(\[](?!\d+[)\]] +\d))?(\d{1,6})([.)\]:]{1,2}|[-–—])[ \t]+(?=[^\s\d]|(?<=[)\]] )\d)"
 )
 # Chapter and verse, `1:4`, `(1:4)`, `MRK 1:4` or `1:4-5`; the verse alone, which may have a mark;
 # a number without one.
@@ -45,7 +45,8 @@ _BEGINS_WITH_YEAR = re.compile(rf"[ \t]*[(\[]?{_YEAR}[.)\]:]")
 # Before any text, or directly before a word: chapter and verse, or a marked number.
 _FIRST = re.compile(
     rf"(?:{_CHAPTER_AND_VERSE}(?:[ \t]+(?=\S)|(?={_WORD}))"
-    rf"|(?!{_YEAR}:)[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}(?:[ \t]+(?=[^\s\d])|(?={_WORD})))"
+    rf"|(?!{_YEAR}:)[ \t]*[(\[]?\d{{1,6}}[.)\]:]{{1,2}}(?:[ \t]+(?=[^\s\d])|(?={_WORD}))"
+    r"|[ \t]*\d{1,6}[-–—][ \t]+(?=[^\s\d]))"
 )
 # A line that is only a number or the place of a verse, and one that begins with it.
 _PLACE = rf"[ \t]*[(\[]?(?:(?:{_BOOKS})[ \t]+)?(?:\d{{1,3}}:)?(\d{{1,6}})[.)\]:]{{0,2}}[ \t]*"
@@ -154,6 +155,8 @@ def without_first_numbers(src: Sequence[str], tgt: Sequence[str]) -> dict[int, t
     {0: ('So it is.', 'So ist es.')}
     >>> without_first_numbers(["2004: Yes", "2104: Yes"], ["2004: Ja", "2104: Ja"])
     {1: ('Yes', 'Ja')}
+    >>> without_first_numbers(["5316- So it is."], ["So ist es."])
+    {0: ('So it is.', 'So ist es.')}
     """
     begin = {
         index
@@ -202,6 +205,8 @@ def without_line_number(line: str, other: str) -> str:
     ('8. Februar 1963', 'Maid')
     >>> without_line_number("2. So", "1.Thus"), without_line_number("1. Ka", "in World War I, it")
     ('2. So', '1. Ka')
+    >>> without_line_number("5316- Agbà", "Le temps"), without_line_number("5- bis 6-mal", "often")
+    ('Agbà', '5- bis 6-mal')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
     >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
@@ -211,10 +216,12 @@ def without_line_number(line: str, other: str) -> str:
     if match is None or _is_among(match[1], other) or _has_own_number(other):
         return line
     words = line[match.end() :]
-    # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
     is_word = words[0].islower() or _GERMAN_MONTH.match(words) is not None
+    # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
     is_ordinal = match[2] == "." and is_word and match[1].isascii()
-    return line if is_ordinal else words
+    # Half of a word, as in `14- und 15-jährige`.
+    is_half = match[2] in "-–—" and is_word
+    return line if is_ordinal or is_half else words
 
 
 def _has_own_number(line: str) -> bool:

@@ -21,9 +21,9 @@ from nmt_cli.data.cleaning.letters.mojibake import (
     undo_mojibake,
 )
 from nmt_cli.data.cleaning.letters.side_letters import letter_repair_of
+from nmt_cli.data.cleaning.letters.typed_tildes import TILDE_SIGN, tilde_repair_of
 from nmt_cli.data.cleaning.line_numbers import without_line_numbers
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
-from nmt_cli.data.cleaning.typed_tildes import TILDE_SIGN, tilde_repair_of
 from nmt_cli.data.languages.word_characters import CHARACTERS
 from nmt_cli.data.text.formats.pair_files import unquoted
 from nmt_cli.data.text.sanitize import SPACE_MARK, remove_direction_marks, remove_invisible
