@@ -1,9 +1,11 @@
-"""Finds single lines in a third language, by the commonest words of languages."""
+"""Finds lines in a third language, or that end with a sentence in one, by the commonest words."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
+from nmt_cli.data.languages.later_sentences import later_sentences
 from nmt_cli.data.languages.words import WORDS, base_code
 
 LanguagesOf = Mapping[str, Sequence[str]]
@@ -23,6 +25,8 @@ MIN_SHARE_OF_USUAL_WORD, MIN_SHARE_OF_SIMILAR = 0.02, 0.2
 def third_languages(lines: Iterable[str], known: Sequence[str]) -> dict[str, list[int]]:
     """Find lines that are clearly in a language beside those of a text: their indices by language.
 
+    So are lines that end with sentences in one, of a text that a side has in several languages.
+
     known: the codes of the languages of the text. Nothing is found if one of them is not known to
     this module: it may be similar to one that is.
 
@@ -30,6 +34,8 @@ def third_languages(lines: Iterable[str], known: Sequence[str]) -> dict[str, lis
     {'fr': [0]}
     >>> third_languages(["The dog of the neighbour is in the garden."], ("en", "de"))
     {}
+    >>> third_languages(["The dog is in the garden. Le chien est dans le jardin."], ("en", "de"))
+    {'fr': [0]}
     """
     codes = [base_code(code) for code in known]
     return _found(lines, _LANGUAGES_OF, codes) if WORDS.keys() >= set(codes) else {}
@@ -110,11 +116,13 @@ def _found(
         # Most lines have almost no words of other languages; these are not counted exactly.
         if len(words_of_others.intersection(lowered.split())) < MIN_WORDS_OF_LINE - 1:
             continue
-        words = set(_WHOLE_WORD.findall(lowered))
-        best, most, own = _language_of_words(words, languages_of, own_codes)
-        enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(words))
-        if most >= enough and most > MIN_RATIO_OF_LINE * own:
-            found.setdefault(best, []).append(index)
+        for start in chain([0], later_sentences(lowered)):
+            words = set(_WHOLE_WORD.findall(lowered, start))
+            best, most, own = _language_of_words(words, languages_of, own_codes)
+            enough = max(MIN_WORDS_OF_LINE, MIN_SHARE_OF_LINE * len(words))
+            if most >= enough and most > MIN_RATIO_OF_LINE * own:
+                found.setdefault(best, []).append(index)
+                break
     return found
 
 

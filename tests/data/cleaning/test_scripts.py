@@ -32,6 +32,19 @@ def test_lines_in_any_other_script_are_found(own: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("end", "is_found"),
+    [(". Это правда, сказал он нам.", True), ("? «Это правда, сказал он нам»", True),
+     (". Это правда, он.", False), (", это правда, сказал он нам.", False),
+     (" (St. Это правда, сказал он нам, ka mi to da ka mi to.)", False)],
+)  # fmt: skip
+def test_lines_that_end_with_a_sentence_in_another_script_are_found(
+    end: str, is_found: bool
+) -> None:
+    lines = [*([TEXTS["Latin"]] * 60), f"Ka mi to da ka mi to da ka mi to da ka mi to{end}"]
+    assert doubts(lines)[-1] == (kinds.OTHER_SCRIPT if is_found else kinds.CLEAN)
+
+
+@pytest.mark.parametrize(
     ("line", "is_found"),
     [
         ("ΔΣΩ", False), ("ΔΣΩΨ", True), ("to ΔΣΩΨ", False), ("to ΔΣΩΨΦ", True),

@@ -107,6 +107,22 @@ def test_few_lines_of_a_third_language_are_found_on_the_side_of_the_unknown_one(
     assert not kinds
 
 
+@pytest.mark.parametrize(("src", "tgt"), [("en", "tw"), ("tw", "en"), ("en", "de")])
+@pytest.mark.parametrize("side", [0, 1])
+def test_lines_that_end_with_a_sentence_in_a_third_language_are_found(
+    src: str, tgt: str, side: int, tmp_path: Path
+) -> None:
+    pairs = [(f"{ENGLISH} {n}", f"{GERMAN} {n}") for n in range(300)] if tgt == "de" else PAIRS
+    pairs = [pair[::-1] for pair in pairs] if src == "tw" else [*pairs]
+    for index, end in ((20, f". {FRENCH}."), (70, f"! «{FRENCH}»"), (90, f", {FRENCH}")):
+        sides = list(pairs[index])
+        sides[side] += end
+        pairs[index] = sides[0], sides[1]
+    found_lines = found(tmp_path, pairs, src, tgt)["a side in a third language"].lines
+    # One that follows a comma is a part of the sentence before it, whose words are known or not.
+    assert found_lines == (("21", "71", "91") if (src, tgt)[side] == "tw" else ("21", "71"))
+
+
 def test_russian_lines_are_found_among_those_of_an_unknown_language_in_cyrillic(
     tmp_path: Path,
 ) -> None:

@@ -1,10 +1,15 @@
-"""Finds lines whose letters are mostly in another script than the rest of their text."""
+"""Finds lines whose letters, or those of their last sentences, are mostly in another script."""
 
 import unicodedata
+from itertools import chain
 
 import numpy as np
 
+from nmt_cli.data.languages.later_sentences import later_sentences
+
 MIN_FOREIGN_LETTERS = 4
+# The last sentences of a line have so many letters; fewer may be a name or a term.
+MIN_LETTERS_OF_SENTENCE = 20
 # Lines are reported only if at least this share of all letters is in one script.
 MIN_SHARE_OF_SCRIPT = 0.9
 # Japanese is written in all of these.
@@ -18,8 +23,10 @@ _NUMBER_OF = np.full(0x110000, _UNKNOWN, np.uint8)
 def lines_in_other_script(text: str) -> list[int]:
     """The indices of the lines of a text most of whose letters are in another script than the rest.
 
-    text: lines, each with a newline.
+    text: lines, each with a newline. So are lines that end with sentences in another script.
 
+    >>> lines_in_other_script(90 * "It is.\\n" + "So it is. И вот он пришёл домой к ней.\\n")
+    [90]
     >>> lines_in_other_script(30 * "यह ठीक है।\\n" + "ⴰⵣⵓⵍ\\n" + "ठीक abc\\n")
     [30]
     """
@@ -38,9 +45,22 @@ def lines_in_other_script(text: str) -> list[int]:
     wrong = []
     for line in np.flatnonzero(foreign >= MIN_FOREIGN_LETTERS).tolist():
         start = ends[line - 1] + 1 if line else 0
-        if foreign[line] > 2 * (scripts[start : ends[line]] == own).sum():
+        letters = scripts[start : ends[line]]
+        places = chain([0], later_sentences(text[start : ends[line]]))
+        if any(_is_foreign(letters[place:], own, is_whole=not place) for place in places):
             wrong.append(line)
     return wrong
+
+
+def _is_foreign(scripts: np.ndarray, own: int, *, is_whole: bool) -> bool:
+    """Whether most letters of a line, or of its last sentences, are of another script than `own`.
+
+    scripts: (characters,); is_whole: whether these are all of the line.
+    """
+    own_letters = int((scripts == own).sum())
+    foreign = int((scripts != _NONE).sum()) - own_letters
+    enough = MIN_FOREIGN_LETTERS if is_whole else MIN_LETTERS_OF_SENTENCE
+    return foreign >= enough and foreign > 2 * own_letters
 
 
 def _scripts(text: str) -> tuple[np.ndarray, np.ndarray]:
