@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.alternatives import SEPARATOR, has_alternatives
 from nmt_cli.data.cleaning.comments import COMMENT, has_one_comment
 from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, has_cut_code_page_letters
 from nmt_cli.data.cleaning.letters.lost_letters import QUESTION_MARK, has_lost_letters
@@ -139,6 +140,7 @@ _PAIR_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str, str], bool]], ...
     (kinds.ONE_ADDRESS, _ADDRESS_SIGN, _has_one_address),
     (kinds.ONE_PLACEHOLDER, PLACEHOLDER_SIGN, has_one_sided_placeholder),
     (kinds.ONE_COMMENT, COMMENT, has_one_comment),
+    (kinds.CUT_SHORT, SEPARATOR, has_alternatives),
 )
 
 

@@ -94,3 +94,25 @@ def test_they_are_listed_and_dropped_by_clean(tmp_path: Path) -> None:
             "placeholders on one side only ({name})": (action, ("301", "302")),
             "a comment on one side only ([sic])": (action, ("303",)),
         }
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "is_found"),
+    [
+        ("Ka mi to da. / Mi ka to da li.", "So it is.", True),
+        ("«Ka mi to da!» / «Mi ka to da?» / Ta mi to.", "So it is there.", True),
+        ("Ka mi to da / Mi ka to da li", "So it is", True),
+        # One of them may have a mark where the other has none by chance; these are no sentences.
+        ("Ka mi to da. / Mi ka to da li", "So it is", False),
+        ("Ka mi to / mi ka to da li", "So it is", False),
+        ("Ka mi. / Mi ka.", "So", False),
+        ("Ka mi to. / Ka mi to da ka mi to da ka mi to da.", "So it is", False),
+        ("Ka mi to da. / Mi ka to da li.", "So it is. / It is so.", False),
+        ("Ka mi to da. / Mi ka to da li.", "So it is there and here.", False),
+        ("Ka mi to da. / 12 mi to da li.", "So it is.", False),
+    ],
+)
+def test_several_translations_between_slashes_make_a_side_too_long(
+    side: str, other: str, is_found: bool
+) -> None:
+    assert kinds_of(side, other) == {kinds.CUT_SHORT if is_found else kinds.CLEAN}
