@@ -56,7 +56,7 @@ class Cleaning(NamedTuple):
         """Return both sides of some pairs as they would be after cleaning in the training text."""
         src, tgt = list(src), list(tgt)
         if self.level != "off":
-            src, tgt = repair_sides(src, tgt, Repaired())
+            src, tgt = repair_sides(src, tgt, Repaired(), (self.src, self.tgt))
         return self.clean("src", src), self.clean("tgt", tgt)
 
     def forms(
@@ -166,7 +166,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     if cleaning.level != "off":
         if chunk.is_table:
             src, tgt = (unquote_cells(side, repaired) for side in (src, tgt))
-        src, tgt = repair_sides(src, tgt, repaired)
+        src, tgt = repair_sides(src, tgt, repaired, (cleaning.src, cleaning.tgt))
     src = cleaning.finish("src", _remove_controls(src, repaired))
     tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
     mixed = [_mixed(lines, cleaning) for lines in (src, tgt)]

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.languages.words import base_code
 
 # The codes of books in the files of Bible translations (USFM).
 _BOOKS = (
@@ -66,6 +67,10 @@ _GERMAN_MONTH = re.compile(
     r"(?:Januar|Jänner|Februar|Feber|März|April|Mai|Juni|Juli|August|September|Oktober|November"
     r"|Dezember)\b"
 )
+# Languages whose ordinal numbers do not end with a full stop.
+_WITHOUT_ORDINALS = frozenset(
+    ["bg", "ca", "en", "es", "fr", "id", "it", "nl", "pt", "ro", "ru", "sv", "uk", "vi"]
+)
 HOURS = 24
 MINUTES = 60
 # A run has so many numbers at least, and so many words after each; a verse may have several lines.
@@ -74,10 +79,12 @@ LEAST_WORDS = 3
 MOST_LINES_APART = 4
 
 
-def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[int, str]:
+def without_line_numbers(
+    lines: Sequence[str], others: Sequence[str], language: str = ""
+) -> dict[int, str]:
     """Return the lines that change when their numbers are removed, by index.
 
-    lines, others: as many lines of two sides. A number is removed from the start of a line if the
+    lines, others: as many lines of two sides; language: the code of that of `lines`. A number is removed from the start of a line if the
     other side lacks it. Where one side is nothing but the number of the other one, the number is
     removed from both, which leaves this side empty.
 
@@ -105,7 +112,7 @@ def without_line_numbers(lines: Sequence[str], others: Sequence[str]) -> dict[in
             verses[index] = match
         elif (match := _BARE.match(line)) is not None and _may_be_verse(match, other):
             bare[index] = match
-        elif (shorter := without_line_number(line, other)) != line:
+        elif (shorter := without_line_number(line, other, language)) != line:
             marked[index] = shorter
     shortened |= _without_years(lines, marked)
     in_sequence = _in_sequence(
@@ -188,10 +195,11 @@ def _without_bare_numbers(line: str, other: str) -> tuple[str, str]:
     return (words, other[there.end() :]) if len(words.split()) >= LEAST_WORDS else (line, other)
 
 
-def without_line_number(line: str, other: str) -> str:
+def without_line_number(line: str, other: str, language: str = "") -> str:
     """Remove the marked number of a line, unless its other side has one, too.
 
-    Two numbers that differ are no noise: the lines may not belong together.
+    Two numbers that differ are no noise: the lines may not belong together. `5. kapitola` keeps its
+    number, unless it is in a language, a code, in which no ordinal number ends with a full stop.
 
     >>> without_line_number("12. The dog", "Der Hund"), without_line_number("(3) A", "III. B")
     ('The dog', '(3) A')
@@ -209,6 +217,8 @@ def without_line_number(line: str, other: str) -> str:
     ('Agbà', '5- bis 6-mal')
     >>> without_line_number("3. Mai", "May 3rd"), without_line_number("5. kapitola", "Chapter five")
     ('3. Mai', '5. kapitola')
+    >>> without_line_number("5. chapter", "kapitola", "en")
+    'chapter'
     >>> without_line_number("𞥑𞥒. 𞤢𞤣𞤤", "The dog"), without_line_number("12. The dog", "𞥑𞥒. 𞤢𞤣𞤤")
     ('𞤢𞤣𞤤', '12. The dog')
     """
@@ -218,7 +228,8 @@ def without_line_number(line: str, other: str) -> str:
     words = line[match.end() :]
     is_word = words[0].islower() or _GERMAN_MONTH.match(words) is not None
     # Languages with such ordinals have ASCII digits; Adlam has small letters, too.
-    is_ordinal = match[2] == "." and is_word and match[1].isascii()
+    may_be_ordinal = base_code(language) not in _WITHOUT_ORDINALS
+    is_ordinal = may_be_ordinal and match[2] == "." and is_word and match[1].isascii()
     # Half of a word, as in `14- und 15-jährige`.
     is_half = match[2] in "-–—" and is_word
     return line if is_ordinal or is_half else words

@@ -63,9 +63,12 @@ _INLINE = re.compile(
 
 
 def repair_sides(
-    src: list[str], tgt: list[str], repaired: "Repaired"
+    src: list[str], tgt: list[str], repaired: "Repaired", languages: tuple[str, str] = ("", "")
 ) -> tuple[list[str], list[str]]:
-    """Return the repaired lines of both sides; repairs are added to `repaired`."""
+    """Return the repaired lines of both sides; repairs are added to `repaired`.
+
+    languages: the codes of source and target, if they are known.
+    """
     src, tgt = (_repair_side(lines, repaired) for lines in (src, tgt))
     tagged = {index for side in (src, tgt) for index in lines_with(_TAG, joined_lines(side), side)}
     for index in sorted(tagged):
@@ -73,7 +76,7 @@ def repair_sides(
         if pair != (src[index], tgt[index]):
             src[index], tgt[index] = pair
             repaired.add(kinds.TAG, index)
-    _remove_line_numbers(src, tgt, repaired)
+    _remove_line_numbers(src, tgt, repaired, languages)
     return src, tgt
 
 
@@ -111,10 +114,15 @@ class Repaired:
         return dict(sorted(repair_kinds.items()))
 
 
-def _remove_line_numbers(src: list[str], tgt: list[str], repaired: Repaired) -> None:
+def _remove_line_numbers(
+    src: list[str], tgt: list[str], repaired: Repaired, languages: tuple[str, str]
+) -> None:
     """Remove numbers at the start of lines whose other side lacks them."""
     # Both sides are compared before either is changed.
-    shortened = [without_line_numbers(*sides) for sides in ((src, tgt), (tgt, src))]
+    shortened = [
+        without_line_numbers(lines, others, language)
+        for lines, others, language in zip((src, tgt), (tgt, src), languages, strict=True)
+    ]
     for lines, shorter_lines in zip((src, tgt), shortened, strict=True):
         for index, line in shorter_lines.items():
             lines[index] = line

@@ -143,6 +143,21 @@ def test_line_numbers_are_removed_where_the_other_side_has_none(
         assert counts.get("line numbers on one side only", 0) == (line != repaired)
 
 
+@pytest.mark.parametrize(("src", "tgt"), [("en", "cs"), ("cs", "en"), ("xx", "yy")])
+def test_numbers_before_small_letters_are_ordinals_only_in_some_languages(
+    src: str, tgt: str, folder: Path
+) -> None:
+    pairs = [("12. ka to", "tra"), ("ka", "13. tra ble")]
+    config = tiny_config(
+        data_train=[write_pairs(folder, "train", [*CLEAN, *pairs])], languages_src=src,
+        languages_tgt=tgt,
+    )  # fmt: skip
+    prepare(config, folder / "corpus", force=True, workers=1)
+    without = [("ka to", "tra"), ("ka", "tra ble")]
+    expected = [(without if code == "en" else pairs)[n] for n, code in enumerate((src, tgt))]
+    assert texts(folder)[300:] == expected
+
+
 def test_numbers_of_a_run_of_lines_are_no_years(folder: Path) -> None:
     words = ["Ka", "Lo", "Mi", "Ta", "Re"]
     pairs = [(f"{1998 + index}. {word} to", f"Tra {word}") for index, word in enumerate(words)]
