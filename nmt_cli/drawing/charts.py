@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from nmt_cli.drawing.svg import element, label
@@ -29,13 +29,14 @@ class Curve(NamedTuple):
     """A named line through points.
 
     bold: the one to be emphasised; look: the number of its colour and dash, None for its place
-    among the curves.
+    among the curves; begins: the indices of points that are not joined to those before them.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
     bold: bool = False
     look: int | None = None
+    begins: Sequence[int] = ()
 
 
 class Axis(NamedTuple):
@@ -81,11 +82,17 @@ def curves(box: Box, x: Axis, y: Axis, shown: Sequence[Curve]) -> Iterator[str]:
             "stroke_width": 2.5 if curve.bold else 1.2,
             "stroke_dasharray": dash or "none",
         }
-        points = (
-            f"{_along(box.x, box.width, x, left):.1f},{_up(box, y, value):.1f}"
-            for left, value in curve.points
-        )
-        yield element("polyline", points=" ".join(points), **stroke)
+        places = [
+            (_along(box.x, box.width, x, left), _up(box, y, value)) for left, value in curve.points
+        ]
+        for first, end in pairwise((0, *curve.begins, len(places))):
+            part = places[first:end]
+            if len(part) == 1:
+                # A line of one point would not be seen.
+                yield element("circle", cx=part[0][0], cy=part[0][1], r=2, class_=stroke["class_"])
+                continue
+            points = (f"{across:.1f},{up:.1f}" for across, up in part)
+            yield element("polyline", points=" ".join(points), **stroke)
         below = box.y + box.height + 52 + 18 * (index // 2)
         start = box.x + (index % 2) * box.width / 2
         yield element("line", x1=start, x2=start + 34, y1=below - 4, y2=below - 4, **stroke)

@@ -64,5 +64,6 @@ def changed_validation(config: Config, corpus: Corpus, out: Path) -> str:
         return ""
     return (
         f"BLEU is now of {counted(now, 'validation pair')}, before of {before:,} "
-        "(train.validation_sentences): it is not comparable with that of earlier validations"
+        "(train.validation_sentences): it is not comparable with that of earlier validations, so "
+        "perplexity decides between these and new weights"
     )

@@ -531,6 +531,26 @@ def test_training_loss_of_many_reports_is_drawn_as_means() -> None:
     assert len({point.split(",")[1] for point in curve(drawn)}) == 2
 
 
+def test_bleu_of_different_numbers_of_sentences_is_not_joined() -> None:
+    samples = [(5, 500), (10, 500), (15, 60), (20, 200), (25, 200)]
+    validations = [
+        {"step": step, "validation": {"nll": 1 / step, "bleu": step / 2, "sentences": sentences}}
+        for step, sentences in samples
+    ]
+    drawn = ElementTree.fromstring(picture({"a": validations}))
+    lines = [line.get("points", "").split() for line in drawn.iter() if "polyline" in line.tag]
+    # The loss is of all pairs.
+    assert [len(line) for line in lines] == [5, 2, 2]
+    [single] = [shape for shape in drawn.iter() if "circle" in shape.tag]
+    assert float(single.get("cx", 0)) == float(lines[0][2].split(",")[0])
+    titles = [text.text or "" for text in drawn.iter() if text.tag.endswith("text")]
+    [bleu] = [title for title in titles if title.startswith("Validation: BLEU")]
+    assert bleu.endswith(" (a line is interrupted where the number of sentences changes)")
+    of_one_sample = picture({"a": validations[:2]})
+    assert "interrupted" not in of_one_sample
+    assert "circle" not in of_one_sample
+
+
 def test_folders_without_runs_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["runs"]) == 66

@@ -621,7 +621,7 @@ def test_a_resumed_run_reports_that_bleu_is_of_other_pairs(
     notes = [report.note for report in reports if "BLEU" in report.note]
     line = (
         f"BLEU is now of {told} (train.validation_sentences): it is not comparable with that of "
-        "earlier validations"
+        "earlier validations, so perplexity decides between these and new weights"
     )
     assert notes == ([line] if told else [])
 

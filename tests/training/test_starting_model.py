@@ -33,6 +33,7 @@ from nmt_cli.training import starting_model
 from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.report import Published
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
@@ -167,6 +168,23 @@ def test_model_is_validated_before_the_first_step_and_published(project, tmp_pat
     assert first.validation.perplexity == pytest.approx(earlier["perplexity"])
     closing = json.loads((tmp_path / "tuned" / "log.jsonl").read_text().splitlines()[-1])
     assert closing["published"]["before"] == [first.validation.bleu, first.validation.perplexity]
+
+
+def test_bleu_before_training_is_kept_only_beside_bleu_of_the_same_sentences(
+    project, tmp_path, monkeypatch
+) -> None:
+    config, corpus, model = project
+    monkeypatch.setattr(ModelSelector, "_is_better", lambda *_: True)
+
+    def published(sentences: int, steps: int) -> Published:
+        values = {"train_validation_sentences": sentences, "train_max_steps": steps}
+        settings = begun_with(config, model, train_compare_at_end=False, **values)
+        return go(settings, corpus, tmp_path / "tuned")[-1].published
+
+    first, same, other = published(10, 5), published(10, 10), published(4, 15)
+    assert [each.sentences for each in (first, same, other)] == [10, 10, 4]
+    assert first.before[0] is not None
+    assert (same.before, other.before) == (first.before, (None, first.before[1]))
 
 
 def test_time_limit_begins_after_the_validation_before_the_first_step(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from nmt_cli.drawing.charts import MOST_LOOKS, Axis, Box, Curve, curves
@@ -28,8 +29,10 @@ def picture(runs: Mapping[str, Records]) -> str:
             runs, lambda record: record.get("nll"), _means
         ),
         "Validation: loss, without label smoothing": _curves(runs, _validation_loss),
-        "Validation: BLEU": _curves(runs, lambda record: _validation(record, "bleu")),
     }
+    bleu = _curves(runs, lambda record: _validation(record, "bleu"), _thinned, _sentences)
+    interrupted = " (a line is interrupted where the number of sentences changes)"
+    charts[f"Validation: BLEU{interrupted if any(curve.begins for curve in bleu) else ''}"] = bleu
     charts = {title: shown for title, shown in charts.items() if shown}
     if not charts:
         raise DataError(
@@ -102,21 +105,33 @@ def _curves(
     runs: Mapping[str, Records],
     value_of: Callable[[Mapping[str, Any]], float | None],
     reduced: Callable[[Points], Points] = _thinned,
+    sample_of: Callable[[Mapping[str, Any]], float | None] = lambda _record: None,
 ) -> list[Curve]:
-    """A curve for each run with at least two finite values; reduced: makes many points few."""
+    """A curve for each run with at least two finite values; reduced: makes many points few.
+
+    sample_of: what the value of a record is of; values of different samples are not joined.
+    """
     shown = []
     for index, (name, records) in enumerate(runs.items()):
-        points = reduced(
-            [
-                (float(record["step"]), float(value))
-                for record in records
-                if (value := value_of(record)) is not None and math.isfinite(value)
-            ]
-        )
+        measured = [
+            (sample_of(record), (float(record["step"]), float(value)))
+            for record in records
+            if (value := value_of(record)) is not None and math.isfinite(value)
+        ]
+        points: Points = []
+        begins = []
+        for _, part in groupby(measured, lambda pair: pair[0]):
+            begins.append(len(points))
+            points += reduced([point for _, point in part])
         if len({step for step, _ in points}) > 1:
             # The same in every chart, also where other runs are not drawn.
-            shown.append(Curve(name, points, look=index))
+            shown.append(Curve(name, points, look=index, begins=begins[1:]))
     return shown
+
+
+def _sentences(record: Mapping[str, Any]) -> float | None:
+    """How many sentences BLEU is of; None in older logs."""
+    return _validation(record, "sentences")
 
 
 def _validation_loss(record: Mapping[str, Any]) -> float | None:

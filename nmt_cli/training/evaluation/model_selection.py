@@ -1,11 +1,11 @@
 """Model selection: the best of a run's weights in validation are written to its directory."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -127,7 +127,8 @@ class ModelSelector:
         if better_than_published:
             validation = replace(validation, best=True)
             self.publish(state, chosen, validation)
-        elif (highest := _highest_bleu(validation, state)) is not None:
+        elif _are_of_same_sentences(validation, state.published):
+            highest = _highest_bleu(validation, state.published)
             state.set_published({**state.published, "highest_bleu": highest}, None)
         return validation
 
@@ -210,13 +211,16 @@ class ModelSelector:
         return contenders
 
     def _is_better(self, validation: Validation, state: TrainState) -> bool:
-        """Whether it beats what is published: by BLEU, if that is clear, else by perplexity."""
+        """Whether it beats what is published: by BLEU, if that is clear, else by perplexity.
+
+        BLEU decides only where both are of the same sentences; perplexity is always of all pairs.
+        """
         published, perplexity = state.published_score, state.published.get("perplexity")
-        if published is None:
+        if published is None or perplexity is None:
             return True
-        if validation.bleu is None or state.published.get("bleu") is None or perplexity is None:
-            return validation.score > published
-        earlier = replace(validation, bleu=published, perplexity=float(perplexity))
+        earlier = replace(validation, bleu=state.published.get("bleu"), perplexity=perplexity)
+        if earlier.bleu is None or not _are_of_same_sentences(validation, state.published):
+            return validation.perplexity < earlier.perplexity
         return _beats(validation, earlier, self._config.train.validation_sentences)
 
     def _validate(
@@ -267,8 +271,8 @@ class ModelSelector:
         if validation is not None:
             published = replace(
                 published, bleu=validation.bleu, perplexity=validation.perplexity,
-                before=self._before_training(state, validation),
-                highest_bleu=_highest_bleu(validation, state),
+                sentences=validation.sentences, before=self._before_training(state, validation),
+                highest_bleu=_highest_bleu(validation, state.published),
             )  # fmt: skip
         metadata["published"] = published.weights_in_words()
         if not state.step:
@@ -281,11 +285,16 @@ class ModelSelector:
     def _before_training(
         self, state: TrainState, validation: Validation
     ) -> tuple[float | None, float] | None:
-        """BLEU and perplexity of the model that training began with; None without such a model."""
-        if state.step or not self._config.train.init_from:
-            before: tuple[float | None, float] | None = state.published.get("before")
+        """BLEU and perplexity of the model that training began with; None without such a model.
+
+        Without its BLEU if this is not of the sentences of `validation`.
+        """
+        if not state.step and self._config.train.init_from:
+            return validation.bleu, validation.perplexity
+        before: tuple[float | None, float] | None = state.published.get("before")
+        if before is None or _are_of_same_sentences(validation, state.published):
             return before
-        return validation.bleu, validation.perplexity
+        return None, before[1]
 
 
 class _Contender(NamedTuple):
@@ -326,10 +335,23 @@ def _beats(validation: Validation, other: Validation, sentences: int) -> bool:
     return validation.perplexity < other.perplexity
 
 
-def _highest_bleu(validation: Validation, state: TrainState) -> float | None:
-    """The highest BLEU of this validation and the earlier ones; None where none was measured."""
-    earlier = (state.published.get("highest_bleu"), state.published.get("bleu"))
+def _highest_bleu(validation: Validation, published: Mapping[str, Any]) -> float | None:
+    """The highest BLEU of this validation and earlier ones of the same sentences, if it has BLEU.
+
+    published: what the model directory holds, with its own BLEU and the highest one so far.
+    """
+    if not _are_of_same_sentences(validation, published):
+        return validation.bleu
+    earlier = (published.get("highest_bleu"), published.get("bleu"))
     return max((bleu for bleu in (validation.bleu, *earlier) if bleu is not None), default=None)
+
+
+def _are_of_same_sentences(validation: Validation, published: Mapping[str, Any]) -> bool:
+    """Whether the BLEU of a validation is comparable with that of the published weights.
+
+    It is not after `train.validation_sentences` was changed in a resumed run.
+    """
+    return published.get("sentences") == validation.sentences
 
 
 def _is_published(candidate: WeightsCandidate, state: TrainState) -> bool:

@@ -55,7 +55,8 @@ class Published:
     comparison: how they and others did on more validation pairs, at the end of a run;
     by_comparison: whether that is why they were chosen; before: BLEU and perplexity of the weights
     that training began with, if they are those of a model; final_bleu: their BLEU in that
-    comparison, on final_sentences pairs; highest_bleu: that of all validations so far.
+    comparison, on final_sentences pairs; highest_bleu: that of all validations so far of the same
+    sentences; sentences: how many bleu is of, 0 where it was not measured.
     """
 
     step: int
@@ -69,6 +70,7 @@ class Published:
     final_bleu: float | None = None
     final_sentences: int | None = None
     highest_bleu: float | None = None
+    sentences: int = 0
 
     def weights_in_words(self) -> str:
         """What the weights in the model directory are."""

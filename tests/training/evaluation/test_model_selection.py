@@ -27,18 +27,24 @@ class Validations(ModelSelector):
     def __init__(self) -> None:
         super().__init__(Config(), None, None, nn.Linear(1, 1), None, None)  # type: ignore[arg-type]
         self.state = TrainState()
+        self.sentences = 500
         self.published: list[int] = []
 
     def candidates(self, *_):
         yield WeightsCandidate("current", (), {})
 
     def _validate(self, candidate, poll, losses=None):
-        return replace(FOUND, bleu=self.next[0], nll=self.next[1], perplexity=self.next[1])
+        bleu, loss = self.next
+        sentences = 0 if bleu is None else self.sentences
+        return replace(FOUND, bleu=bleu, nll=loss, perplexity=loss, sentences=sentences)
 
     def publish(self, state, chosen, found=None):
         self.published.append(state.step)
-        highest = model_selection._highest_bleu(found, state)
-        published = {"perplexity": found.perplexity, "bleu": found.bleu, "highest_bleu": highest}
+        highest = model_selection._highest_bleu(found, state.published)
+        published = {
+            "perplexity": found.perplexity, "bleu": found.bleu, "highest_bleu": highest,
+            "sentences": found.sentences,
+        }  # fmt: skip
         state.set_published(published, found.score)
 
     def see(self, bleu: float | None, loss: float) -> int:
@@ -94,6 +100,26 @@ def test_highest_bleu_is_remembered_beside_what_is_published(judge) -> None:
 def test_without_bleu_the_loss_decides(judge) -> None:
     assert [judge.see(None, 5.0), judge.see(None, 6.0), judge.see(None, 4.0)] == [0, 1, 0]
     assert judge.published == [1, 3]
+
+
+def test_perplexity_decides_between_bleu_of_different_numbers_of_sentences(judge) -> None:
+    """After a resume with another `train.validation_sentences`: fewer may be easier ones."""
+    assert judge.see(20.0, 5.0) == 0
+    judge.sentences = 60
+    assert [judge.see(40.0, 5.1), judge.state.published["highest_bleu"]] == [1, 20.0]
+    judge.see(10.0, 4.9)
+    assert (judge.published, judge.state.published["highest_bleu"]) == ([1, 3], 10.0)
+    # From here on both are of the same sentences: 14 / sqrt(500) = 0.63 BLEU are no chance.
+    judge.see(12.0, 6.0)
+    assert (judge.published, judge.state.published["highest_bleu"]) == ([1, 3, 4], 12.0)
+
+
+def test_perplexity_decides_where_only_one_has_bleu(judge) -> None:
+    """After a resume that begins, or ends, to measure BLEU."""
+    judge.see(20.0, 5.0)
+    assert [judge.see(None, 5.1), judge.see(None, 4.9)] == [1, 0]
+    assert [judge.see(30.0, 5.0), judge.see(1.0, 4.8)] == [1, 0]
+    assert judge.published == [1, 3, 5]
 
 
 class Comparisons(ModelSelector):
