@@ -119,13 +119,13 @@ class TextStatistics:
 
         The training pairs of both are known. If the lines of one of them have several sentences,
         those of both do, so that a model that translates such lines as they are goes on doing so.
-        The source has a script if it has the same in both.
+        A side has a script if it has the same in both.
         """
         hashes = np.union1d(self.pair_hashes, earlier.pair_hashes)[:MAX_HASHES]
         share = max(self.src.several_sentences, earlier.src.several_sentences)
-        script = self.src.script if self.src.script == earlier.src.script else ""
-        src = replace(self.src, several_sentences=share, script=script)
-        return replace(self, pair_hashes=hashes, src=src)
+        src = replace(self.src, several_sentences=share, script=_joint(self.src, earlier.src))
+        tgt = replace(self.tgt, script=_joint(self.tgt, earlier.tgt))
+        return replace(self, pair_hashes=hashes, src=src, tgt=tgt)
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
@@ -175,6 +175,10 @@ class TextStatistics:
         src, tgt = (_side_from_json(numbers[name]) for name in ("src", "tgt"))
         digest = str(numbers.get("test_digest", ""))
         return cls(src, tgt, int(numbers["lines"]), ratios, odds, hashes, digest)
+
+
+def _joint(side: SideStatistics, other: SideStatistics) -> str:
+    return side.script if side.script == other.script else ""
 
 
 def _side_from_json(values: Mapping[str, Any]) -> SideStatistics:

@@ -1,7 +1,7 @@
 """Converts lines to sources: cleans them, splits long ones, and encodes them."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -143,8 +143,15 @@ def letter_repair(
     """
     if any(config.data.clean == "off" for config in configs):
         return lambda text: text
-    scripts = {text.src.script if text else "" for text in texts}
-    return partial(repair_look_alikes, script=scripts.pop() if len(scripts) == 1 else "")
+    known = list(texts)
+    script = _only({text.src.script if text else "" for text in known})
+    other = _only({text.tgt.script if text else "" for text in known})
+    return partial(repair_look_alikes, script=script, other=other)
+
+
+def _only(scripts: Collection[str]) -> str:
+    """The script of all texts, or "" if they differ."""
+    return next(iter(scripts)) if len(scripts) == 1 else ""
 
 
 def max_subwords(configs: Iterable[Config]) -> int:

@@ -124,10 +124,15 @@ def test_a_tuned_model_has_a_script_if_both_texts_have_it(
     script: str, earlier: str, both: str
 ) -> None:
     text, before = (
-        dataclasses.replace(STATISTICS, src=SideStatistics("xx", script=each))
+        dataclasses.replace(
+            STATISTICS,
+            src=SideStatistics("xx", script=each),
+            tgt=SideStatistics("yy", script=each and "LATIN"),
+        )
         for each in (script, earlier)
     )
-    assert text.joined_to(before).src.script == both
+    joined = text.joined_to(before)
+    assert (joined.src.script, joined.tgt.script) == (both, earlier and "LATIN")
 
 
 def test_older_files_name_no_script(tmp_path: Path) -> None:

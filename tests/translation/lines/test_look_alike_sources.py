@@ -36,13 +36,16 @@ RIGHT = [
 
 
 def make_translator(
-    clean: str = "safe", others: tuple[Translator, ...] = (), script: str | None = None
+    clean: str = "safe",
+    others: tuple[Translator, ...] = (),
+    script: str | None = None,
+    target_script: str = "",
 ) -> Translator:
     """script: that of the source of the training text; None: its statistics are missing."""
     config = byte_config({"data.clean": clean, "data.max_length": 200})
     text = None
     if script is not None:
-        sides = SideStatistics("xx", script=script), SideStatistics("en")
+        sides = SideStatistics("xx", script=script), SideStatistics("en", script=target_script)
         text = TextStatistics(*sides, 100, ((0.1, 9.0),) * len(LENGTH_BOUNDS), np.zeros(0))
     return Translator(byte_model(config), config, byte_subwords(), others=others, text=text)
 
@@ -109,6 +112,36 @@ def test_the_script_of_the_training_text_decides_of_words_with_many_look_alikes(
     # Not every member of an ensemble was trained on such text.
     for script, others in ((None, ()), ("", ()), ("CYRILLIC", (make_translator(),))):
         assert make_translator(script=script, others=others).repair(line) == line
+
+
+# Words of Cyrillic letters alone, which look like "cop", "Poca", "axe" and "hi".
+COP, AXE, HI = "\u0441\u043e\u0440", "\u0430\u0445\u0435", "\u04bb\u0456"
+ROCA = "\u0420\u043e\u0441\u0430"
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        (f"The {COP} is here.", "The cop is here."),
+        # Single letters and abbreviations may be names.
+        (f"The other {COP} was \u0430 {COP.upper()}", f"The other cop was \u0430 {COP.upper()}"),
+        (f"An {AXE}, Mr {ROCA}, {HI}! Th\u0435 end", "An axe, Mr Poca, hi! The end"),
+        # A word with another Cyrillic letter shows that Cyrillic words are meant.
+        (f"The word {COP} beside \u0436\u0443\u043a.", ""),
+        # Placeholders, and lines with more Cyrillic letters than Latin ones.
+        (f"The %{COP}", ""), (f"{COP} {ROCA} is", ""), (COP, ""),
+    ],
+)  # fmt: skip
+def test_models_of_latin_text_alone_read_words_of_cyrillic_look_alikes_as_latin_ones(
+    line: str, right: str
+) -> None:
+    latin = make_translator(script="LATIN", target_script="LATIN")
+    for translator in (latin, make_translator("safe", (latin,), "LATIN", "LATIN")):
+        assert translator.repair(line) == (right or line)
+    # A model that knows Cyrillic words on the other side may copy one.
+    russian = make_translator(script="LATIN", target_script="CYRILLIC")
+    for translator in (russian, make_translator("safe", (russian,), "LATIN", "LATIN")):
+        assert COP not in line or COP in translator.repair(line)
 
 
 def test_marks_and_kept_names_stay_as_they_are_written(translator: Translator) -> None:

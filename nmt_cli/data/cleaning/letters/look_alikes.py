@@ -77,6 +77,8 @@ _ALIKE = _REVERSED + "".join(
     if unicodedata.normalize("NFD", letter)[0] in _AFRICAN_LOOK_ALIKES
 )
 _ALIKE_WORD = re.compile(rf"(?<![{_LETTERS}])[{_ALIKE}\u0300-\u036f]{{2,}}(?![{_LETTERS}])")
+# A word of Cyrillic letters that all look like Latin ones.
+_LATIN_ALIKE_WORD = re.compile(rf"(?<![{_LETTERS}])[{_LATIN_CYRILLIC[1]}У]+(?![{_LETTERS}])")
 # A line that contains it may have words that `mixed_words` finds.
 MIXED_WORD_SIGN = re.compile(f"{MIXED_SIGN.pattern}|{_ALIKE_WORD.pattern}")
 # A Latin name with an ending of the language around it: VIPов, Facebookа.
@@ -148,21 +150,43 @@ def replace_look_alikes(text: str, script: str = "", frequent: Collection[str] =
     return WORD.sub(repair_whole, text) if is_typed_so or frequent else text
 
 
-def repair_look_alikes(text: str, script: str = "") -> str:
+def repair_look_alikes(text: str, script: str = "", other: str = "") -> str:
     r"""Return `replace_look_alikes` in NFC, as training text has it, or else `text` itself.
 
-    script: that of the training text; see `replace_look_alikes`.
+    script: that of the training text, see `replace_look_alikes`; other: that of its other side.
+    Where both are LATIN, words of several Cyrillic look-alikes in small letters are repaired too,
+    if most letters of the text are Latin, and all Cyrillic ones are in such words: a model of such
+    text knows no Cyrillic word.
 
     >>> repair_look_alikes("The h\u043euse"), repair_look_alikes("caf\u0301e") == "caf\u0301e"
     ('The house', True)
+    >>> repair_look_alikes("A \u0441\u043e\u0440.", "LATIN", "LATIN")
+    'A cop.'
     """
     if text.isascii():
         return text
     composed = unicodedata.normalize("NFC", text)
-    if not MIXED_SIGN.search(composed):
-        return text
-    repaired = replace_look_alikes(composed, script)
+    repaired = composed
+    if MIXED_SIGN.search(composed):
+        repaired = replace_look_alikes(composed, script)
+    if script == other == "LATIN":
+        repaired = _with_latin_words(repaired)
     return text if repaired == composed else repaired
+
+
+def _with_latin_words(text: str) -> str:
+    """Text with Latin words in place of those of Cyrillic look-alikes; see `repair_look_alikes`."""
+    if not _LATIN_ALIKE_WORD.search(text):
+        return text
+    has_cyrillic = SCRIPT_RUNS["CYRILLIC"].search(_LATIN_ALIKE_WORD.sub(" ", text))
+    if has_cyrillic or not _has_more("LATIN", text):
+        return text
+
+    def repair_whole(match: re.Match[str]) -> str:
+        is_placeholder = _PLACEHOLDER.search(text, 0, match.start())
+        return match[0] if is_placeholder else whole_word_in("LATIN", match[0]) or match[0]
+
+    return _LATIN_ALIKE_WORD.sub(repair_whole, text)
 
 
 def mixed_words(text: str) -> list[str]:
@@ -327,9 +351,10 @@ def _has_one_case(pairs: Sequence[tuple[str, str]], main: str) -> bool:
     return not (own.islower() and other) or other.islower()
 
 
-def _has_more(script: str, text: str, word: str) -> bool:
+def _has_more(script: str, text: str, word: str = "") -> bool:
     """Whether a text has more letters of this script than of others, apart from a word."""
-    scripts = Counter(_script(letter) for letter in "".join(WORD.findall(text.replace(word, " "))))
+    others = text.replace(word, " ") if word else text
+    scripts = Counter(_script(letter) for letter in "".join(WORD.findall(others)))
     return 2 * scripts[script] > scripts.total() - scripts[""]
 
 
