@@ -129,7 +129,7 @@ ROCA = "\u0420\u043e\u0441\u0430"
         # A word with another Cyrillic letter shows that Cyrillic words are meant.
         (f"The word {COP} beside \u0436\u0443\u043a.", ""),
         # Placeholders, and lines with more Cyrillic letters than Latin ones.
-        (f"The %{COP}", ""), (f"{COP} {ROCA} is", ""), (COP, ""),
+        (f"The other %{COP}", ""), (f"{COP} {ROCA} is", ""), (COP, ""),
     ],
 )  # fmt: skip
 def test_models_of_latin_text_alone_read_words_of_cyrillic_look_alikes_as_latin_ones(
