@@ -10,14 +10,8 @@ from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry
-from nmt_cli.translation.markup.projection import (
-    Job,
-    Projected,
-    Projector,
-    Segment,
-    is_kept,
-    locate,
-)
+from nmt_cli.translation.markup.projection import Job, Projected, Projector, is_kept
+from nmt_cli.translation.markup.segments import Segment, locate
 from nmt_cli.translation.markup.tokens import Matrix
 
 SUBWORDS = byte_subwords()

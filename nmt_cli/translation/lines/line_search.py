@@ -45,10 +45,12 @@ class SearchedLine:
         source_line: SourceLine,
         parts: Sequence[Sequence[LinePart]],
         join: Callable[[], Translation],
+        languages: tuple[str, str],
     ) -> None:
-        """join: makes the translation of the line."""
+        """join: makes the translation of the line; languages: those of source and translation."""
         self.source_line = source_line
         self.parts = parts
+        self.languages = languages
         self._join = join
 
     @cached_property
@@ -121,7 +123,7 @@ class LineSearch:
                 line_translation,
                 request.text, source_line, line_parts, config, self._subwords, self._quality,
             )  # fmt: skip
-            result.append(SearchedLine(source_line, line_parts, join))
+            result.append(SearchedLine(source_line, line_parts, join, self._quality.languages))
         return result
 
     def _cleaned(self, request: Request) -> str:

@@ -28,7 +28,6 @@ from nmt_cli.translation.markup.carrier import (
     Carrier,
     Node,
     Pair,
-    StandIn,
     replaced_spaces,
     within,
     words_apart,
@@ -41,30 +40,15 @@ from nmt_cli.translation.markup.originals import original_text
 from nmt_cli.translation.markup.placement import Placer
 from nmt_cli.translation.markup.ranges import has_lost_line, has_mixed_lines, in_order
 from nmt_cli.translation.markup.rules import is_link, may_hold
+from nmt_cli.translation.markup.segments import IdPair, Segment, copies_in, stand_ins_of
 from nmt_cli.translation.markup.separation import separated
 from nmt_cli.translation.markup.spans import Aligned
-from nmt_cli.translation.markup.stand_ins import Copied, find_copies
+from nmt_cli.translation.markup.stand_ins import Copied
 from nmt_cli.translation.markup.term_alignment import align_terms
 from nmt_cli.translation.markup.tokens import Matrix, Token, align, token_matrix, token_of_ids
 
-IdPair = tuple[tuple[int, ...], tuple[int, ...]]
 # Returns the attention (target ids, source ids) of each pair of source and target ids.
 Attend = Callable[[Sequence[IdPair]], Sequence[Matrix]]
-
-
-class Segment(NamedTuple):
-    """A segment of a line with one of its translations.
-
-    begin, end: its characters in the plain text; after: where the segment before it ends, or -1;
-    ids: None if the segment is copied.
-    """
-
-    piece: Piece
-    begin: int
-    end: int
-    after: int
-    ids: IdPair | None
-    text: str
 
 
 class Job(NamedTuple):
@@ -85,22 +69,6 @@ class Projected(NamedTuple):
     pieces: MarkedText
     sentences: list[tuple[str, str]]
     moved: bool
-
-
-def locate(text: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]]:
-    """The characters of each segment in its line: begin, end, and the end of the one before.
-
-    The last one goes on to the end of the line.
-    """
-    spans = []
-    end = 0
-    for index, piece in enumerate(pieces):
-        begin = text.find(piece.text, end)
-        begin = end if begin < 0 else begin
-        after = end if index else -1
-        end = max(begin, min(begin + len(piece.text), len(text)))
-        spans.append((begin, len(text) if index == len(pieces) - 1 else end, after))
-    return spans
 
 
 class Projector:
@@ -293,23 +261,6 @@ def _begin(node: Node) -> int:
 
 def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:
     return within(carrier.nodes, segment.begin, segment.end, segment.after, carrier.text)
-
-
-def stand_ins_of(carrier: Carrier, segment: Segment) -> list[StandIn]:
-    """The stand-ins of a segment."""
-    begin, end = segment.begin, segment.end
-    return [stand_in for stand_in in carrier.stand_ins if begin <= stand_in.begin < end]
-
-
-def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
-    """Where the stand-ins of a segment are in its translation."""
-    stand_ins = stand_ins_of(carrier, segment)
-    if segment.ids is None:
-        return [
-            Copied(stand_in.begin - segment.begin, stand_in.end - segment.begin, stand_in.raw)
-            for stand_in in stand_ins
-        ]
-    return find_copies(segment.text, stand_ins, carrier.text)
 
 
 def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:

@@ -10,7 +10,7 @@ from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, raw_text
 from nmt_cli.data.markup.placeholders import takes_next_value
 from nmt_cli.translation.markup.carrier import Carrier
-from nmt_cli.translation.markup.projection import Segment, copies_in
+from nmt_cli.translation.markup.segments import Segment, copies_in
 
 
 def with_values_in_order(

@@ -20,17 +20,9 @@ from nmt_cli.translation.markup.boundaries import TargetWords
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.kept_stops import sentence_final
 from nmt_cli.translation.markup.marked_search import MarkedSearch
-from nmt_cli.translation.markup.projection import (
-    IdPair,
-    Job,
-    Projected,
-    Projector,
-    Segment,
-    copies_in,
-    locate,
-    words_of,
-)
+from nmt_cli.translation.markup.projection import Job, Projected, Projector, words_of
 from nmt_cli.translation.markup.results import MarkedResult, MarkedTranslation, as_line, as_marked
+from nmt_cli.translation.markup.segments import IdPair, Segment, copies_in, locate
 from nmt_cli.translation.markup.stand_ins import TRIED, TRIED_AGAIN, StandIns, Translate
 from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.markup.value_order import are_values_swapped
@@ -298,7 +290,7 @@ def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segme
     spans = locate(carrier.text, pieces)
     for piece, source, part, span in zip(pieces, sources, parts, spans, strict=True):
         ids = (tuple(source.ids), part.hypothesis.ids) if source else None
-        segments.append(Segment(piece, *span, ids, part.text.strip()))
+        segments.append(Segment(piece, *span, ids, part.text.strip(), searched.languages))
     return segments
 
 

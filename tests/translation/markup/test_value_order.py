@@ -12,8 +12,8 @@ from nmt_cli.data.markup.marked_text import shown_text
 from nmt_cli.data.markup.placeholders import takes_next_value
 from nmt_cli.translation.markup import window
 from nmt_cli.translation.markup.carrier import StandIn
-from nmt_cli.translation.markup.projection import Segment
 from nmt_cli.translation.markup.results import MarkedResult, as_line, as_marked
+from nmt_cli.translation.markup.segments import Segment
 from nmt_cli.translation.markup.stand_ins import Copied, StandIns, find_copies
 from nmt_cli.translation.result import SentenceTranslation, copied_translation
 from nmt_cli.translation.translator import Translator

@@ -162,6 +162,29 @@ def numbers_in_words(text: str, language: str) -> list[NumberInWords]:
     return found
 
 
+def cardinals_in_words(text: str, language: str) -> list[NumberInWords]:
+    """The same without ordinals.
+
+    >>> [number.value for number in cardinals_in_words("the fifth of twenty-one dogs", "en")]
+    [21]
+    >>> [text for text in ("acht", "achte", "zweiter", "drei") if cardinals_in_words(text, "de")]
+    ['acht', 'drei']
+    """
+    ordinals = _ordinals(base_code(language))
+    return [
+        number
+        for number in numbers_in_words(text, language)
+        if not ordinals.search(text, number.begin, number.end)
+    ]
+
+
+@cache
+def _ordinals(language: str) -> re.Pattern[str]:
+    whole = "|".join(re.split("[ /]", _ORDINALS[language])) if language in _ORDINALS else _NEVER
+    ending = _ORDINAL_ENDINGS.get(language, _NEVER)
+    return re.compile(rf"(?:(?:{ending})|\b(?:{whole}))\Z", re.IGNORECASE)
+
+
 @cache
 def _loose_words(language: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{_LOOSE[language]})(?![^\W_])", re.IGNORECASE)
