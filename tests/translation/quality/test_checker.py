@@ -129,6 +129,9 @@ def test_good_translation_has_no_flags() -> None:
         ("Under section 12A.", "Nach Artikel 12B.", True),
         ("Under section 12A.", "Nach Artikel 12.", True),
         ("Under section 12A.", "Nach Artikel 12 a.", False),
+        ("Under section 12-A.", "Nach Artikel 12-B.", True),
+        ("Under section 12-A.", "Nach Artikel 12‑A.", False),
+        ("Under section 12-A.3.", "Nach Artikel 12.A.3.", False),
         ("A cable of 20C and 5M.", "Ein Kabel von 20 und 5 Mio.", False),
         ("At -5 °C it stops.", "Bei 5 °C steht es.", True),
         ("At -5 °C it stops.", "Bei minus 5 °C steht es.", False),
@@ -168,6 +171,13 @@ def test_good_translation_has_no_flags() -> None:
         ("The carrier[1] of 8(1).", "Der Träger [1] von 8(1).", False),
         ("Of the 19th century.", "Du XIXe siècle.", False),
         ("Of the 19th century.", "Du XXIe siècle.", True),
+        # A century by its first year.
+        ("Of the 1700s and 1800's.", "Des 18. und 19. Jahrhunderts.", False),
+        ("Of the 1800s.", "Des 18. Jahrhunderts.", True),
+        ("Of the 1800s.", "Du XIXe siècle.", False),
+        ("Of the 19th century.", "Der 1800er Jahre.", False),
+        ("Of the 19th century.", "Des années 1800.", False),
+        ("Of the year 1800.", "Des 19. Jahrhunderts.", True),
         # Marks of items in running text.
         ("He shall (a) keep it, (b) send it and (c) pay.", "Il doit a) a) garder.", True),
         ("He shall (a) keep it and (b) send it.", "Il doit a) garder, b) envoyer.", False),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nmt_cli.data.cleaning.numbers.added import numbers_are_added
+from nmt_cli.data.cleaning.numbers.centuries import with_centuries
 from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, NumberForms, shown_forms
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
@@ -50,7 +51,7 @@ def numbers_differ(src: str, tgt: str) -> bool:
     >>> [numbers_differ("4947 men", tgt) for tgt in ("፵፱፻፵፯ ሰዎች", "፵፱፻፵፰ ሰዎች", "௪௲௯௱௪௰௮")]
     [False, True, False]
     """
-    src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
+    src, tgt = _with_all_read(src, tgt)
     if has_unread_numerals(src) or has_unread_numerals(tgt):
         return False
     only_src, only_tgt = _on_one_side(src, tgt)
@@ -77,7 +78,7 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
     >>> numbers_changed("They came with 47 men.", german, ("en", "de"))
     False
     """
-    src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
+    src, tgt = _with_all_read(src, tgt)
     if has_unread_numerals(src) or has_unread_numerals(tgt):
         return False
     if any(_is_no_prose(side) for side in (src, tgt)):
@@ -103,6 +104,12 @@ def numbers_repeated(src: str, tgt: str) -> bool:
     """
     before, after = (Counter(DIGITS.findall(_with_numbers_read(side))) for side in (src, tgt))
     return any(count < after[digits] for digits, count in before.items())
+
+
+def _with_all_read(src: str, tgt: str) -> tuple[str, str]:
+    """Both sides, with numbers read, and centuries as the other side has them."""
+    src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
+    return with_centuries(src, tgt), with_centuries(tgt, src)
 
 
 def _with_numbers_read(text: str) -> str:

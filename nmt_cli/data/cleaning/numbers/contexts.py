@@ -28,11 +28,12 @@ from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.numbers.units import units_are_swapped
 
-# A number with a letter, as sections of laws have: 12A. Both may be apart: 12 A.
-_WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})([A-Z])(?![^\W_])")
+# A number with a letter, as sections of laws have: 12A, 12-A. Both may be apart: 12 A.
+_WITH_LETTER = re.compile(r"(?<!\w)(\d{1,9})-?([A-Z])(?![^\W_])")
 # In another script the letter may be another one.
 _WITH_ANY_LETTER = re.compile(
-    r"(?<!\d)(\d{1,9})[ \u00a0\u202f-]?\(?(?:([A-Za-z])(?![A-Za-z0-9])|[\u0370-\u1dff](?!\w))"
+    r"(?<!\d)(\d{1,9})[ \u00a0\u202f.\u2010-\u2013-]?"
+    r"\(?(?:([A-Za-z])(?![A-Za-z0-9])|[\u0370-\u1dff](?!\w))"
 )
 # Letters that may be units, or million: 5M, 20C, 230V.
 _UNITS = frozenset("VWCFKMGTBLDHSNP")
@@ -90,6 +91,8 @@ def _letters_differ(src: str, tgt: str) -> bool:
     [True, False, False, False]
     >>> _letters_differ("12A", "第12A条"), _letters_differ("12A", "статья 12А")
     (False, False)
+    >>> _letters_differ("section 12-A", "§ 12-B"), _letters_differ("section 12-A", "§ 12a")
+    (True, False)
     >>> _letters_differ("section 12A", "§ 12"), _letters_differ("5M", "5 Mio.")
     (True, False)
     """
