@@ -24,9 +24,9 @@ from processes import wait_until
 
 from nmt_cli.cli import loading, main
 from nmt_cli.cli.commands.translation.file_formats import warn_of_format
-from nmt_cli.cli.display.misfit import UNESCAPE
 from nmt_cli.data.text.line_count import count_lines
 from nmt_cli.data.text.lines import read_lines
+from nmt_cli.data.text.shell_commands import UNESCAPE
 from nmt_cli.errors import NoInputError
 from nmt_cli.inference.engines import Engine
 from nmt_cli.inference.reference import ReferenceDecoder

@@ -13,10 +13,8 @@ from nmt_cli.cli.commands.scoring.checks import (
     only_model,
     warn_of_empty_hypotheses,
     warn_of_empty_references,
-    warn_of_faults,
     warn_of_fractions,
     warn_of_missing_rules,
-    warn_of_placeholders,
     warn_of_spellings,
     warn_of_unspaced_words,
 )
@@ -25,6 +23,11 @@ from nmt_cli.cli.commands.scoring.details import (
     show_worst,
     worst_as_json,
     worst_of,
+)
+from nmt_cli.cli.commands.scoring.faults import (
+    warn_of_entities,
+    warn_of_faults,
+    warn_of_placeholders,
 )
 from nmt_cli.cli.commands.scoring.pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.commands.scoring.texts import Texts, Wanted, read_texts
@@ -257,6 +260,8 @@ def _scores(
     # Of a test set that was translated, the first reference was checked beside the source.
     unchecked = references[1:] if texts.is_translated else references
     warn_of_faults(texts.hypotheses, unchecked, console)
+    if not texts.is_translated:
+        warn_of_entities((texts.names[0], texts.hypotheses), texts.references, console)
     results: dict[str, Score] = {}
     if metrics:
         computed = score(

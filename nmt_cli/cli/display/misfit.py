@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 
 _C1 = re.compile("[\x80-\x9f]")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
-# A command that replaces entities with their characters.
-UNESCAPE = (
-    "python3 -c 'import html, sys; [sys.stdout.write(html.unescape(line)) for line in sys.stdin]'"
-)
 
 
 def warn_of_misfit(
@@ -73,6 +69,8 @@ class UnusualCharacters:
                 "`iconv -f CP1252 -t UTF-8`"
             )
         if count := self._entities.lines:
+            from nmt_cli.data.text.shell_commands import UNESCAPE
+
             console.warning(
                 f"`{name}`: {counted(count, 'line')} {agreeing(count, 'has', 'have')} HTML "
                 f"entities, first `{self._entities.example}` in line {self._entities.first:,}, "

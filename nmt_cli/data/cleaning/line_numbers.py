@@ -84,9 +84,9 @@ def without_line_numbers(
 ) -> dict[int, str]:
     """Return the lines that change when their numbers are removed, by index.
 
-    lines, others: as many lines of two sides; language: the code of that of `lines`. A number is removed from the start of a line if the
-    other side lacks it. Where one side is nothing but the number of the other one, the number is
-    removed from both, which leaves this side empty.
+    lines, others: as many lines of two sides; language: the code of that of `lines`. A number is
+    removed from the start of a line if the other side lacks it. Where one side is nothing but the
+    number of the other one, the number is removed from both, which leaves this side empty.
 
     >>> without_line_numbers(["1:4 So it is.", "12 dogs"], ["So ist es.", "zwölf Hunde"])
     {0: 'So it is.'}

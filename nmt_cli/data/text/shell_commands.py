@@ -41,6 +41,11 @@ _UNQUOTE_COLUMNS = (
 )
 
 
+# A command that replaces HTML entities with their characters.
+UNESCAPE = (
+    "python3 -c 'import html, sys; [sys.stdout.write(html.unescape(line)) for line in sys.stdin]'"
+)
+
 # In awk: a cue is a paragraph; its text follows the line with its time.
 _CUES = (
     'BEGIN {RS = ""; FS = "\\n"} {text = ""; found = 0; for (i = 1; i <= NF; i++) '
@@ -80,6 +85,15 @@ def compose_command(name: str) -> str:
     '< test.de > test.nfc.de'
     """
     return copy_command(f"python3 -c {shlex.quote(_COMPOSE)}", name, "nfc", takes_name=False)
+
+
+def unescape_command(name: str) -> str:
+    """Return the command that writes the text of a file without HTML entities.
+
+    >>> unescape_command("test.de").rpartition("' ")[2]
+    '< test.de > test.unescaped.de'
+    """
+    return copy_command(UNESCAPE, name, "unescaped", takes_name=False)
 
 
 def cues_command(name: str) -> str:

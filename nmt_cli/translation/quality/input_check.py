@@ -9,6 +9,7 @@ import numpy as np
 
 from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark, is_lower_case
 from nmt_cli.data.languages.trigrams import verdicts
+from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.tables.source_column import source_column
 
@@ -122,7 +123,8 @@ def _tokenized(numbered: Numbered, text: TextStatistics) -> Misfit | None:
         return None
     return Misfit(
         "the text has spaces before its punctuation, the training text has not", spaced[0],
-        "give text that is not tokenised",
+        "give text that is not tokenised, as "
+        f"`sacremoses -l {base_code(text.src.language)} -q detokenize` writes it",
     )  # fmt: skip
 
 

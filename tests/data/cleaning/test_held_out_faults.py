@@ -99,7 +99,38 @@ def test_faults_of_references_are_warned_of_beside_hypotheses_without_them(
     # A fault of the hypothesis lowers the score rightly.
     for files_of in ((faulty, good), (faulty, faulty), (good, faulty, "--quiet")):
         assert main(["score", *files_of]) == 0
-        assert f"have {kind}" not in capsys.readouterr().err
+        is_said = files_of == (faulty, good) and kind == "HTML entities"
+        assert (f"have {kind}" in capsys.readouterr().err) is is_said
+
+
+def test_entities_of_hypotheses_or_references_are_warned_of_with_a_command_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moses' tokeniser writes them."""
+    monkeypatch.chdir(tmp_path)
+    plain = [f"Der {number}. Hund & 'seine' [Katze]" for number in range(40)]
+    escaped = [
+        line.replace("&", "&amp;").replace("'", "&apos;").replace("[", "&#91;") for line in plain
+    ]
+    for name, lines in (("plain.de", plain), ("moses.de", escaped)):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+    def warning(*files: str) -> str:
+        assert main(["score", *files]) == 0
+        return " ".join(capsys.readouterr().err.split())
+
+    said = warning("moses.de", "plain.de")
+    assert "`moses.de` has 40 lines, of which 40 have HTML entities (lines 1, 2, 3, 4, 5" in said
+    command = f"{said.partition('gives the characters: ')[2].partition('> ')[0]}> hyp.de"
+    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    assert Path("hyp.de").read_text("utf-8") == Path("plain.de").read_text("utf-8")
+    assert "< moses.de > moses.unescaped.de" in warning("plain.de", "moses.de")
+    for files in (("hyp.de", "plain.de"), ("moses.de", "plain.de", "moses.de")):
+        assert "as wrong; if a tokeniser" not in warning(*files)
+    # Few lines may be about them.
+    few = [*escaped[:3], *plain[3:]]
+    Path("few.de").write_text("".join(f"{line}\n" for line in few), "utf-8")
+    assert "entities" not in warning("few.de", "plain.de")
 
 
 def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from byte_models import byte_subwords
+from sacremoses import MosesDetokenizer
 from test_checker import ENGLISH, GERMAN, STATISTICS
 
 from nmt_cli.data.corpus.text_statistics import TextStatistics
@@ -47,6 +48,14 @@ def test_misfit_names_the_kind_the_line_and_the_mend(lines: list[str], part: str
     shown = message(["", *lines])
     assert part in shown
     assert "first on line 2): " in shown
+
+
+def test_tokenised_text_is_detokenised_by_the_command_in_the_hint() -> None:
+    tokenised = [line.replace(".", " .").replace("?", " ?") for line in GOOD]
+    command = message([f"{line} &amp;" for line in tokenised]).split("`")[1]
+    assert command == "sacremoses -l en -q detokenize"
+    detokenised = MosesDetokenizer("en")
+    assert [detokenised.detokenize(line.split()) for line in tokenised] == GOOD
 
 
 def test_misfit_of_a_document_names_the_place() -> None:

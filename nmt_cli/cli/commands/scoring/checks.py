@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -227,21 +227,6 @@ def _empty_lines(names: str, numbers: Sequence[int]) -> str:
     )
 
 
-def warn_of_placeholders(
-    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
-) -> None:
-    """Warn of lines of a reference that stand in place of translations, such as `TODO`."""
-    from nmt_cli.data.cleaning.held_out.placeholders import lines_with_placeholders
-
-    _warn_of_references(
-        references,
-        console,
-        lambda lines: lines_with_placeholders(hypotheses, lines),
-        ": all words of their hypotheses count as wrong; translate them, or remove these lines "
-        "from all files",
-    )
-
-
 def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Console") -> None:
     """Warn of metrics that tokenise by the rules of a language which Moses' tokeniser lacks."""
     from nmt_cli.data.languages.names import is_language_code
@@ -257,39 +242,6 @@ def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Con
         f"{' and '.join(concerned)} {agreeing(len(concerned), 'takes', 'take')} the abbreviations "
         "of English and rules for all languages"
     )
-
-
-def warn_of_faults(
-    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
-) -> None:
-    """Warn of references with faults of which training text is repaired, such as entities."""
-    from nmt_cli.data.cleaning.held_out.faults import references_with_faults
-
-    _warn_of_references(
-        references,
-        console,
-        lambda lines: references_with_faults(hypotheses, lines),
-        ", unlike their hypotheses; `nmt prepare` repairs training text of this, but references "
-        "are scored as they are, so that the scores are too low: correct the reference",
-    )
-
-
-def _warn_of_references(
-    references: Sequence[NamedLines],
-    console: "Console",
-    find: Callable[[Sequence[str]], str],
-    advice: str,
-) -> None:
-    """Warn of each reference with faults.
-
-    find: says what is wrong with lines, "" for nothing; advice: what follows, and what to do.
-    """
-    if console.quiet:
-        return
-    for name, lines in references:
-        if faults := find(lines):
-            count = counted(len(lines), "line")
-            console.warning(f"the reference `{name}` has {count}, of which {faults}{advice}")
 
 
 def warn_of_unspaced_words(

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.kinds import KINDS, UNICODE_FORM
+from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, UNICODE_FORM
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
-from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unescape
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import compose_command
 from nmt_cli.plurals import counted
@@ -77,6 +77,20 @@ def references_with_faults(hypotheses: Sequence[str], references: Sequence[str])
         kind: indices & only_references for kind, indices in _without_forms(repaired.lines).items()
     }
     return _listed(faults, len(references))
+
+
+def lines_with_entities(lines: Sequence[str], others: Sequence[Sequence[str]]) -> str:
+    """How many lines have HTML entities where no line of the other texts has; "" for few.
+
+    >>> lines_with_entities(["a &amp; b"] * 4, [["a & b"] * 4])
+    '4 have HTML entities (lines 1, 2, 3, 4)'
+    """
+    indices = {
+        index
+        for index, (line, *rest) in enumerate(zip(lines, *others, strict=False))
+        if "&" in line and unescape(line) != line and all(unescape(text) == text for text in rest)
+    }
+    return _listed({ENTITY: indices}, len(lines))
 
 
 def _without_invisible(line: str) -> str:
