@@ -160,8 +160,8 @@ def repair_look_alikes(text: str, script: str = "", other: str = "") -> str:
 
     >>> repair_look_alikes("The h\u043euse"), repair_look_alikes("caf\u0301e") == "caf\u0301e"
     ('The house', True)
-    >>> repair_look_alikes("A \u0441\u043e\u0440.", "LATIN", "LATIN")
-    'A cop.'
+    >>> repair_look_alikes("A good \u0441\u043e\u0440.", "LATIN", "LATIN")
+    'A good cop.'
     """
     if text.isascii():
         return text
