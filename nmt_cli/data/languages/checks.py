@@ -10,6 +10,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.side_notes import Head, groups_of, language_notes, text_notes
+from nmt_cli.data.languages.spellings import spelling_notes
 from nmt_cli.data.languages.text_files import TextFiles, head_of, remedies, texts_of
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
 from nmt_cli.data.languages.words import (
@@ -79,6 +80,7 @@ def check_texts(
     for group in groups:
         right = [head for head in group if head.text not in turned]
         warnings += language_notes(right, (src, tgt), is_cleaned=is_cleaned)
+    warnings += spelling_notes([head for head in heads if head.text not in turned])
     # Held-out files are compared with the training text as it will be once its files are in order.
     odds = _odds(
         [

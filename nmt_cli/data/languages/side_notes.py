@@ -9,15 +9,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.languages.missing_words import missing_words
-from nmt_cli.data.languages.text_files import TextFiles
+from nmt_cli.data.languages.text_files import SIDES, TextFiles, side_of
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.words import base_code, function_words, other_language
+from nmt_cli.data.text.apostrophes import (
+    joined_words_command,
+    mixed_apostrophes,
+    one_apostrophe_command,
+    torn_words,
+)
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.labels.line_labels import common_label, without_labels_commands
 from nmt_cli.data.text.labels.merged_verses import MERGED, joined_verses_command, merged_verses
 from nmt_cli.data.text.labels.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.mixed_apostrophes import mixed_apostrophes, one_apostrophe_command
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.data.text.tables.category_columns import category_values, shown_values
 from nmt_cli.plurals import agreeing, counted, enumerated
@@ -35,7 +40,6 @@ FEWEST_TOKENISED, LEAST_TOKENISED = 10, 0.3
 _SPACED_MARK = re.compile(r" [,.](?: |$)")
 # A tree in brackets, such as `(S (NP DT NN )NP )S`: parsers need the words of a treebank as tokens.
 _TREE = re.compile(r"\(\S+ .*\)\S*")
-SIDES = ("source", "target")
 # So many characters of a line are shown.
 SHOWN = 30
 
@@ -76,6 +80,7 @@ def text_notes(group: Sequence[Head]) -> list[str]:
         *filter(None, labelled),
         *filter(None, map(_merged_note, group)),
         *(note for head in group for note in _tokenised_notes(head)),
+        *(note for head in group for note in _torn_word_notes(head)),
         *(note for head in group for note in _apostrophe_notes(head)),
         *_empty_column_notes(group),
         *_category_notes(group),
@@ -96,7 +101,7 @@ def language_notes(
         for other in filter(None, others):
             found = [head.text for head in group if head.others[index] == other]
             yield (
-                f"the {_side_of(found, index)} {agreeing(len(found), 'looks', 'look')} like "
+                f"the {side_of(found, index)} {agreeing(len(found), 'looks', 'look')} like "
                 f"{other}, not {code}"
             )
         unknown = [head for head in group if head.others[index] is None]
@@ -120,7 +125,7 @@ def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str
         check = f"{option} the right columns?"
     count = f"only {words:,}" if words else "none"
     yield (
-        f"the {_side_of(texts, index)} {agreeing(len(texts), 'does', 'do')} not look like {code}: "
+        f"the {side_of(texts, index)} {agreeing(len(texts), 'does', 'do')} not look like {code}: "
         f"{count} of {agreeing(len(texts), 'its', 'their')} first {lines:,} lines of several words "
         f"{agreeing(words, 'has', 'have')} one of the commonest words of this language; {check}"
     )
@@ -140,7 +145,7 @@ def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
                 action = "no pair is dropped"
             yield (
                 f"{len(indices):,} of the first {len(lines):,} lines of the "
-                f"{_side_of([head.text], index)} look like {language} (lines {examples}, ...): "
+                f"{side_of([head.text], index)} look like {language} (lines {examples}, ...): "
                 f"{action}"
             )
 
@@ -157,7 +162,7 @@ def _no_text_notes(group: Sequence[Head]) -> Iterator[str]:
         lines = counted(sum(count for _, (_, count) in found), "line")
         where = "this column" if len(texts[0].paths) == 1 else "this file"
         yield (
-            f"{without:,} of the first {lines} of the {_side_of(texts, index)} have no letter, but "
+            f"{without:,} of the first {lines} of the {side_of(texts, index)} have no letter, but "
             f"the other side has: if {where} has numbers, such as those of the rows of a table, "
             f"replace it by the {SIDES[index]} sentences"
         )
@@ -199,7 +204,7 @@ def _labelled_note(head: Head) -> str:
     labels = [common_label(lines) for lines in head.sides]
     found = [
         f"{len(label.indices):,} of the first {counted(len(lines), 'line')} of the "
-        f"{_side_of([head.text], index)} begin with the label `{label.text}:`"
+        f"{side_of([head.text], index)} begin with the label `{label.text}:`"
         for index, (label, lines) in enumerate(zip(labels, head.sides, strict=True))
         if label
     ]
@@ -255,9 +260,26 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
             command = f": {copy_command(detokenise, path, 'detokenised', takes_name=False)}"
         yield (
             f"{len(spaced):,} of the first {counted(len(lines), 'line')} of the "
-            f"{_side_of([head.text], index)} have spaces before their punctuation (first on line "
+            f"{side_of([head.text], index)} have spaces before their punctuation (first on line "
             f"{spaced[0]:,}), as tokenised text has; translations would have them, too, and nmt "
             f"needs no tokeniser: detokenise it{command}"
+        )
+
+
+def _torn_word_notes(head: Head) -> Iterator[str]:
+    """Yield the warnings that spaces around apostrophes tear the words of a side apart."""
+    for index, lines in enumerate(head.sides):
+        torn = torn_words(lines)
+        if torn is None:
+            continue
+        command = ""
+        if len(head.text.paths) > 1:
+            command = f": {joined_words_command(head.text.paths[index], torn.mark)}"
+        yield (
+            f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
+            f"{torn.apostrophes:,} apostrophes with spaces around them between letters (first on "
+            f"line {torn.line:,}: `{torn.example}`), as where a program has torn words apart; if "
+            f"the language has no such spaces, join the words{command}"
         )
 
 
@@ -272,7 +294,7 @@ def _apostrophe_notes(head: Head) -> Iterator[str]:
         if len(head.text.paths) > 1:
             command = f": {one_apostrophe_command(head.text.paths[index], marks[0][0])}"
         yield (
-            f"the first {counted(len(lines), 'line')} of the {_side_of([head.text], index)} have "
+            f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
             f"several apostrophes between letters: {shown}; the same word counts as several ones, "
             f"so write all of them in one way, that of the text to translate and to score{command}"
         )
@@ -327,7 +349,7 @@ def _hyphenation_notes(group: Sequence[Head]) -> Iterator[str]:
             line, example = found[0]
             yield (
                 f"{len(found):,} words in the first {counted(len(lines), 'line')} of the "
-                f"{_side_of([head.text], index)} have a hyphen and a space within, as where a "
+                f"{side_of([head.text], index)} have a hyphen and a space within, as where a "
                 f"PDF divides them at the end of a line, and are also written in one piece (line "
                 f"{line + 1:,}: `{example}`): {joining_command(path)}"
             )
@@ -336,12 +358,3 @@ def _hyphenation_notes(group: Sequence[Head]) -> Iterator[str]:
 def _is_mostly_empty(cells: Sequence[str]) -> bool:
     empty = sum(not cell.strip() for cell in cells)
     return 2 * empty > len(cells) >= FEWEST_WITHOUT_LETTERS
-
-
-def _side_of(texts: Sequence[TextFiles], index: int) -> str:
-    """One side of texts of one role in a message: `training source column of ...`."""
-    role = f"{texts[0].role} {SIDES[index]}"
-    if len(texts[0].paths) > 1:
-        return f"{role} `{texts[0].paths[index]}`"
-    column = agreeing(len(texts), "column", "columns")
-    return f"{role} {column} of {enumerated(f'`{text.paths[0]}`' for text in texts)}"

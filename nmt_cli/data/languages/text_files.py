@@ -11,10 +11,12 @@ from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.shell_commands import decompressor, without_compression
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
 from nmt_cli.errors import NmtError
+from nmt_cli.plurals import agreeing, enumerated
 
 # Removes a byte order mark and the line ends of Windows, which would end up within the lines.
 PLAIN_LINES = r"""NR == 1 {sub(/^\357\273\277/, "")} {sub(/\r$/, "")}"""
 LINES_CHECKED = 2_000
+SIDES = ("source", "target")
 
 
 def swap_command(table: str, action: str = "{print $2, $1}") -> str:
@@ -90,6 +92,15 @@ def texts_of(
     texts = [TextFiles("training", tuple(paths), columns) for paths in train]
     named = (("validation", valid), ("test", test))
     return texts + [TextFiles(role, tuple(paths)) for role, paths in named if paths]
+
+
+def side_of(texts: Sequence[TextFiles], index: int) -> str:
+    """One side of texts of one role in a message: `training source column of ...`."""
+    role = f"{texts[0].role} {SIDES[index]}"
+    if len(texts[0].paths) > 1:
+        return f"{role} `{texts[0].paths[index]}`"
+    column = agreeing(len(texts), "column", "columns")
+    return f"{role} {column} of {enumerated(f'`{text.paths[0]}`' for text in texts)}"
 
 
 def head_of(text: TextFiles) -> tuple[list[str], list[str]]:

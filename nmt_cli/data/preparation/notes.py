@@ -10,8 +10,7 @@ from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
 from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
-from nmt_cli.data.languages.side_notes import SIDES
-from nmt_cli.data.languages.text_files import remedies, texts_of
+from nmt_cli.data.languages.text_files import SIDES, remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
 from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords

@@ -50,7 +50,7 @@ def test_a_semicolon_ends_a_question_in_greek_alone() -> None:
     [
         "Ka mi?", "Ka mi??", "Ka mi???", "Ka mi ?", "Ka mi ???", "Ka mi?!", "Ka mi?..", "Ka mi?...",
         "\u00abKa mi?\u00bb", "Ka mi?) ta", '"Ka mi?" ta', "Ka mi? Ta mo.", "on http://a.b/c?d=e",
-        "a.org/b?c ka", "A?N ka", "Ka mi? (ta)",
+        "a.org/b?c ka", "A?N ka", "Ka mi? (ta)", "\u00bfKa mi?. \u00bfTa? ka",
     ],
 )  # fmt: skip
 def test_marks_behind_words_are_questions(line: str) -> None:

@@ -24,6 +24,8 @@ _LOST_WORD = re.compile(r"(?<=[\w),] )\?+(?= \w)")
 _TOKENISED = re.compile(r"\w [,.!](?: |$)|\w \?$")
 # In Greek, a semicolon ends a question.
 _QUESTION = re.compile(r"[?？؟፧՞¿⸮]|(?<=[Α-Ωά-ώ]);")
+# The mark that ends a question with a mark at its beginning, as in Spanish, is none of a letter.
+_MARKED_QUESTION = re.compile(r"¿[^?]*\?(?!\w)")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 
 
@@ -36,12 +38,17 @@ def has_lost_letters(src: str, tgt: str) -> bool:
     (False, False)
     >>> has_lost_letters("Il est ? Paris.", "In Paris."), has_lost_letters("So ? Ja , ja .", "Yes")
     (True, False)
+    >>> has_lost_letters("¿Vienes?. ¿Y tú? pues sí", "Eju"), has_lost_letters("¿A M?nchen? no", "")
+    (False, True)
     """
     return any(
-        (_LOST.search(side) or (_is_maybe_lost(side) and not _QUESTION.search(other)))
-        and not _LIKE_ADDRESS.search(side)
+        _is_lost(_MARKED_QUESTION.sub("¿", side), other) and not _LIKE_ADDRESS.search(side)
         for side, other in ((src, tgt), (tgt, src))
     )
+
+
+def _is_lost(side: str, other: str) -> bool:
+    return bool(_LOST.search(side) or (_is_maybe_lost(side) and not _QUESTION.search(other)))
 
 
 def _is_maybe_lost(side: str) -> bool:

@@ -60,3 +60,24 @@ def test_a_table_is_warned_of_without_a_command(capsys: pytest.CaptureFixture[st
 )
 def test_other_text_is_not_warned_of(lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert warnings(lines, capsys, table=False) == []
+
+
+def test_words_torn_apart_at_apostrophes_are_warned_of_with_a_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    torn = ["so it is", "ch \u2019 usa jach 'a", "qilqt ' asi"] * 30
+    (said, *_) = warnings(torn, capsys, table=False)
+    assert said.startswith(
+        "warning: the first 90 lines of the training target `my b.xnd` have 60 apostrophes with "
+        "spaces around them between letters (first on line 2: `ch \u2019 usa`), as where a program "
+        "has torn words apart; if the language has no such spaces, join the words: python3 -c"
+    )
+    subprocess.run(["sh", "-c", said[said.index("python3 -c") :]], check=True, timeout=30)
+    joined = ["so it is", "ch\u2019usa jach\u2019a", "qilqt\u2019asi"] * 30
+    assert Path("my b.joined.xnd").read_text().splitlines() == joined
+    (said, *_) = warnings(torn, capsys, table=True)
+    assert said.endswith("if the language has no such spaces, join the words")
+    assert not any("torn" in said for said in warnings(torn[:60], capsys, table=False))
+    # Quotations, and places.
+    others = ["the 'word' is", "the word' is", "at 5 ' 3"] * 60
+    assert warnings(others, capsys, table=False) == []

@@ -1,0 +1,70 @@
+"""Validation and test text that is spelt in another way than the training text is warned of."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+
+TRAIN = ["haguã ko'ẽ mita"] * 60
+VALID = ["haguâ ko'ê mita"] * 60
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def warnings(
+    train: list[str], valid: list[str], capsys: pytest.CaptureFixture[str], *options: str
+) -> list[str]:
+    for name, lines in (("a", train), ("v", valid)):
+        for side, text in (("es", ["El perro, ni\u00f1o"] * len(lines)), ("gn", lines)):
+            Path(f"{name}.{side}").write_text("".join(f"{line}\n" for line in text))
+    files = ["--train", "a.es", "a.gn", "--valid", "v.es", "v.gn", *options]
+    assert main(["init", "--force", *files, "--src-lang", "es", "--tgt-lang", "gn"]) == 0
+    return [line for line in capsys.readouterr().err.splitlines() if "spelt" in line]
+
+
+def test_letters_that_only_one_of_the_texts_has_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (said,) = warnings(TRAIN, VALID, capsys)
+    assert said == (
+        "warning: the validation target `v.gn` seems to be spelt differently from the training "
+        "text: of their first lines, only the training text has `ã` (U+00E3) 60 times and `ẽ` "
+        "(U+1EBD) 60 times and only the validation text has `â` (U+00E2) 60 times and `ê` (U+00EA) "
+        "60 times; a model knows words only as the training text spells them: spell all texts in "
+        "one way"
+    )
+    first, second = warnings(TRAIN, VALID, capsys, "--test", "v.es", "v.gn")
+    assert ("validation target" in first, "test target" in second) == (True, True)
+
+
+def test_a_letter_that_one_line_in_fifty_has_is_named_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (said,) = warnings(TRAIN, [*VALID[:59], "haguã mita"], capsys)
+    assert "only the training text has `ã` (U+00E3) 60 times" in said
+
+
+@pytest.mark.parametrize(
+    ("train", "valid"),
+    [
+        (TRAIN, TRAIN),
+        # Capital letters, and accents of their own.
+        (TRAIN, ["HAGUÃ ko'e\u0303 mita"] * 60),
+        # Too few to be expected, and a word of few lines that has the letter often.
+        (TRAIN[:25], VALID[:25]),
+        ([*["mita ko"] * 200, "ã" * 60], ["mita ko"] * 200),
+        # Letters that the other text has rarely, as those of names.
+        (["haguã mita"] * 60, [*["hagua mita"] * 58, "haguã ãã"]),
+        # Characters of other kinds of scripts are of the subject.
+        (["".join(map(chr, range(0x4E00, 0x4E00 + 310)))] * 40, ["\u5e94\u7528"] * 900),
+    ],
+)
+def test_texts_that_are_spelt_alike_are_not(
+    train: list[str], valid: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warnings(train, valid, capsys) == []
