@@ -65,3 +65,20 @@ def test_numerals_are_unread_from_ten_on() -> None:
         assert not numbers_changed("12 people", f"{unread} x", ("en", "xx"))
     assert not has_unread_numerals("❶ ௪")
     assert numbers_differ("❶ In 1989", "❶ 1998 x")
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "differ"),
+    [
+        ("in the 1960s", "in den Sechzigern", False), ("in the 1960's", "i sextiotalet", False),
+        ("in the 80s", "dans les années quatre-vingt", False),
+        ("since the 1800s", "depuis le 19e siècle", False),
+        ("since the 1800s", "depuis le 17e siècle", True),
+        ("in the 1960s", "in den 1970ern", True), ("in 1960", "in den Sechzigern", True),
+        ("in the 1960s, in 1999", "in den Sechzigern", True),
+    ],
+)  # fmt: skip
+def test_decades_may_be_written_out_or_named_by_their_century(
+    line: str, other: str, differ: bool
+) -> None:
+    assert numbers_differ(line, other) == numbers_differ(other, line) == differ

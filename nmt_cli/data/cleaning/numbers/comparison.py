@@ -4,6 +4,7 @@ In doubt a pair is not reported: `1,000` equals `1.000` and `1 000`, `3 pm` may 
 small or round number may be written out on one side. Digits of all scripts are compared by value.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ from nmt_cli.data.cleaning.numbers.written_out import (
 )
 from nmt_cli.data.languages.words import base_code
 
+# The 1960s, which other languages write out (the sixties), or the 1800s (the 19th century).
+_DECADE = re.compile(r"\b(\d{2}\d?0)['’]?s\b")
 # The missing groups of digits of each number.
 _Missing = dict[str, set[str]]
 # A sentence has no more numbers, and no longer ones.
@@ -44,6 +47,9 @@ def numbers_differ(src: str, tgt: str) -> bool:
     False
     >>> numbers_differ("We met in 1989.", "Wir trafen uns 1998.")
     True
+    >>> others = "Im 19. Jahrhundert", "Um 1700", "Im 17. Jahrhundert", "Einst"
+    >>> [numbers_differ("In the 1800s", other) for other in others]
+    [False, True, True, False]
     >>> numbers_differ("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
     False
     >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
@@ -54,7 +60,9 @@ def numbers_differ(src: str, tgt: str) -> bool:
     src, tgt = _with_all_read(src, tgt)
     if has_unread_numerals(src) or has_unread_numerals(tgt):
         return False
-    only_src, only_tgt = _on_one_side(src, tgt)
+    missing = _on_one_side(src, tgt)
+    only_src = _without_decades(missing[0], src, missing[1])
+    only_tgt = _without_decades(missing[1], tgt, missing[0])
     if only_src and only_tgt:
         sides = _groups_of(only_src), _groups_of(only_tgt)
         return _have_long_numbers(*sides) and not ALL_FORMS.may_be_times(*sides)
@@ -166,6 +174,15 @@ def _on_one_side(src: str, tgt: str, forms: NumberForms | None = None) -> tuple[
         missing_numbers(src, src_groups - tgt_groups, tgt, forms),
         missing_numbers(tgt, tgt_groups - src_groups, src, forms),
     )
+
+
+def _without_decades(missing: _Missing, side: str, other: _Missing) -> _Missing:
+    """The missing numbers of a side, without decades if the other side lacks none or a century."""
+    decades = {number for number in _DECADE.findall(side) if number in missing}
+    centuries = {str(int(decade[:-2]) + 1) for decade in decades}
+    if not decades or not _groups_of(other) <= centuries:
+        return missing
+    return {number: groups for number, groups in missing.items() if number not in decades}
 
 
 def _groups_of(missing: _Missing) -> set[str]:
