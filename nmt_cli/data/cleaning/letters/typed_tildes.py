@@ -5,8 +5,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable
 
+TILDE_SIGN = re.compile("~")
 # Of a word with another letter; `~` alone may be a sign.
-TILDE_SIGN = re.compile(r"[AEINOUYaeinouy]~(?:(?=[^\W\d_])|(?<=[^\W\d_]..)(?!~))")
+_TYPED = re.compile(r"[AEINOUYaeinouy]~(?:(?=[^\W\d_])|(?<=[^\W\d_]..)(?!~))")
 # So many letters with a tilde show that the language of a side has them, unless more are typed so.
 MIN_COUNT = 5
 
@@ -21,7 +22,8 @@ def tilde_repair_of(text: str) -> Callable[[str], str]:
     >>> tilde_repair_of("mañana man~ana")("man~ana")
     'man~ana'
     """
-    typed = Counter(sequence[0].lower() for sequence in TILDE_SIGN.findall(text))
+    sequences = _TYPED.findall(text) if TILDE_SIGN.search(text) else []
+    typed = Counter(sequence[0].lower() for sequence in sequences)
     lower = text.lower() if typed else ""
     letters = {
         letter
@@ -30,7 +32,7 @@ def tilde_repair_of(text: str) -> Callable[[str], str]:
     }
 
     def repair(line: str) -> str:
-        return TILDE_SIGN.sub(
+        return _TYPED.sub(
             lambda match: _with_tilde(match[0][0]) if match[0][0].lower() in letters else match[0],
             line,
         )
