@@ -50,8 +50,6 @@ class _Call:
             return
         try:
             result = self.function()
-        except CallCancelledError:
-            return
         except BaseException as error:
             self._settle = partial(self.future.set_exception, error)
         else:

@@ -223,3 +223,40 @@ def test_settings_that_searches_share_do_not_change_them() -> None:
     assert shared_searches._searched(search) == shared_searches._searched(same)
     other = dataclasses.replace(search, alpha=0.1)
     assert shared_searches._searched(search) != shared_searches._searched(other)
+
+
+def test_calls_that_wait_when_the_worker_closes_are_finished() -> None:
+    worker = TranslationWorker(made_translator())
+    begun, held = threading.Event(), threading.Event()
+    first = worker.submit(lambda _: (begun.set(), held.wait(SECONDS)))
+    assert begun.wait(SECONDS)
+    second = submitted(worker, ["b"])
+    worker.close(0.0)
+    held.set()
+    assert first.result(SECONDS)
+    assert second.result(SECONDS)
+    assert is_true_soon(lambda: not worker.is_alive)
+
+
+def test_call_that_is_cancelled_before_it_begins_or_as_it_ends_disturbs_no_other(
+    worker: TranslationWorker,
+) -> None:
+    begun, held = threading.Event(), threading.Event()
+    ending = worker.submit(lambda _: (begun.set(), held.wait(SECONDS)))
+    assert begun.wait(SECONDS)
+    ran: list[object] = []
+    waiting = worker.submit(ran.append)
+    assert ending.cancel()
+    assert waiting.cancel()
+    held.set()
+    assert submitted(worker, ["b"]).result(SECONDS)
+    assert (ran, worker.restarts) == ([], 0)
+
+
+def test_idle_worker_is_in_no_turn_and_keeps_nothing_of_earlier_calls(
+    worker: TranslationWorker,
+) -> None:
+    assert submitted(worker, ["abc"]).result(SECONDS)
+    # A server is not alive while a turn takes long.
+    assert is_true_soon(lambda: not worker.turn_seconds)
+    assert (worker._waiting, worker._calls, worker._ended) == ({}, {}, [])
