@@ -151,7 +151,7 @@ def _schedule(config: Config, _: Path | None) -> Plot:
     train, d_model = config.train, config.model.d_model
     guessed = ""
     if train.max_steps == "auto":
-        guessed = " (max_steps: auto, here for a million tokens)"
+        guessed = " (max_steps: auto, here for a million tokens; of a run: --model)"
         config = with_values(config, {"train.max_steps": STEPS})
         train = config.train
     last = max(max_steps(train), 2)

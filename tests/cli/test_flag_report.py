@@ -52,6 +52,18 @@ def test_doubtful_lines_are_counted_on_a_terminal() -> None:
     assert "2 doubtful lines" in shown(interactive=True)
 
 
+def test_empty_translations_are_named_with_the_option_that_forbids_them() -> None:
+    stream = io.StringIO()
+    report = FlagReport(Console(stream, interactive=True))
+    for index, (source, text) in enumerate([("A dog.", ""), ("", ""), ("A cat.", " "), ("A", "B")]):
+        flags = ("sentences_lost",) if source else ("empty",)
+        report.add(index, translation(flags, source, text))
+    report.show(())
+    said = " ".join(stream.getvalue().split())
+    assert "; 2 without any text: --min-length 1 forbids this" in said
+    assert "without any text" not in shown(interactive=True)
+
+
 def test_wrong_numbers_and_tags_of_a_document_are_always_counted() -> None:
     flagged: list[tuple[str, ...]] = [("number_mismatch", "copied"), ("markup_moved",), ()]
     said = shown(flagged=flagged * 2, in_document="do so")

@@ -254,10 +254,7 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     # With half of the steps the model may be worse.
     (line,) = shown(replace(end, fitting=39), outline=limited)[2:]
     assert line.endswith(
-        "(best give it more time with a larger --max-hours; otherwise leave it as it is: a run of "
-        "39 steps in place of about 79, which would fit into 0.15 hours with validations "
-        "(`--max-steps 39 --set train.warmup_steps=3`: this is a new run, with another `--out`), "
-        "may give a worse model)"
+        "(best give it more time with a larger --max-hours; otherwise leave it as it is)"
     )
     (line,) = shown(replace(end, first=45, fitting=0), outline=limited)[2:]
     assert "at about step 45 to 79 of 20,000, depending on how long validations take" in line

@@ -136,6 +136,12 @@ def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
     assert len(first) == plots.COLUMNS
 
 
+def test_schedule_of_automatic_steps_says_how_many_it_draws() -> None:
+    given = config({"train.max_steps": "auto", "train.schedule": "linear"})
+    shown = " ".join(texts(ElementTree.fromstring(plot("schedule", given).picture)))
+    assert "(max_steps: auto, here for a million tokens; of a run: --model)" in shown
+
+
 def test_schedule_without_a_learning_rate_is_drawn() -> None:
     tree = ElementTree.fromstring(plot("schedule", config({"train.learning_rate": 0.0})).picture)
     assert "0" in texts(tree)

@@ -45,6 +45,8 @@ class FlagReport:
         self._file = file
         self._counts: Counter[str] = Counter()
         self._doubtful = self._failing = 0
+        # Translations without text of lines that have some.
+        self._without_text = 0
         # The flags of the lines that are not doubtful, and the number of these lines.
         self._other_flags: Counter[str] = Counter()
         self._others = 0
@@ -56,6 +58,8 @@ class FlagReport:
         """Count the flags of a line; index: from 0; place: where it stands in a document."""
         flags = translation.flags
         self._counts.update(flags)
+        if translation.source.strip() and not translation.text.strip():
+            self._without_text += 1
         if not NOT_COUNTED.issuperset(flags):
             self._doubtful += 1
         elif flags:
@@ -95,6 +99,8 @@ class FlagReport:
             more = " (--flag-file lists them)" if self._file is None else ""
             if in_document and self._counts["number_mismatch"]:
                 more += f"; {in_document}"
+            if self._without_text and not in_document:
+                more += f"; {self._without_text:,} without any text: --min-length 1 forbids this"
             self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
         elif in_document:
             self._show_of_document(in_document)

@@ -214,12 +214,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         if end.fitting >= SHARE_WORTHWHILE * end.last:
             advice = f"{steps} fits into {hours}, with validations{f'; {new_run}' * bool(options)}"
         else:
-            advice = (
-                "best give it more time with a larger --max-hours; otherwise leave it as it is: "
-                f"a run of {end.fitting:,} steps in place of about {end.last:,}, which would fit "
-                f"into {hours} with validations ({steps}{f': {new_run}' * bool(options)}), may "
-                "give a worse model"
-            )
+            advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"
     return f"{reached}: {consequence} ({advice})"
 
 

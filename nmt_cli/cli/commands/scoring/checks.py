@@ -213,7 +213,7 @@ def warn_of_empty_hypotheses(
     if empty:
         console.warning(
             f"{_empty_lines(f'`{name}`', empty)}, but the references have text there; "
-            "`nmt translate --retry` translates such lines with other settings, too"
+            "`nmt translate --min-length 1` writes no such lines"
         )
 
 
