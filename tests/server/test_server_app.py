@@ -1,5 +1,6 @@
 """The paths of the server: what they answer, and to whom."""
 
+import asyncio
 import base64
 import gzip
 import json
@@ -21,6 +22,7 @@ from nmt_cli.documents.kinds import KINDS
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.beam import BeamSearch
 from nmt_cli.server.limits import Limits
+from nmt_cli.server.refusals import RefusedError
 from nmt_cli.server.service import Service
 from nmt_cli.translation.calls import chosen_settings
 from nmt_cli.translation.constraints import Constraints
@@ -221,6 +223,28 @@ def test_retry_after_is_when_half_of_the_requests_are_done(
     assert answer.status == 429
     assert answer.headers["retry-after"] == str(seconds)
     assert answer.json["hint"] == f"try again in {seconds} s"
+
+
+def test_requests_whose_bodies_are_read_at_once_are_no_more_than_the_limit() -> None:
+    """Each of them was admitted before its body was read, when there was room."""
+    translator = byte_translator()
+    search = chosen_settings(translator.config, None, {})
+    service = Service(translator, search, Limits(requests=2))
+    held = threading.Event()
+
+    async def answers() -> list[object]:
+        request = SimpleNamespace(receive=asyncio.Event().wait)
+        running = [asyncio.ensure_future(service.run(lambda _: held.wait(60), request))]
+        running += [asyncio.ensure_future(service.run(lambda _: True, request)) for _ in range(2)]
+        await asyncio.sleep(0)
+        held.set()
+        return await asyncio.gather(*running, return_exceptions=True)
+
+    first, second, third = asyncio.run(answers())
+    service.close(60)
+    assert (first, second) == (True, True)
+    assert isinstance(third, RefusedError)
+    assert third.status == 429
 
 
 def test_a_server_is_ready_once_it_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,3 +87,16 @@ def test_a_result_for_a_closed_loop_is_dropped() -> None:
     asyncio.run(begin())
     future.set_result(1)
     assert future.result() == 1
+
+
+def test_a_caller_that_left_meanwhile_keeps_no_result_from_the_others() -> None:
+    async def wait() -> int:
+        futures: list[Future[int]] = [Future(), Future()]
+        left, stays = map(awaitable, futures)
+        for number, future in enumerate(futures):
+            future.set_result(number)
+        # Its result has come, and is not handed out yet.
+        left.cancel()
+        return await asyncio.wait_for(stays, 10)
+
+    assert asyncio.run(wait()) == 1
