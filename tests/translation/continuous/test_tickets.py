@@ -35,15 +35,23 @@ def test_nothing_is_left_of_a_removed_call() -> None:
 
 
 def test_sources_that_are_put_back_come_first_and_in_their_order() -> None:
-    queue, (first, second) = made((1, 2, 3), (4,))
-    assert popped(queue, 3) == [1, 4, 2]
-    queue.finish(0, [])
+    queue, tickets = made((1, 2, 3), (4,), (5,))
+    queue.finish(queue.pop()[0], [])
+    assert popped(queue, 3) == [4, 5, 2]
     queue.put_back()
-    assert queue.remove(second) == set()
-    queue.add(second)
-    numbers = [queue.pop() for _ in range(3)]
-    assert [source.ids[0] for _, source in numbers] == [2, 4, 3]
-    for number, _ in numbers:
+    assert popped(queue, 2) == [4, 5]
+    queue.put_back()
+    taken = [queue.pop() for _ in range(4)]
+    assert [source.ids[0] for _, source in taken] == [4, 5, 2, 3]
+    for number, _ in taken:
         queue.finish(number, [])
-    assert (first.is_done, second.is_done, len(queue)) == (True, True, 0)
-    assert sorted(index for index, _ in first.found) == [0, 1, 2]
+    assert [ticket.is_done for ticket in tickets] == [True] * 3
+    assert len(queue) == 0
+    assert [index for index, _ in tickets[0].found] == [0, 1, 2]
+
+
+def test_two_sources_of_a_call_that_are_put_back_keep_their_order() -> None:
+    queue, _ = made((1, 2, 3))
+    assert popped(queue, 2) == [1, 2]
+    queue.put_back()
+    assert popped(queue, 3) == [1, 2, 3]
