@@ -251,3 +251,13 @@ def test_a_model_directory_that_is_gone_is_not_made_again(tmp_path):
     with pytest.raises(WriteError, match="was moved or deleted while it was trained"):
         checkpoints.flush()
     assert not (tmp_path / "model").exists()
+
+
+def test_average_is_summed_in_float64(tmp_path) -> None:
+    """In float32, one of the two large numbers would absorb the small one."""
+    weights = {
+        tmp_path / name: {"w": torch.tensor([each])}
+        for name, each in zip("abc", (1e9, 1.0, -1e9), strict=True)
+    }
+    mean = average_weights(list(weights), lambda path: weights[path])["w"]
+    assert (mean.item(), mean.dtype) == (pytest.approx(1 / 3), torch.float32)
