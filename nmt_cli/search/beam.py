@@ -24,6 +24,7 @@ from nmt_cli.search.logits_processors import (
     LiveHypotheses,
     LogitsProcessor,
     LogitsProcessorList,
+    MinimumLength,
     make_logits_processors,
 )
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
@@ -75,6 +76,8 @@ class Searcher:
             banned_id for banned_id in symbols.banned_ids if banned_id not in unbanned_ids
         ]
         processors = [*make_logits_processors(config, symbols.eos_id), *processors]
+        # Of these, an engine's own search knows the minimum length alone.
+        is_plain = all(isinstance(processor, MinimumLength) for processor in processors)
         strategy = strategy or make_strategy(config)
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
@@ -83,7 +86,7 @@ class Searcher:
         self._queue = SourceQueue(tokens // decoder.beam, min_free_slots)
         self._beams: BeamSearch | FusedBeamSearch
         slots, rows = decoder.slots, decoder.slots * decoder.beam
-        if type(strategy) is BeamSelection and not processors and is_fused(decoder):
+        if type(strategy) is BeamSelection and is_plain and is_fused(decoder):
             self._beams = FusedBeamSearch(decoder, slots, config, strategy.candidates, banned_ids)
         else:
             processor_list = LogitsProcessorList(banned_ids, processors, rows, decoder.arrays)

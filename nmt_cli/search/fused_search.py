@@ -20,7 +20,8 @@ class PlainBeam(NamedTuple):
     """The rules of a plain beam search.
 
     candidates: of each slot at each step; finished: hypotheses that are kept of each slot;
-    enough: finished hypotheses that end the search of a source, 0: no number ends it;
+    enough: finished hypotheses that end the search of a source, 0: no number ends it; min_length:
+    the fewest ids of a hypothesis, unless its limit is lower;
     banned_ids: never produced unless they are forced; word_reward: as in `HypothesisRanker`;
     penalties: the length penalties of all lengths up to at least the one that it is given.
     """
@@ -28,6 +29,7 @@ class PlainBeam(NamedTuple):
     candidates: int
     finished: int
     enough: int
+    min_length: int
     banned_ids: Sequence[int]
     word_reward: float
     penalties: Callable[[int], Float[Array, " lengths"]]
@@ -80,7 +82,8 @@ class FusedBeamSearch:
         name, alpha = config.length_penalty, config.alpha
         self._search = decoder.fused_search(
             PlainBeam(
-                candidates, config.finished, config.enough, banned_ids, config.word_reward,
+                candidates, config.finished, config.enough, config.min_length, banned_ids,
+                config.word_reward,
                 lambda longest: _penalties(name, alpha, -(-longest // LENGTHS) * LENGTHS),
             )
         )  # fmt: skip

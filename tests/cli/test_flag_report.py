@@ -54,14 +54,16 @@ def test_doubtful_lines_are_counted_on_a_terminal() -> None:
 
 def test_empty_translations_are_named_with_the_option_that_forbids_them() -> None:
     stream = io.StringIO()
-    report = FlagReport(Console(stream, interactive=True))
+    report = FlagReport(Console(stream))
     for index, (source, text) in enumerate([("A dog.", ""), ("", ""), ("A cat.", " "), ("A", "B")]):
-        flags = ("sentences_lost",) if source else ("empty",)
-        report.add(index, translation(flags, source, text))
+        report.add(index, translation(() if source else ("empty",), source, text))
+    report.add(4, translation(("failed",), "A", ""))
+    report.show((), in_document="so")
+    assert "min-length" not in stream.getvalue()
     report.show(())
     said = " ".join(stream.getvalue().split())
-    assert "; 2 without any text: --min-length 1 forbids this" in said
-    assert "without any text" not in shown(interactive=True)
+    assert "warning: 2 translations of text are empty: --min-length 1 forbids this" in said
+    assert "min-length" not in shown(interactive=True)
 
 
 def test_wrong_numbers_and_tags_of_a_document_are_always_counted() -> None:

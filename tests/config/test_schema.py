@@ -379,3 +379,10 @@ def test_unknown_keys_are_always_refused(values: dict[str, object]) -> None:
 def test_value_of_wrong_type_is_refused(key: str, value: object) -> None:
     if not refused_in_our_words({key: value}):
         assert convert(SETTINGS[key], one(key, value)) == one(key, value)
+
+
+def test_only_presets_of_our_own_forbid_empty_translations() -> None:
+    layers = {name: SettingsLayer("x", {"train.preset": name}) for name in PRESETS}
+    least = {name: resolve([layer]).config.search.min_length for name, layer in layers.items()}
+    assert {name for name, length in least.items() if length} == {"small"}
+    assert least["small"] == 1

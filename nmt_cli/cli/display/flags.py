@@ -45,7 +45,7 @@ class FlagReport:
         self._file = file
         self._counts: Counter[str] = Counter()
         self._doubtful = self._failing = 0
-        # Translations without text of lines that have some.
+        # Empty translations of lines with text that did not fail.
         self._without_text = 0
         # The flags of the lines that are not doubtful, and the number of these lines.
         self._other_flags: Counter[str] = Counter()
@@ -58,7 +58,8 @@ class FlagReport:
         """Count the flags of a line; index: from 0; place: where it stands in a document."""
         flags = translation.flags
         self._counts.update(flags)
-        if translation.source.strip() and not translation.text.strip():
+        is_empty = translation.source.strip() and not translation.text.strip()
+        if is_empty and "failed" not in flags:
             self._without_text += 1
         if not NOT_COUNTED.issuperset(flags):
             self._doubtful += 1
@@ -93,14 +94,17 @@ class FlagReport:
                 f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
                 "glossary: raise --max-extra-length"
             )
+        if self._without_text and not in_document:
+            self._console.warning(
+                f"{counted(self._without_text, 'translation')} of text "
+                f"{agreeing(self._without_text, 'is', 'are')} empty: --min-length 1 forbids this"
+            )
         is_asked = bool(self._fail_on) or self._file is not None
         if self._doubtful and (is_asked or self._console.interactive):
             counts = _listed(self._counts, [flag for flag in FLAGS if flag not in NOT_COUNTED])
             more = " (--flag-file lists them)" if self._file is None else ""
             if in_document and self._counts["number_mismatch"]:
                 more += f"; {in_document}"
-            if self._without_text and not in_document:
-                more += f"; {self._without_text:,} without any text: --min-length 1 forbids this"
             self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
         elif in_document:
             self._show_of_document(in_document)

@@ -11,6 +11,8 @@ from nmt_cli.plurals import enumerated
 # A letter counts if at least this share of the lines of one text has it, and the other text would
 # have it so often if it were as frequent there, but has at most this share of that number.
 LEAST_LINES, LEAST_EXPECTED, MOST_FOUND = 0.01, 30, 0.02
+# Fewer training lines, as those of a domain, lack letters by chance.
+FEWEST_TRAINED = 1_000
 # Texts with more letters than alphabets have are of another kind of script, such as Chinese, in
 # which a frequent letter may be one of the subject.
 MOST_LETTERS = 300
@@ -57,7 +59,8 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
         lines = [line for head in trained for line in head.sides[index]]
         for head in heads:
             is_other = any(each.others[index] for each in (head, *trained))
-            if head.text.role == "training" or is_other or not lines:
+            is_short = len(lines) < FEWEST_TRAINED
+            if head.text.role == "training" or is_other or is_short:
                 continue
             only_there = letters_of_one(head.sides[index], lines)
             only_trained = letters_of_one(lines, head.sides[index])

@@ -81,6 +81,8 @@ _NUMBER = re.compile(
     r"(?<![\w.,])(?<!&#)(?:(?<!-)(?:\d+(?:-\d+){2,}|0\d+-\d{3,})(?![\w-])"
     r"|[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w))"
 )
+# Two groups are one number, such as a part number, if they are no range: the second is smaller.
+_TWO_GROUPS = re.compile(r"(?<![\w.,\-])(?<!&#)(\d{3,})-(\d{3,})(?![\w-])")
 
 
 def find_addresses(line: str) -> Iterator[Mark]:
@@ -153,6 +155,15 @@ def find_numbers(line: str) -> Iterator[Mark]:
 
     >>> [mark.piece.raw for mark in find_numbers("Call 024-555-1734 or 030-123456, rooms 12-14.")]
     ['024-555-1734', '030-123456', '12', '14']
+    >>> [mark.piece.raw for mark in find_numbers("part 4410-882, 1200-1500 rpm, in 1990-91")]
+    ['4410-882', '1200', '1500', '1990', '91']
     """
+    end = 0
     for match in _NUMBER.finditer(line):
-        yield Mark(match.start(), match.end(), Placeholder(match[0]))
+        begin = match.start()
+        if begin < end:
+            continue
+        groups = _TWO_GROUPS.match(line, begin)
+        is_one = groups is not None and int(groups[2]) < int(groups[1])
+        end = groups.end() if groups is not None and is_one else match.end()
+        yield Mark(begin, end, Placeholder(line[begin:end]))

@@ -6,8 +6,9 @@ import pytest
 
 from nmt_cli.cli import main
 
-TRAIN = ["haguã ko'ẽ mita"] * 60
-VALID = ["haguâ ko'ê mita"] * 60
+PLAIN = ["ko mita ha"] * 1_100
+TRAIN = [*["haguã ko'ẽ mita"] * 60, *PLAIN]
+VALID = [*["haguâ ko'ê mita"] * 60, *PLAIN]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def test_letters_that_only_one_of_the_texts_has_are_named(
 def test_a_letter_that_one_line_in_fifty_has_is_named_too(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (said,) = warnings(TRAIN, [*VALID[:59], "haguã mita"], capsys)
+    (said,) = warnings(TRAIN, [*VALID[:59], "haguã mita", *PLAIN], capsys)
     assert "only the training text has `ã` (U+00E3) 60 times" in said
 
 
@@ -56,12 +57,14 @@ def test_a_letter_that_one_line_in_fifty_has_is_named_too(
         # Capital letters, and accents of their own.
         (TRAIN, ["HAGUÃ ko'e\u0303 mita"] * 60),
         # Too few to be expected, and a word of few lines that has the letter often.
-        (TRAIN[:25], VALID[:25]),
-        ([*["mita ko"] * 200, "ã" * 60], ["mita ko"] * 200),
+        (TRAIN[35:], VALID[35:]),
+        (["ã" * 60, *PLAIN], PLAIN),
         # Letters that the other text has rarely, as those of names.
-        (["haguã mita"] * 60, [*["hagua mita"] * 58, "haguã ãã"]),
+        ([*["haguã mita"] * 60, *PLAIN], [*["hagua mita"] * 58, "haguã ãã", *PLAIN]),
+        # Few lines to train on, as those of a domain.
+        (TRAIN[:999], VALID[:999]),
         # Characters of other kinds of scripts are of the subject.
-        (["".join(map(chr, range(0x4E00, 0x4E00 + 310)))] * 40, ["\u5e94\u7528"] * 900),
+        (["".join(map(chr, range(0x4E00, 0x4E00 + 310)))] * 1_000, ["\u5e94\u7528"] * 900),
     ],
 )
 def test_texts_that_are_spelt_alike_are_not(

@@ -31,10 +31,12 @@ typedef struct {
 /* A search. candidates: that a slot chooses at a step; kept: finished hypotheses of a slot; penalties: of
    each length. past: (slots, steps, beam); prefixes: (slots, prefix_steps) ids that are forced, or -1.
    enough: finished hypotheses that end the search of a slot, if not 0; ends: how many a slot has.
-   done: how many slots are done after a call, the first of done_slots. The others are laid out by
-   `nmt_lay_out_search`; limits: the most ids of a hypothesis of each slot. */
+   done: how many slots are done after a call, the first of done_slots. min_length: the fewest ids of a
+   hypothesis. The others are laid out by `nmt_lay_out_search`; limits: the most ids of a hypothesis of
+   each slot. */
 typedef struct {
     int64_t slots, beam, candidates, kept, words, start, eos, bans, steps, prefix_steps, enough, done;
+    int64_t min_length;
     const int64_t *banned;
     const float *penalties;
     backpointer *past;
@@ -56,7 +58,8 @@ static void *take(char **room, int64_t bytes) {
 }
 
 static char *lay_out(beam_search *t, char *room) {
-    const int64_t rows = t->slots * t->beam, edits = rows * t->bans, most = t->candidates;
+    const int64_t rows = t->slots * t->beam, most = t->candidates;
+    const int64_t edits = rows * (t->bans + (t->min_length > 0));
     int64_t **integers[] = {&t->ids, &t->parents, &t->rows, &t->row_of, &t->parent_rows, &t->forced};
     for (int i = 0; i < 6; i++) *integers[i] = take(&room, sizeof(int64_t) * rows);
     t->lengths = take(&room, sizeof(int64_t) * t->slots);
@@ -128,7 +131,15 @@ static int64_t find_forced(const beam_search *t, int64_t slot) {
     return t->prefixes[slot * t->prefix_steps + (length < last ? length : last)];
 }
 
-/* The best words of each row without the banned ones; a forced id may be one of these. */
+/* Forbid an id in a row. */
+static void forbid(const beam_search *t, int64_t edit, int64_t row, int64_t id) {
+    t->edit_rows[edit] = row;
+    t->edit_ids[edit] = id;
+    t->bias[edit] = -INFINITY;
+}
+
+/* The best words of each row without the banned ones, and without EOS while it is too short; a forced
+   id may be one of these. */
 static int64_t find_words(const beam_search *t, int64_t k, int64_t lanes, const model *m,
                           const state *s) {
     const int64_t busy_rows = s->busy * s->beam;
@@ -139,11 +150,9 @@ static int64_t find_words(const beam_search *t, int64_t k, int64_t lanes, const 
         t->rows[n] = row;
         t->row_of[row] = n;
         t->forced[row] = find_forced(t, slot);
-        for (int64_t i = 0; t->forced[row] < 0 && i < t->bans; i++, edits++) {
-            t->edit_rows[edits] = row;
-            t->edit_ids[edits] = t->banned[i];
-            t->bias[edits] = -INFINITY;
-        }
+        if (t->forced[row] >= 0) continue;
+        for (int64_t i = 0; i < t->bans; i++) forbid(t, edits++, row, t->banned[i]);
+        if (t->lengths[slot] < t->min_length) forbid(t, edits++, row, t->eos);
     }
     top_k_task task = {
         .busy = busy_rows, .words = t->words, .blocks = s->widest / BLOCK, .k = k, .edits = edits,

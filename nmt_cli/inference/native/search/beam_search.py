@@ -24,6 +24,7 @@ class SearchStruct(ctypes.Structure):
     _fields_ = (
         *((name, _INTEGER) for name in ("slots", "beam", "candidates", "kept", "words", "start")),
         *((name, _INTEGER) for name in ("eos", "bans", "steps", "prefix_steps", "enough", "done")),
+        ("min_length", _INTEGER),
         *((name, _POINTER) for name in ("banned", "penalties", "past", "prefixes", "done_slots")),
         ("reward", ctypes.c_float),
         ("laid_out", _POINTER * 20),
@@ -72,8 +73,8 @@ class NativeBeamSearch:
         self._struct = struct = SearchStruct(
             slots, decoder.beam, rules.candidates, rules.finished, model.words, symbols.start_id,
             symbols.eos_id, len(rules.banned_ids), enough=rules.enough,
-            banned=address(self._banned), done_slots=address(self._done),
-            reward=rules.word_reward,
+            min_length=rules.min_length, banned=address(self._banned),
+            done_slots=address(self._done), reward=rules.word_reward,
         )  # fmt: skip
         self._arguments = (
             ctypes.byref(model.decoder_stack.model), ctypes.byref(state), ctypes.byref(struct),

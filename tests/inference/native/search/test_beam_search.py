@@ -17,7 +17,7 @@ from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.beam import Searcher
 from nmt_cli.search.decoder import Decoder, Hypothesis, Source, Step
-from nmt_cli.search.fused_search import is_fused
+from nmt_cli.search.fused_search import FusedBeamSearch, is_fused
 
 Found = list[tuple[int, list[Hypothesis]]]
 WORDS = 30
@@ -70,6 +70,7 @@ def assert_equal(
     plain = StepsOnly(NativeDecoder(model, slots, config.rows))
     assert is_fused(fused)
     assert not is_fused(plain)
+    assert isinstance(Searcher(fused, config)._beams, FusedBeamSearch)
     assert found(fused, sources, config) == found(plain, sources, config)
 
 
@@ -87,6 +88,9 @@ SETTINGS = (
     {"beam": 3, "max_length": 2, "n_best": 3},
     {"beam": 4, "n_best": 2, "patience": 1.0},
     {"beam": 5, "n_best": 3, "patience": 0.3, "word_reward": 0.4},
+    {"beam": 4, "n_best": 2, "min_length": 1},
+    {"beam": 1, "min_length": 5},
+    {"beam": 3, "n_best": 3, "min_length": 4, "max_length": 6, "word_reward": -1.0},
 )
 
 
