@@ -54,15 +54,15 @@ def test_doubtful_lines_are_counted_on_a_terminal() -> None:
 
 def test_empty_translations_are_named_with_the_option_that_forbids_them() -> None:
     stream = io.StringIO()
-    report = FlagReport(Console(stream))
+    report = FlagReport(Console(stream, interactive=True))
     for index, (source, text) in enumerate([("A dog.", ""), ("", ""), ("A cat.", " "), ("A", "B")]):
-        report.add(index, translation(() if source else ("empty",), source, text))
+        report.add(index, translation(("copied",) if source else ("empty",), source, text))
     report.add(4, translation(("failed",), "A", ""))
     report.show((), in_document="so")
     assert "min-length" not in stream.getvalue()
     report.show(())
     said = " ".join(stream.getvalue().split())
-    assert "warning: 2 translations of text are empty: --min-length 1 forbids this" in said
+    assert "2 translations of text are empty: --min-length 1 forbids this" in said
     assert "min-length" not in shown(interactive=True)
 
 

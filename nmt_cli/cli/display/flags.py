@@ -94,11 +94,6 @@ class FlagReport:
                 f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
                 "glossary: raise --max-extra-length"
             )
-        if self._without_text and not in_document:
-            self._console.warning(
-                f"{counted(self._without_text, 'translation')} of text "
-                f"{agreeing(self._without_text, 'is', 'are')} empty: --min-length 1 forbids this"
-            )
         is_asked = bool(self._fail_on) or self._file is not None
         if self._doubtful and (is_asked or self._console.interactive):
             counts = _listed(self._counts, [flag for flag in FLAGS if flag not in NOT_COUNTED])
@@ -106,6 +101,12 @@ class FlagReport:
             if in_document and self._counts["number_mismatch"]:
                 more += f"; {in_document}"
             self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
+            if self._without_text and not in_document:
+                self._console.note(
+                    f"{counted(self._without_text, 'translation')} of text "
+                    f"{agreeing(self._without_text, 'is', 'are')} empty: --min-length 1 forbids "
+                    "this"
+                )
         elif in_document:
             self._show_of_document(in_document)
         if self._file is not None and self._others:
