@@ -216,9 +216,12 @@ class ModelSelector:
         BLEU decides only where both are of the same sentences; perplexity is always of all pairs.
         """
         published, perplexity = state.published_score, state.published.get("perplexity")
-        if published is None or perplexity is None:
+        bleu = state.published.get("bleu")
+        if published is None:
             return True
-        earlier = replace(validation, bleu=state.published.get("bleu"), perplexity=perplexity)
+        if (validation.bleu is None and bleu is None) or perplexity is None:
+            return validation.score > published
+        earlier = replace(validation, bleu=bleu, perplexity=perplexity)
         if earlier.bleu is None or not _are_of_same_sentences(validation, state.published):
             return validation.perplexity < earlier.perplexity
         return _beats(validation, earlier, self._config.train.validation_sentences)
