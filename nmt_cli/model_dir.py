@@ -14,6 +14,7 @@ Loading executes no code from the directory: nothing is unpickled.
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 SUBWORDS = "subwords"
+# While another process publishes new weights, loading is tried this often and for this long.
 ATTEMPTS = 5
+MAX_RETRY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -223,17 +226,18 @@ def read_model(
     model directory, of a newer version, or weights that do not fit the settings).
     """
     with _report_unreadable(directory):
-        for _ in range(ATTEMPTS - 1):
+        start, attempts = time.monotonic(), 0
+        while True:
+            attempts += 1
+            is_last = attempts >= ATTEMPTS and time.monotonic() - start > MAX_RETRY_SECONDS
             before = _manifest_bytes(directory)
             try:
                 return _read(directory, is_known, lazily)
-            except ReplacedError:
-                continue
-            except DataError:
+            except DataError as error:
                 # Training may have published new weights between the manifest and the file.
-                if _manifest_bytes(directory) == before:
+                replaced = isinstance(error, ReplacedError)
+                if is_last or not (replaced or _manifest_bytes(directory) != before):
                     raise
-        return _read(directory, is_known, lazily)
 
 
 @contextlib.contextmanager

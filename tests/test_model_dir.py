@@ -169,6 +169,21 @@ def test_load_model_retries_when_the_manifest_has_changed(saved: Path, monkeypat
     assert len(calls) == 2
 
 
+def test_a_model_that_is_replaced_many_times_is_loaded_at_last(saved: Path, monkeypatch) -> None:
+    real, calls = model_dir._read, []
+
+    def changes(*arguments: Any) -> object:
+        calls.append(1)
+        if len(calls) <= 2 * model_dir.ATTEMPTS:
+            metadata = {"step": str(len(calls))}
+            refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), metadata)
+            raise DataError("the old manifest, the new file")
+        return real(*arguments)
+
+    monkeypatch.setattr(model_dir, "_read", changes)
+    assert load_model(saved).metadata["step"] == str(2 * model_dir.ATTEMPTS)
+
+
 def test_weights_replaced_while_reading_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
     real, calls = model_weights._read_some, []

@@ -485,6 +485,7 @@ def test_weights_overwritten_while_being_read_are_not_used(
     monkeypatch.setattr(manifest, "check_open_file", checking)
     monkeypatch.setattr(model_dir, "read_weights", load)
     monkeypatch.setattr(model_dir, "ATTEMPTS", 1)
+    monkeypatch.setattr(model_dir, "MAX_RETRY_SECONDS", 0.0)
     with pytest.raises(DataError, match="is written to all the time"):
         load_model(copy)
 
