@@ -1,13 +1,17 @@
 """The lines with the worst scores, and how the words of a line differ from its reference."""
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from nmt_cli.scoring.sacrebleu_adapter import line_statistics, score_of_sums
 
-# Above this number of words a line is not compared word by word: that takes quadratic time.
+# Above these numbers a line is not compared word by word. The time grows with the square of the
+# words, and with the pairs of equal ones times the differences: of a model that repeats two words a
+# thousand times, it would be a minute.
 MOST_WORDS = 2_000
+MOST_EQUAL_PAIRS = 100_000
 SAME, MISSING, ADDED = "=", "-", "+"
 
 
@@ -52,7 +56,7 @@ def word_differences(hypothesis: str, reference: str) -> list[WordRun]:
     [('=', 'a'), ('-', 'white'), ('+', 'black'), ('=', 'cat'), ('-', 'sleeps')]
     """
     old, new = reference.split(), hypothesis.split()
-    if max(len(old), len(new)) > MOST_WORDS:
+    if max(len(old), len(new)) > MOST_WORDS or _equal_pairs(old, new) > MOST_EQUAL_PAIRS:
         runs = [WordRun(MISSING, " ".join(old)), WordRun(ADDED, " ".join(new))]
         return [run for run in runs if run.text]
     runs = []
@@ -67,3 +71,9 @@ def word_differences(hypothesis: str, reference: str) -> list[WordRun]:
         if new_start < new_end:
             runs.append(WordRun(ADDED, " ".join(new[new_start:new_end])))
     return runs
+
+
+def _equal_pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many pairs of a word of `old` and a word of `new` are equal."""
+    counts = Counter(new)
+    return sum(counts[word] for word in old)

@@ -168,16 +168,19 @@ def test_worst_lines_of_the_test_set_show_its_source(nmt: Nmt) -> None:
 
 
 def test_of_very_long_worst_lines_the_beginning_is_shown(nmt: Nmt) -> None:
-    write("hyp.txt", ["a" * 200_000, "b c " * 900, *HYPOTHESIS[2:]])
-    write("ref.txt", ["d" * 100_000, "b e " * 900, *REFERENCE[2:]])
+    numbers = range(100, 1_000)
+    hypothesis = " ".join(f"{number} c" for number in numbers)
+    reference = " ".join(f"{number} e" for number in numbers)
+    write("hyp.txt", ["a" * 200_000, hypothesis, *HYPOTHESIS[2:]])
+    write("ref.txt", ["d" * 100_000, reference, *REFERENCE[2:]])
     result = nmt("hyp.txt", "ref.txt", "--worst", "4")
     assert f"  hypothesis  {'a' * 2_000} [... 198,000 more characters]\n" in result.out
     missing = f"[-{'d' * 500} [... 99,500 more characters]-]"
     added = f"{{+{'a' * 500} [... 199,500 more characters]+}}"
     assert f"  difference  {missing} {added}\n" in result.out
-    # Of 900 times "b", "e" and "c", as many as have 2,000 letters are shown.
-    start = "b [-e-] {+c+} " * 666 + "b [-e-] "
-    assert f"  difference  {start}[... 700 more characters]\n" in result.out
+    # Of 900 times a number, "e" and "c", as many as have 2,000 letters are shown.
+    start = " ".join(f"{number} [-e-] {{+c+}}" for number in numbers[:400])
+    assert f"  difference  {start} [... 2,500 more characters]\n" in result.out
     # JSON has the whole lines.
     lines = documents(nmt("hyp.txt", "ref.txt", "--worst", "4", "--json"))[1:]
     assert "a" * 200_000 in [line["hypothesis"] for line in lines]

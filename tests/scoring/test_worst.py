@@ -24,3 +24,10 @@ def test_very_long_lines_are_not_compared_word_by_word() -> None:
     long = " ".join(["a", "b"] * MOST_WORDS)
     assert [run.kind for run in word_differences(long, "a b")] == [MISSING, ADDED]
     assert [run.kind for run in word_differences(long, "")] == [ADDED]
+
+
+def test_lines_of_repeated_words_are_not_compared_word_by_word() -> None:
+    """A model that loops: comparing these two would take most of a minute."""
+    hypothesis, reference = "b c " * 900, "b e " * 900
+    assert [run.kind for run in word_differences(hypothesis, reference)] == [MISSING, ADDED]
+    assert len(word_differences("b c " * 300, "b e " * 300)) == 900
