@@ -486,7 +486,7 @@ class TestRealProcess:
             answers += [process.stdout.readline() for _ in range(2)]
             assert time.monotonic() - start < 5
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 130
+            assert process.wait(120) == 130
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
         assert [answer.decode("utf-8")[:-1] for answer in answers] == expected(model, lines)
@@ -509,7 +509,7 @@ class TestRealProcess:
             process.stdin.flush()
             wait_until(lambda: any(path.stat().st_size for path in set(folder.iterdir()) - before))
             process.send_signal(number)
-            assert process.wait(30) == code
+            assert process.wait(120) == code
             assert process.stderr.read() == message
         assert set(folder.iterdir()) == before
 

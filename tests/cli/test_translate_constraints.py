@@ -35,7 +35,7 @@ def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
     assert err.count("warning") == 1
     assert "no source term of `terms.tsv` occurs in `test.en`, but 2 target forms of it" in err
     warning = swapped_columns_warning(Path("terms.tsv"), "test.en")
-    subprocess.run(["sh", "-c", warning.split("to swap them: ")[1]], check=True, timeout=30)
+    subprocess.run(["sh", "-c", warning.split("to swap them: ")[1]], check=True, timeout=120)
     assert (
         Path("terms.swapped.tsv").read_text() == "dog\tHund\nhound\tHund\ncat\tKatze\nhouse\tHaus\n"
     )

@@ -122,7 +122,7 @@ def test_entities_of_hypotheses_or_references_are_warned_of_with_a_command_that_
     said = warning("moses.de", "plain.de")
     assert "`moses.de` has 40 lines, of which 40 have HTML entities (lines 1, 2, 3, 4, 5" in said
     command = f"{said.partition('gives the characters: ')[2].partition('> ')[0]}> hyp.de"
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert Path("hyp.de").read_text("utf-8") == Path("plain.de").read_text("utf-8")
     assert "< moses.de > moses.unescaped.de" in warning("plain.de", "moses.de")
     for files in (("hyp.de", "plain.de"), ("moses.de", "plain.de", "moses.de")):
@@ -151,7 +151,7 @@ def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path
             [note] = [note for note in notes if f"300 {role} targets: " in note]
             assert "10 have another Unicode form than NFC (lines 5, 35, 65, 95, 125, ...)" in note
         command = note.rpartition("copy in NFC: ")[2]
-        subprocess.run(["sh", "-c", command], check=True, timeout=30)
+        subprocess.run(["sh", "-c", command], check=True, timeout=120)
         written = Path(command.rpartition("> ")[2]).read_text("utf-8")
         assert written == unicodedata.normalize("NFC", Path(files[-1]).read_text("utf-8"))
     said = check_text_files(ProjectTexts((train,), test=held_out), "xx", "yy")

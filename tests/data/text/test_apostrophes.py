@@ -37,7 +37,7 @@ def test_several_apostrophes_are_warned_of_with_a_command(
     )
     command = said[said.index("python3 -c") :]
     assert command.endswith(" < 'my b.xnd' > 'my b.one-apostrophe.xnd'")
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     one = ["d'or"] * 9 + ["l'un", "l'autre", "ch'a ch'i", "'Yes', `no`", "a ' b"] * 20
     assert Path("my b.one-apostrophe.xnd").read_text().splitlines() == one
 
@@ -72,7 +72,7 @@ def test_words_torn_apart_at_apostrophes_are_warned_of_with_a_command(
         "spaces around them between letters (first on line 2: `ch \u2019 usa`), as where a program "
         "has torn words apart; if the language has no such spaces, join the words: python3 -c"
     )
-    subprocess.run(["sh", "-c", said[said.index("python3 -c") :]], check=True, timeout=30)
+    subprocess.run(["sh", "-c", said[said.index("python3 -c") :]], check=True, timeout=120)
     joined = ["so it is", "ch\u2019usa jach\u2019a", "qilqt\u2019asi"] * 30
     assert Path("my b.joined.xnd").read_text().splitlines() == joined
     (said, *_) = warnings(torn, capsys, table=True)

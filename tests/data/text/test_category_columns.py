@@ -75,7 +75,7 @@ def test_rows_of_two_tiers_with_the_same_times_are_paired_by_a_command(
         assert "with `Separate column for each tier`" in err
         assert f"`{tiers[first]}` as source and `{tiers[1 - first]}` as target" in err
         command = err[err.index(": awk ") + 2 :].strip()
-        subprocess.run(["sh", "-c", command], check=True, timeout=30)
+        subprocess.run(["sh", "-c", command], check=True, timeout=120)
         made = Path(shlex.split(command)[-1])
         taken = {tuple(row.split("\t")) for row in made.read_text("utf-8").split("\n") if row}
         assert taken == {pair[:: 1 - 2 * first] for pair in pairs()}

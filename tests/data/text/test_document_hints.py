@@ -42,7 +42,7 @@ def converted(err: str) -> str:
     assert "\n" not in command
     # The encoding of the terminal does not matter.
     shell = ["env", "PYTHONUTF8=0", "PYTHONIOENCODING=latin-1", "sh", "-c", command]
-    subprocess.run(shell, check=True, timeout=30)
+    subprocess.run(shell, check=True, timeout=120)
     return Path(shlex.split(command)[-1]).read_text("utf-8")
 
 

@@ -435,7 +435,7 @@ def test_cr_line_endings_are_refused_with_the_conversion(
     assert "`a.tsv` is a single line, because its line endings are CR (0x0D)" in err
     shell = err.split("convert it: ")[1].splitlines()[0]
     assert shell == r"tr '\r' '\n' < a.tsv > a.lf.tsv"
-    subprocess.run(["sh", "-c", shell], check=True, timeout=30)
+    subprocess.run(["sh", "-c", shell], check=True, timeout=120)
     assert Path("a.lf.tsv").read_text("utf-8") == TSV
     # Lines with a CR in them are text, and so is the only line that has CRLF at its end.
     Path("b.tsv").write_bytes(b"a\rb\tc\nd\te\n")

@@ -51,7 +51,7 @@ def test_such_words_are_warned_of_with_the_command_that_joins_them(
     assert "are also written in one piece (line 1: `kamur- tol`): python3 -c" in said
     command = said[said.index("python3 -c") :]
     command = command[: command.index(" > ")] + " > joined"
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert Path("joined").read_bytes().decode() == rows(JOINED)
 
 

@@ -49,7 +49,7 @@ def test_the_command_joins_verses_with_the_lines_before(
     )
     command = said[said.index("python3 -c") : said.rindex(" writes a table")]
     assert command.endswith(" > 'my bible.joined.tsv'")
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     joined = Path("my bible.joined.tsv").read_bytes().decode()
     assert joined == "".join(f"{row}\n" for row in JOINED)
 
@@ -68,7 +68,7 @@ def test_the_numbers_of_joined_verses_are_left_out(capsys: pytest.CaptureFixture
     Path("b.xnd").write_text("1:4-6 ka\n<range>\n<range>\nmi\n<range>\nMRK 2:9 ri\n<range>\n")
     (said,) = warnings("--train", "a.en", "b.xnd", capsys=capsys)
     command = said[said.index("python3 -c") : said.rindex(" writes a table")]
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     rows = [
         "1:4 First Second Third\t1:4-6 ka", "\t", "\t", "3 dogs 14 cats\tmi", "\t",
         "MRK 2:9 Yes No\tMRK 2:9 ri", "\t",

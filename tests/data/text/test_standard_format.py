@@ -61,7 +61,7 @@ def converted(
     assert "looks like records of Toolbox (standard format, SFM)" in err
     command = err.rpartition(" or other markers in their place: ")[2].strip()
     shell = ["env", "PYTHONUTF8=0", "PYTHONIOENCODING=latin-1", "sh", "-c", command]
-    subprocess.run(shell, check=True, timeout=30)
+    subprocess.run(shell, check=True, timeout=120)
     return Path(shlex.split(command)[-1]).read_text("utf-8")
 
 

@@ -67,7 +67,7 @@ def test_of_several_tables_only_the_swapped_one_is_changed(
     tables = [*TRAIN, "--train-tsv", "two.tsv"]
     assert main(["init", *tables, *LANGUAGES, "--tsv-columns", "3,1"]) == 65
     command = capsys.readouterr().err.partition("swap the columns: ")[2].strip()
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert Path("two.swapped.tsv").read_bytes() == Path("d.tsv").read_bytes()
 
 
@@ -177,7 +177,7 @@ def test_line_breaks_in_cells_are_named_with_the_command_that_removes_them(
     err = capsys.readouterr().err
     note = "line breaks in cells in quotation marks spread 7 pairs over several lines"
     assert note in " ".join(err.split())
-    subprocess.run(["sh", "-c", unquote_command("d.tsv")], check=True, timeout=30)
+    subprocess.run(["sh", "-c", unquote_command("d.tsv")], check=True, timeout=120)
     whole = list(read_pairs(("d.converted.tsv",), TableColumns((3, 1))))
     assert len(whole) == len(ROWS)
     assert (whole[5] == ROWS[5][::-2]) is (column == 1)

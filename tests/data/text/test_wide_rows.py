@@ -51,7 +51,7 @@ def test_with_several_tables_the_command_is_named() -> None:
     Path("other.tsv").write_text("Yes.\tJa.\n", encoding="utf-8")
     (note,) = notes_of(rows, data_train=[("my train.tsv",), ("other.tsv",)])
     assert "to keep columns 1 and 2: cut -f1,2" in note
-    subprocess.run(["sh", "-c", note.partition("2: ")[2]], check=True, timeout=30)
+    subprocess.run(["sh", "-c", note.partition("2: ")[2]], check=True, timeout=120)
     assert list(read_pairs(("my train.two-columns.tsv",))) == PAIRS
 
 
@@ -91,7 +91,7 @@ def test_labels_in_columns_of_their_own_are_removed(place: int) -> None:
     (note,) = notes_of(["\t".join(row) for row in rows])
     assert "8 of 300 lines have more than two columns and are dropped" in note
     command = note.partition("); to remove the labels in columns of their own: ")[2]
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert list(read_pairs(("my train.without-labels.tsv",))) == expected
 
 

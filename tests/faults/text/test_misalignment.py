@@ -142,7 +142,7 @@ def test_empty_lines_at_the_end_are_named_and_removed(
         caught.value.hint
     )
     command = caught.value.hint.rpartition(": ")[2]
-    subprocess.run(["sh", "-c", command], check=True, timeout=30)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     written_file = shlex.split(command)[-1]
     assert [tgt for _, tgt in read_pairs((paths[0], written_file))] == tgt
 
