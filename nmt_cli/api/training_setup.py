@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A shorter warm-up is warned of where it multiplies the peak of the learning rate by this.
 MOST_RAISED = 2
+# Peaks of the learning rate above which training hardly learns. Muon's are some ten times higher.
+HIGH_RATE, HIGH_RATES = 0.05, {"muon": 0.5}
 
 
 def train_settings(
@@ -143,7 +145,25 @@ def rate_notes(resolved: ResolvedConfig) -> list[str]:
     """
     if has_checkpoints(Path(resolved.config.paths.model)):
         return []
-    return [note for note in (optimizer_note(resolved), warmup_note(resolved)) if note]
+    notes = optimizer_note(resolved), warmup_note(resolved), high_rate_note(resolved)
+    return [note for note in notes if note]
+
+
+def high_rate_note(resolved: ResolvedConfig) -> str:
+    """A warning of a learning rate with which no Transformer learns, else "".
+
+    Toolkits that give the factor of equation 3 rather than its peak have such numbers.
+    """
+    train, d_model = resolved.config.train, resolved.config.model.d_model
+    rate = train.learning_rate
+    if rate == "auto" or rate < HIGH_RATES.get(train.optimizer, HIGH_RATE):
+        return ""
+    peak = rate * (d_model * train.warmup_steps) ** -0.5
+    return (
+        f"train.learning_rate={rate:g} is the peak of the schedule, and so high that the training "
+        f"will hardly learn; if {rate:g} is the factor of the paper's schedule, as in OpenNMT-py "
+        f"with noam, the peak is {peak:.2g}: `--set train.learning_rate={peak:.2g}`"
+    )
 
 
 def warmup_note(resolved: ResolvedConfig) -> str:

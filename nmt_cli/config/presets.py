@@ -175,6 +175,8 @@ NAMED: Mapping[str, Preset] = {
     "paper-small": PAPER_SMALL, "rnn": RNN, "conv": CONV,
 }  # fmt: skip
 PRESETS: Mapping[str, Preset] = {**NAMED, **TABLE3}
+# What parts of the names of other toolkits' architectures mean; the others are the base model.
+ARCHITECTURES = {"iwslt": "base --set model.d_ff=1024 --set model.heads=4", "big": "big"}
 # For help texts and messages.
 PRESET_NAMES = f"{', '.join([*NAMED, next(iter(TABLE3))])}, ... ({len(TABLE3)} rows of Table 3)"
 
@@ -184,10 +186,16 @@ def preset_hint(name: str) -> str:
 
     >>> preset_hint("bsae")
     'did you mean `base`?'
+    >>> preset_hint("transformer_iwslt_de_en")
+    'its sizes are `--preset base --set model.d_ff=1024 --set model.heads=4`'
     >>> preset_hint("table3-x").startswith("the rows of Table 3: base, big, table3-heads-1, ")
     True
     """
     if name.startswith("table3"):
         return f"the rows of Table 3: base, big, {', '.join(TABLE3)}"
+    if name.startswith("transformer"):
+        # The architectures of fairseq and the tasks of Marian.
+        known = (sizes for part, sizes in ARCHITECTURES.items() if part in name)
+        return f"its sizes are `--preset {next(known, 'base')}`"
     near = nearest(name, list(PRESETS))
     return f"did you mean `{near}`?" if near else f"known: {PRESET_NAMES}; see `nmt config presets`"

@@ -136,6 +136,12 @@ OPTIONS = {
     "--unnormalized": ("--length-penalty none",),
     "--early-stopping": ("--patience",),
     "--word-penalty": ("--word-reward",),
+    "--tgt-file-prefix": ("--prefix",),
+    "--prefix-size": ("--prefix",),
+    "--report-align": ("--alignment",),
+    "--print-alignment": ("--alignment",),
+    "--share-vocab": ("--joint",),
+    "--shared-vocab": ("--joint",),
 }
 
 # The settings that `--set` changes for a command, by their sections.
@@ -184,6 +190,13 @@ ADVICE = {
             "micro-batches as `train.micro_batch_tokens` needs"
         )
         for name in ("--update-freq", "--accum-count", "--gradient-accumulation-steps")
+    },
+    **{
+        ("train", name): (
+            "batches are always counted in tokens: `--set train.batch_tokens=N` is the size of a "
+            "step's batch over all GPUs"
+        )
+        for name in ("--batch-type", "--batch-size-type")
     },
     **{
         ("translate", name): (
@@ -271,6 +284,23 @@ _SETTINGS = {
     "warmup": "train.warmup_steps",
     "valid_every": "train.validate_every",
     "eval_every": "train.validate_every",
+    **dict.fromkeys(
+        ("max_tokens", "accum_count", "update_freq", "batch_type"), "train.batch_tokens"
+    ),
+    **dict.fromkeys(("max_update", "train_steps"), "train.max_steps"),
+    **dict.fromkeys(("valid_steps", "validate_interval_updates"), "train.validate_every"),
+    **dict.fromkeys(("save_checkpoint_steps", "save_interval_updates"), "train.checkpoint_every"),
+    **dict.fromkeys(("keep_checkpoint", "keep_interval_updates"), "train.keep_last"),
+    **dict.fromkeys(("warmup_updates", "lr_warmup"), "train.warmup_steps"),
+    **dict.fromkeys(("decay_method", "lr_scheduler"), "train.schedule"),
+    "early_stopping": "train.patience",
+    "max_epoch": "train.max_epochs",
+    "optim": "train.optimizer",
+    **dict.fromkeys(("clip_norm", "max_grad_norm"), "train.max_gradient_norm"),
+    **dict.fromkeys(("hidden_size", "rnn_size", "word_vec_size"), "model.d_model"),
+    **dict.fromkeys(("transformer_ff", "ff_size"), "model.d_ff"),
+    **dict.fromkeys(("num_heads", "attention_heads"), "model.heads"),
+    **dict.fromkeys(("num_layers", "enc_layers"), "model.layers"),
     "beam_size": "search.beam",
     "num_beams": "search.beam",
     "lenpen": "search.alpha",
@@ -298,6 +328,8 @@ def meant_option(
     ('--device cuda', '--force')
     """
     known, name = list(known), name.replace("_", "-")
+    if name in known:
+        return name
     options = [option for option in OPTIONS.get(name, ()) if option.split()[0] in known]
     used = [
         option for option in options if not option.startswith("--set ") or is_used(set_key(option))

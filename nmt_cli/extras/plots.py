@@ -144,7 +144,7 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
     return list(curves(box, Axis(0, ROWS - 1, "position"), Axis(low, 1, "cosine"), shown))
 
 
-def _schedule(config: Config, _: Path | None) -> Plot:
+def _schedule(config: Config, model: Path | None) -> Plot:
     from nmt_cli.config.automatic import STEPS, max_steps
     from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
 
@@ -154,7 +154,9 @@ def _schedule(config: Config, _: Path | None) -> Plot:
         guessed = " (max_steps: auto, here for a million tokens; of a run: --model)"
         config = with_values(config, {"train.max_steps": STEPS})
         train = config.train
-    last = max(max_steps(train), 2)
+    trained = _trained_rates(model)
+    planned = max_steps(train)
+    last = max(planned, 2, *(step for step, _ in trained))
     steps = sorted({*(round(1 + n * (last - 1) / POINTS) for n in range(POINTS + 1)),
                     min(last, max(1, train.warmup_steps))})  # fmt: skip
     # The chosen one comes first.
@@ -163,9 +165,13 @@ def _schedule(config: Config, _: Path | None) -> Plot:
     for name in names:
         settings = with_values(config, {"train.schedule": name}).train
         points = [(step, learning_rate(step, settings, d_model)) for step in steps]
-        shown.append(Curve(name, points, bold=name == train.schedule))
-    peak = max(value for curve in shown for _, value in curve.points)
+        shown.append(Curve(name, points, bold=name == train.schedule and not trained))
     highest = max(value for _, value in shown[0].points)
+    drawn = f"schedule {train.schedule} (bold){guessed}"
+    if trained:
+        drawn = f"bold: {trained[-1][0]:,} steps of the run; thin: schedules of {planned:,} steps"
+        shown.insert(0, Curve("of the run", trained, bold=True))
+    peak = max(value for curve in shown for _, value in curve.points)
     is_paper = train.schedule == "inverse_sqrt"
     equation = " (section 5.3, equation 3)" if is_paper else ""
     scale = f"d_model {d_model:,}" if is_paper else f"highest {highest:g}"
@@ -173,17 +179,39 @@ def _schedule(config: Config, _: Path | None) -> Plot:
     elements = [
         label(20, 28, f"Learning rate{equation}", kind="title"),
         label(
-            20, 48, f"{scale}, warmup_steps {train.warmup_steps:,}, "
-            f"schedule {train.schedule} (bold){guessed}", kind="faint",
+            20, 48, f"{scale}, warmup_steps {train.warmup_steps:,}, {drawn}", kind="faint"
         ),
         *curves(box, Axis(1, last, "step"), Axis(0, 1.05 * peak, ""), shown),
     ]  # fmt: skip
     about = "The learning rate of each step by each schedule."
     numbers = {
         "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": last,
-        "learning_rates": {curve.name: [list(point) for point in curve.points] for curve in shown},
+        "learning_rates": {
+            curve.name: [list(point) for point in curve.points]
+            for curve in shown[bool(trained) :]
+        },
+        **({"trained": [list(point) for point in trained]} if trained else {}),
     }  # fmt: skip
     return Plot(document(WIDTH, 510, "Learning rate", about, elements), numbers)
+
+
+def _trained_rates(model: Path | None) -> list[tuple[int, float]]:
+    """(step, learning rate) as the log of a model's training has them; [] without a log.
+
+    A run that was ended early or was resumed with other steps has not followed one schedule.
+    """
+    from nmt_cli.extras.tracking.records import read_log
+    from nmt_cli.storage.output_directory import LOG
+
+    if model is None or not (model / LOG).is_file():
+        return []
+    rates = [
+        (int(record["step"]), float(record["learning_rate"]))
+        for record in read_log(model)
+        if record.get("tokens") and "learning_rate" in record
+    ]
+    every = max(1, len(rates) // POINTS)
+    return [*rates[:-1:every], *rates[-1:]]
 
 
 def _smoothing(config: Config, _: Path | None) -> Plot:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
     from sacrebleu.metrics.bleu import BLEU
 
-TOKENIZED_LINES = 100
+TOKENIZED_LINES, FEWEST_TOKENIZED = 100, 10
 LOWER_IS_BETTER = frozenset({"ter"})
 
 
@@ -169,6 +169,8 @@ METRICS: Mapping[str, Callable[[Options], Metric]] = types.MappingProxyType(
 def looks_tokenized(lines: Iterable[str]) -> bool:
     """Whether at least 100 lines end in a full stop with a space before it, as in sacreBLEU's rule.
 
-    sacreBLEU's tokenizers expect text that has not been tokenised.
+    Of a short text, half of the lines are enough. sacreBLEU's tokenizers expect text that has not
+    been tokenised.
     """
-    return sum(line.endswith(" .") for line in lines) >= TOKENIZED_LINES
+    ends = [line.endswith(" .") for line in lines]
+    return sum(ends) >= min(TOKENIZED_LINES, max(FEWEST_TOKENIZED, len(ends) / 2))

@@ -172,6 +172,23 @@ def test_a_warm_up_that_raises_the_peak_is_noted(given, noted):
     assert noted in "".join(notes)
 
 
+@pytest.mark.parametrize(
+    ("given", "peak"),
+    [
+        # Adam's rates in the examples of OpenNMT-py, where they are factors.
+        ({"train.preset": "base", "train.learning_rate": 2.0}, "1.4e-03"),
+        ({"train.preset": "base", "train.learning_rate": 0.05}, "3.5e-05"),
+        ({"train.preset": "base", "train.learning_rate": 0.04}, ""),
+        ({"train.preset": "small", "train.learning_rate": 2.0}, "0.014"),
+        ({"train.preset": "small", "train.learning_rate": 0.05}, ""),
+    ],
+)
+def test_a_learning_rate_that_is_a_factor_elsewhere_is_noted(given, peak):
+    notes = rate_notes(resolve_arguments("train", {}, given, None))
+    assert len(notes) == bool(peak)
+    assert not peak or f"`--set train.learning_rate={float(peak):.2g}`" in notes[0]
+
+
 def test_training_returns_the_note_on_the_optimiser(folder):
     chosen = {key: value for key, value in TINY.items() if key != "train.learning_rate"}
     options = {"settings": {**chosen, "train.optimizer": "adam"}, "max_steps": 1, "device": "cpu"}

@@ -318,6 +318,12 @@ class TestUsage:
                 "--length-penalty power --alph",
             ),
             (["translate", "--remove-bpe"], "`nmt translate` has", "translations are plain text"),
+            (["translate", "-n_best", "5"], "`nmt translate` has", "did you mean `--n-best`?"),
+            (["translate", "-tgt_file_prefix"], "`nmt translate`", "did you mean `--prefix`?"),
+            (["translate", "--prefix-size", "2"], "`nmt translate`", "did you mean `--prefix`?"),
+            (["translate", "-report_align"], "`nmt translate`", "did you mean `--alignment`?"),
+            (["prepare", "-share_vocab"], "`nmt prepare` has", "did you mean `--joint`?"),
+            (["train", "-batch_type", "tokens"], "`nmt train` has", "counted in tokens"),
             (["average", "--inputs", "x"], "`nmt average` has", "nmt average MODEL... --out DIR"),
             (["translate", "--beam_size", "4"], "`nmt translate` has", "did you mean `--beam`?"),
             (["translate", "--unnormalized"], "`nmt translate`", "`--length-penalty none`?"),
@@ -351,6 +357,20 @@ class TestUsage:
         assert out == ""
         assert err.startswith(f"error: {message}")
         assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
+
+    @pytest.mark.parametrize(
+        ("arguments", "hint"),
+        [
+            (["--preset", "transformer-big"], "its sizes are `--preset big`"),
+            (["--set", "train.accum_count=2"], "did you mean `train.batch_tokens`?"),
+            (["--set", "train.early_stopping=4"], "did you mean `train.patience`?"),
+        ],
+    )
+    def test_names_of_other_toolkits_for_settings_get_a_suggestion(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], hint: str
+    ) -> None:
+        assert main(["train", *arguments]) == 78
+        assert capsys.readouterr().err.endswith(f"\n\nhint: {hint}\n")
 
     def test_a_missing_choice_is_named_on_one_line(
         self, capsys: pytest.CaptureFixture[str]

@@ -301,6 +301,31 @@ def test_schedule_plot_of_a_model_uses_its_training_settings(tmp_path: Path, mon
     assert "warmup_steps 88" in Path("schedule.svg").read_text()
 
 
+def test_schedule_of_a_model_shows_the_rates_it_was_trained_with(tmp_path: Path) -> None:
+    """A run that ended early, and went on with other steps, has not followed one schedule."""
+    trained = config({"train.schedule": "linear", "train.max_steps": 20})
+    rates = [[step, 0.004 if step <= 12 else 0.001] for step in range(1, 17)]
+    records = [{"step": step, "tokens": 9, "learning_rate": rate} for step, rate in rates]
+    records.append({"step": 16, "tokens": 0, "learning_rate": 0.0})
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    drawn = plot("schedule", trained, tmp_path)
+    assert drawn.numbers["trained"] == rates
+    assert set(drawn.numbers["learning_rates"]) == set(DECAYS)  # type: ignore[call-overload]
+    tree = ElementTree.fromstring(drawn.picture)
+    shown = " ".join(texts(tree))
+    assert "bold: 16 steps of the run; thin: schedules of 20 steps" in shown
+    bold = [line for line in tree.iter(f"{SVG}polyline") if line.get("stroke-width") == "2.5"]
+    assert [len(points(line)) for line in bold] == [16]
+
+
+def test_schedule_of_a_long_run_ends_with_its_last_step(tmp_path: Path) -> None:
+    records = [{"step": step, "tokens": 9, "learning_rate": 0.1} for step in range(1, 2_001)]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    steps = [step for step, _ in plot("schedule", config({}), tmp_path).numbers["trained"]]  # type: ignore[attr-defined]
+    assert len(steps) < 300
+    assert steps[-1] == 2_000
+
+
 def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     with pytest.raises(UsageError, match="no plot `scedule`") as refusal:
         plot("scedule", config({}))

@@ -390,6 +390,10 @@ def test_chinese_gets_its_tokenizer() -> None:
 def test_tokenised_input_is_detected() -> None:
     assert looks_tokenized(["Ein Satz ."] * 100)
     assert not looks_tokenized(["Ein Satz ."] * 99 + ["Ein Satz."] * 500)
+    # Of few lines, half.
+    assert looks_tokenized(["Ein Satz ."] * 25 + ["Ein Satz"] * 25)
+    assert not looks_tokenized(["Ein Satz ."] * 24 + ["Ein Satz"] * 26)
+    assert not looks_tokenized(["Ein Satz ."] * 9)
 
 
 def test_scoring_prints_and_logs_nothing(

@@ -40,8 +40,9 @@ _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
 _DIRECTION_SIGN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _DOUBLED = re.compile('""')
+# Detokenisers attach marks of punctuation to `@@`: `Pilates@@;`, `(@@ FR@@)`.
 _SUBWORD_MARK = re.compile(
-    rf"(?<=[{CHARACTERS}])@@(?: |$)|(?<=[{CHARACTERS}]) @-@ (?=[{CHARACTERS}])"
+    rf"(?<=[^\s@])@@(?: |$|(?=[^\w\s@]))|(?<=[{CHARACTERS}]) @-@ (?=[{CHARACTERS}])"
 )
 _TAG_NAMES = (
     "a|abbr|b|big|blockquote|body|bpt|br|caption|center|cite|code|dd|div|dl|dt|em|ept|font|h[1-6]|"
@@ -180,6 +181,11 @@ def strip_tags(text: str) -> str:
 
 
 def _join_subwords(text: str) -> str:
+    """Join the subwords of subword-nmt, and the hyphenated words of Moses' tokeniser.
+
+    >>> _join_subwords("(@@ FR@@) Pil@@ at@@ es@@; self-@@ defence"), _join_subwords("a @-@ b @@x")
+    ('(FR) Pilates; self-defence', 'a-b @@x')
+    """
     return _SUBWORD_MARK.sub(lambda match: "-" if "-" in match.group() else "", text)
 
 

@@ -23,7 +23,7 @@ from nmt_cli.data.text.labels.line_labels import common_label, without_labels_co
 from nmt_cli.data.text.labels.merged_verses import MERGED, joined_verses_command, merged_verses
 from nmt_cli.data.text.labels.numbered_lines import numbered_lines, without_numbers_commands
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.shell_commands import copy_command
+from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, copy_command
 from nmt_cli.data.text.tables.category_columns import category_values, shown_values
 from nmt_cli.plurals import agreeing, counted, enumerated
 
@@ -257,7 +257,13 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
             code = base_code(head.codes[index])
             detokenise = shlex.join(["sacremoses", "-l", code, "-q", "detokenize"])
             path = head.text.paths[index]
-            command = f": {copy_command(detokenise, path, 'detokenised', takes_name=False)}"
+            steps = [detokenise]
+            if any("@@ " in line for line in lines):
+                # A detokeniser would take the marks for words, and attach punctuation to them.
+                steps.insert(0, JOIN_SUBWORDS)
+            first, then = steps[0], " | ".join(steps[1:])
+            command = copy_command(first, path, "detokenised", takes_name=False, then=then)
+            command = f": {command}"
         yield (
             f"{len(spaced):,} of the first {counted(len(lines), 'line')} of the "
             f"{side_of([head.text], index)} have spaces before their punctuation (first on line "

@@ -46,6 +46,9 @@ UNESCAPE = (
     "python3 -c 'import html, sys; [sys.stdout.write(html.unescape(line)) for line in sys.stdin]'"
 )
 
+# A command that joins the subwords of subword-nmt.
+JOIN_SUBWORDS = "sed -E 's/@@( |$)//g'"
+
 # In awk: a cue is a paragraph; its text follows the line with its time.
 _CUES = (
     'BEGIN {RS = ""; FS = "\\n"} {text = ""; found = 0; for (i = 1; i <= NF; i++) '

@@ -11,6 +11,7 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark,
 from nmt_cli.data.languages.trigrams import verdicts
 from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS
 from nmt_cli.data.text.tables.source_column import source_column
 
 # Fewer lines than this are not judged by shares.
@@ -63,9 +64,10 @@ def _marks(numbered: Numbered) -> Misfit | None:
     marked = [index for index, line in numbered if _SUBWORD_MARK.search(line)]
     if len(marked) < MUCH * len(numbered):
         return None
+    advice = f", as `{JOIN_SUBWORDS}` writes it" if "@@" in dict(numbered)[marked[0]] else ""
     return Misfit(
         "the text has marks of subwords (@@, ▁)", marked[0],
-        "the model makes its own subwords; give plain text",
+        f"the model makes its own subwords; give plain text{advice}",
     )  # fmt: skip
 
 

@@ -56,6 +56,8 @@ def test_faults_of_held_out_text_are_warned_of(tmp_path: Path, kind: str) -> Non
             said = [note for note in notes if note.startswith(start)]
             assert len(said) == (clean == "safe")
             assert all(SCORED in note for note in said)
+            command = "correct its files, `@@` by `sed -E 's/@@( |$)//g'`"
+            assert all((command in note) == ("@@" in kind) for note in said)
     said = check_text_files(ProjectTexts((train,), valid=held_out), "xx", "yy")
     assert any(f"300 validation pairs: 13 have {kind} (" in note for note in said)
     assert Path(held_out[1]).read_bytes() == text

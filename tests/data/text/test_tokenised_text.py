@@ -46,6 +46,21 @@ def test_tokenised_sides_are_warned_of_with_a_command(capsys: pytest.CaptureFixt
     assert Path("my a.detokenised.en").read_text().splitlines() == PLAIN
 
 
+def test_subwords_are_joined_before_text_is_detokenised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    marked = [line.replace("e ", "e@@ ") for line in LINES]
+    joined = [line.replace("e@@ ", "e") for line in marked]
+    train = write("a.en", marked), write("a.xnd", ["ka mi"] * len(LINES))
+    (said,) = warnings("--train", *train, capsys=capsys)
+    command = said[said.index("sed -E") :]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", command], check=True, timeout=60, env={**os.environ, "PATH": path})
+    detokenised = Path("a.detokenised.en").read_text().splitlines()
+    assert "@@" in "".join(marked)
+    assert "".join(detokenised).replace(" ", "") == "".join(joined).replace(" ", "")
+
+
 def test_tables_are_warned_of_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     table = write("a.tsv", [f"{line}\tka mi" for line in LINES])
     (said,) = warnings("--train-tsv", table, capsys=capsys)

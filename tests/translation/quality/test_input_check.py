@@ -37,6 +37,7 @@ def test_text_like_the_training_text_fits() -> None:
     ("lines", "part"),
     [
         (["the sm@@ all dog", "the ca@@ t"], "marks of subwords (@@, ▁) (first on line 2)"),
+        (["the sm@@ all dog"], "plain text, as `sed -E 's/@@( |$)//g'` writes it"),
         (["▁The ▁dog"], "marks of subwords"),
         ([line.capitalize() for line in GERMAN[:10]], "not in `en` but in `de`"),
         ([line.replace(".", " .").replace("?", " ?") for line in GOOD], "spaces before its punct"),

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
-from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, UNICODE_FORM
+from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unescape
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
-from nmt_cli.data.text.shell_commands import compose_command
+from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, compose_command
 from nmt_cli.plurals import counted
 
 # Fewer lines, and a smaller share of them, hardly change a score, and may be right.
@@ -23,10 +23,15 @@ def fault_notes(texts: Mapping[str, Sides]) -> list[str]:
     return [
         f"{counted(len(tgt), f'{name} pair')}: {faults}; training text is repaired of this, but "
         "this text is not changed, and is scored as it is, so that scores on these lines are too "
-        "low: correct its files"
+        f"low: correct its files{_remedy(faults)}"
         for name, (src, tgt) in texts.items()
         if (faults := pairs_with_faults(src, tgt))
     ]
+
+
+def _remedy(faults: str) -> str:
+    """How files are corrected that have such faults, if a short command does it."""
+    return f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
 
 
 def form_notes(texts: Mapping[str, Sides], files: Mapping[str, Sequence[str]]) -> list[str]:

@@ -47,6 +47,8 @@ _UNKNOWN_BYTE = re.compile(
 _UNKNOWN_BYTE_IN_WORD = re.compile(rf"(?<=[a-z])[Â-Þ][?\ufffd]|[à-ï]{_FOLLOWS}[?\ufffd](?=[a-z])")
 # A character of two bytes whose second one was U+00A0, of which a program made a space.
 _LONE_LEAD = re.compile("[Â-Þ](?=[ \t]|$)")
+# What remains where a tokeniser has torn the bytes of a letter apart that was misread twice.
+_TWO_LEADS = re.compile("[ÂÃ]{2}")
 # There it ends a word: before another space, a mark or the end of the line.
 _LEAD_AND_SPACE = re.compile(r"([Â-Þ])(?: (?=[ ,.;:!?)])| ?$)")
 CUT_SIGN = re.compile(rf"{_CUT.pattern}|{_UNKNOWN_BYTE.pattern}|[Â-Þ](?=[ \t]|$)", re.MULTILINE)
@@ -83,6 +85,8 @@ def undo_mojibake(text: str) -> str:
     ('fɛyɔwo', 'FÉ”Ì€ laÌ? tse')
     >>> undo_mojibake("à¤ à¥€à¤•"), undo_mojibake("’Ã’ó"), undo_mojibake("COMINCIÃ’ PIÃ™")
     ('à¤ à¥€à¤•', '’Ã’ó', 'COMINCIÒ PIÙ')
+    >>> undo_mojibake("fÃƒÂ ¼ r"), undo_mojibake("fÃƒÂ¼r")
+    ('fÃƒÂ ¼ r', 'für')
     """
     if _has_quotes_as_letters(text):
         # The parts between them are repaired.
@@ -96,6 +100,7 @@ def undo_mojibake(text: str) -> str:
         or any(map(_has_lone_lead, stages[:-1]))
         or any(map(_UNKNOWN_BYTE.search, stages[:-1]))
         or _UNKNOWN_BYTE_IN_WORD.search(stages[-1])
+        or _TWO_LEADS.search(stages[-1])
     )
     return text if is_partial or len(stages) == 1 else stages[-1]
 
