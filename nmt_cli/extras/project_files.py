@@ -94,6 +94,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     from nmt_cli.data.cleaning.held_out.alignment import notes_by_lengths
     from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
     from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
+    from nmt_cli.data.cleaning.held_out.texts import HeldOutText
     from nmt_cli.data.languages.checks import check_names, check_texts
     from nmt_cli.data.languages.text_files import head_of, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -106,9 +107,12 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     named = texts_of(texts.train, texts.valid or (), texts.test or (), texts.tsv_columns)
     check_names(named, src, tgt)
     unaligned = notes_by_lengths(texts.train, texts.valid or (), texts.test or ())
-    heads = {text.role: head_of(text) for text in named if text.role != "training"}
-    files = {text.role: text.paths for text in named}
-    wrong_lines = [*placeholder_notes(heads), *fault_notes(heads), *form_notes(heads, files)]
+    heads = [
+        HeldOutText(text.role, *head_of(text), text.paths)
+        for text in named
+        if text.role != "training"
+    ]
+    wrong_lines = [*placeholder_notes(heads), *fault_notes(heads), *form_notes(heads)]
     return [*check_texts(named, src, tgt), *unaligned, *wrong_lines, *_shared_pairs(texts)]
 
 

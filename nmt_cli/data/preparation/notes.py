@@ -1,6 +1,6 @@
 """The warnings about the text that `nmt prepare` gives at its end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
@@ -8,13 +8,12 @@ from nmt_cli.data.cleaning.chunks import FIRST_LINES, MixedWords
 from nmt_cli.data.cleaning.held_out.copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
 from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
+from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.kinds import HELD_OUT, KINDS, REPLACEMENT, drops
 from nmt_cli.data.corpus.text_statistics import MOSTLY_SINGLE_SENTENCES, TextStatistics
 from nmt_cli.data.languages.text_files import SIDES, remedies, texts_of
 from nmt_cli.data.preparation.encode import SplitWriter
-from nmt_cli.data.preparation.split import Pairs
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.tables.header_rows import header_note, header_row
 from nmt_cli.plurals import agreeing, counted
 
 # If a smaller share of the pairs is kept, this is reported, with this many reasons.
@@ -207,46 +206,33 @@ def _are_many(sentences: HeldOut) -> bool:
     return targets > 0 and targets >= LEAST_SHARE * sentences.count
 
 
-def empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
-    """Return a warning for each held-out text, by name, that has empty sides."""
+def header_remarks(held_out: Iterable[HeldOutText]) -> list[str]:
+    """Say which held-out tables have a header."""
+    return [text.header_note for text in held_out if text.header]
+
+
+def empty_sides(held_out: Iterable[HeldOutText]) -> list[str]:
+    """Return a warning for each held-out text that has empty sides."""
     notes = []
-    for name, pairs in held_out.items():
-        empty = [number for number, sides in enumerate(pairs, 1) if not all(map(str.strip, sides))]
+    for text in held_out:
+        pairs = enumerate(text.pairs)
+        empty = [text.line(index) for index, sides in pairs if not all(map(str.strip, sides))]
         if empty:
             has = "has" if len(empty) == 1 else "have"
             lines = ", ".join(f"{number:,}" for number in empty[:FIRST_LINES])
             more = ", ..." if len(empty) > FIRST_LINES else ""
             notes.append(
-                f"{len(empty):,} of {len(pairs):,} {name} pairs {has} an empty side: "
+                f"{len(empty):,} of {len(text.src):,} {text.name} pairs {has} an empty side: "
                 f"{agreeing(len(empty), 'line', 'lines')} {lines}{more}"
             )
     return notes
 
 
-def held_out_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
-    """Return the warnings about placeholders, faults and headers in held-out text."""
-    return [*_wrong_lines(data, valid, test), *_header_notes(data, codes, valid, test)]
-
-
-def _wrong_lines(data: DataConfig, valid: Pairs, test: Pairs) -> list[str]:
-    """Return a warning for each held-out text with placeholders, or with faults of its lines."""
+def held_out_notes(data: DataConfig, held_out: Sequence[HeldOutText]) -> list[str]:
+    """Return the warnings about empty sides, placeholders and faults in held-out text."""
+    notes = empty_sides(held_out)
     if data.clean == "off":
-        return []
+        return notes
     # Pairs that are set apart are those of the training text, which is checked and repaired.
-    held_out = {"validation": valid if data.valid else [], "test": test if data.test else []}
-    texts = {
-        name: ([src for src, _ in pairs], [tgt for _, tgt in pairs])
-        for name, pairs in held_out.items()
-    }
-    files = {"validation": data.valid, "test": data.test}
-    return [*placeholder_notes(texts), *fault_notes(texts), *form_notes(texts, files)]
-
-
-def _header_notes(data: DataConfig, codes: Sequence[str], valid: Pairs, test: Pairs) -> list[str]:
-    """Return a warning for each held-out table with a row that names its columns."""
-    held_out = {"validation": (data.valid, valid), "test": (data.test, test)}
-    return [
-        header_note(files[0], row + 1, name)
-        for name, (files, pairs) in held_out.items()
-        if len(files) == 1 and (row := header_row(pairs, codes)) is not None
-    ]
+    texts = [text for text in held_out if text.files]
+    return [*notes, *placeholder_notes(texts), *fault_notes(texts), *form_notes(texts)]

@@ -23,6 +23,7 @@ from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out.alignment import alignment_notes
 from nmt_cli.data.cleaning.held_out.copies import HeldOut
 from nmt_cli.data.cleaning.held_out.digests import find_duplicates, occurrences
+from nmt_cli.data.cleaning.held_out.texts import HeldOutText, read_held_out
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
 from nmt_cli.data.corpus.layout import SUBWORDS, test_name
@@ -43,9 +44,9 @@ from nmt_cli.data.preparation.existing_subwords import ExistingSubwords, fit_not
 from nmt_cli.data.preparation.file_roles import shared_pairs_notes
 from nmt_cli.data.preparation.measure import measure_text
 from nmt_cli.data.preparation.notes import (
-    empty_sides,
     few_kept,
     format_reasons,
+    header_remarks,
     held_out_notes,
     mixed_notes,
     overlap_notes,
@@ -155,9 +156,8 @@ class PreparationRun:
         """Run all passes; raises DataError if no pair is left to train on."""
         data = self.config.data
         work = make_directory(self.directory / "work")
-        valid = list(read_pairs(data.valid, strict=data.strict)) if data.valid else []
-        test = self._test_pairs()
-        held_out = self._held_out(valid, test)
+        texts = read_held_out(self.config)
+        held_out = self._held_out(*texts)
         text = clean_training_text(
             self.config, work, self.pool, held_out, self.progress,
             keep_dropped=self.dropped is not None, keep_repaired=self.repaired is not None,
@@ -174,7 +174,7 @@ class PreparationRun:
             subwords, split = self._learn_beside_split(text, ledger)
         except DataError as error:
             raise self._explained(error, text, ledger) from error
-        valid = split.valid or valid
+        valid, test = split.valid or texts[0].pairs, texts[1].pairs
         test_files = self._write_test(split.test)
         unknown = UnknownCharacters(data)
         train = self._encode(text, ledger, unknown)
@@ -196,8 +196,7 @@ class PreparationRun:
                 *overlap_notes(data, held_out),
                 *self._alignment_notes,
                 *shared_pairs_notes(valid, test),
-                *empty_sides({"validation": valid, "test": test}),
-                *held_out_notes(data, self._codes, valid, test),
+                *held_out_notes(data, texts),
                 *rare_entries(data, train, subwords),
                 *fit_notes(self.config, train.src, train.tgt, unknown.listed()),
             ),
@@ -208,7 +207,10 @@ class PreparationRun:
             unknown_characters=unknown.listed(), test=len(split.test or test),
             doubtful_split=ledger.doubtful(split.indices[: len(split.valid)]),
             doubtful_test=ledger.doubtful(split.indices[len(split.valid) :]),
-            remarks=(*overlap_remarks(held_out, dropped), *sentence_remarks(statistics)),
+            remarks=(
+                *header_remarks(texts), *overlap_remarks(held_out, dropped),
+                *sentence_remarks(statistics),
+            ),
         )  # fmt: skip
 
     def _training_notes(self, text: CleanText, ledger: Ledger) -> list[str]:
@@ -235,12 +237,7 @@ class PreparationRun:
     def _codes(self) -> tuple[str, str]:
         return self.config.languages.src, self.config.languages.tgt
 
-    def _test_pairs(self) -> Pairs:
-        """Return source and first reference of the test set."""
-        data = self.config.data
-        return list(read_pairs(data.test[:2], strict=data.strict)) if data.test else []
-
-    def _held_out(self, valid: Pairs, test: Pairs) -> list[HeldOut]:
+    def _held_out(self, valid: HeldOutText, test: HeldOutText) -> list[HeldOut]:
         """Return both held-out sets; raises DataError if references differ in their lengths.
 
         Of the test set, all references are looked for.
@@ -251,9 +248,9 @@ class PreparationRun:
             for reference in data.test[2:]
         ]
         held_out = []
-        for name, pairs, others in (("validation", valid, []), ("test", test, more)):
-            src, tgts = [src for src, _ in pairs], [[tgt for _, tgt in pairs], *others]
-            held_out.append(HeldOut(name, [cleaning.forms(src, tgt) for tgt in tgts]))
+        for text, others in ((valid, []), (test, more)):
+            forms = [cleaning.forms(text.src, tgt) for tgt in (text.tgt, *others)]
+            held_out.append(HeldOut(text.name, forms))
         return held_out
 
     def _check_together(self, text: CleanText, ledger: Ledger) -> None:

@@ -15,6 +15,7 @@ from nmt_cli.data.cleaning.held_out.faults import (
     pairs_with_faults,
     references_with_faults,
 )
+from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.extras.project_files import ProjectTexts, check_text_files
 
@@ -166,7 +167,7 @@ def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path
 def test_a_few_targets_in_another_unicode_form_are_not_warned_of() -> None:
     for count in (3, 4):
         tgt = ["cafe\u0301"] * count + ["caf\u00e9"] * 90
-        notes = form_notes({"test": (tgt, tgt)}, {"test": ("a", "b")})
+        notes = form_notes([HeldOutText("test", tgt, tgt, ("a", "b"))])
         assert len(notes) == (count == 4)
 
 

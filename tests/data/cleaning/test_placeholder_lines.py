@@ -8,6 +8,8 @@ from corpora import tiny_config, write_pairs
 from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
+from nmt_cli.data.cleaning.held_out.placeholders import placeholder_notes
+from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.placeholder_lines import least_partners, placeholder_targets
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
@@ -132,6 +134,12 @@ def test_placeholders_in_held_out_text_are_warned_of(
     assert f"has 300 lines, of which 13 are placeholders such as `{line}`" in err
     assert main(["score", str(hypothesis), valid[1], "--quiet"]) == 0
     assert "placeholders" not in capsys.readouterr().err
+
+
+def test_the_lines_of_placeholders_are_counted_from_that_of_the_header() -> None:
+    src, tgt = zip(*held_out_with(300, "TODO", list(range(4, 300, 24))), strict=True)
+    (note,) = placeholder_notes([HeldOutText("test", src, tgt, ["t.tsv"], header=2)])
+    assert "(lines 7, 31, 55, 79, 103, ...)" in note
 
 
 def test_held_out_text_without_placeholders_is_not_warned_of() -> None:

@@ -212,16 +212,6 @@ def test_validation_pairs_are_kept_unchanged(project):
     assert "2 of 4 validation pairs have an empty side: lines 2, 4" in prepared.notes
 
 
-@pytest.mark.parametrize(("row", "is_header"), [("English\tFrench", True), ("Yes\tOui", False)])
-def test_header_of_a_validation_table_is_reported(project, row, is_header):
-    table = project.folder / "valid.tsv"
-    table.write_text(f"{row}\na b\tx\n")
-    train = project.write("train", made_up_pairs(50, 1))
-    prepared = project.prepare(train, valid=(str(table),))
-    note = f"line 1 of `{table}` seems to name the columns, and counts as a validation pair"
-    assert any(text.startswith(note) for text in prepared.notes) is is_header
-
-
 def test_test_set_is_checked_like_validation_text(project):
     train = project.write("train", made_up_pairs(50, 1))
     test = project.write("test", [("a b", "x"), ("", "y"), ("c", " "), ("d", "z")])

@@ -136,29 +136,6 @@ def test_a_header_below_rows_without_a_pair_does_not_become_one() -> None:
     assert dropped == ["\t".join(["a.tsv", "4", "header of a table", *header])]
 
 
-@pytest.mark.parametrize("role", ["valid", "test"])
-def test_such_a_header_of_a_held_out_table_is_warned_of(
-    role: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    header = ("English", "Swiss German")
-    write("a.tsv", *PAIRS)
-    write("held.tsv", ("Session 12", ""), ("", ""), header, *PAIRS[:9])
-    Path("hypotheses").write_text("a\n" * 12)
-    options = ["--train-tsv", "a.tsv", "--src-lang", "en", "--tgt-lang", "gsw"]
-    chars = ["--set", "data.subwords=chars", "--set", f'data.{role}=["held.tsv"]']
-    name = {"valid": "validation", "test": "test"}[role]
-    note = f"line 3 of `held.tsv` seems to name the columns, and counts as a {name} pair"
-    assert main(["prepare", *options, *chars]) == 0
-    assert note in " ".join(capsys.readouterr().err.split())
-    if role == "test":
-        Path("nmt.toml").write_text('[languages]\nsrc = "en"\ntgt = "gsw"\n')
-        assert main(["score", "hypotheses", *chars[2:]]) == 0
-        assert note in " ".join(capsys.readouterr().err.split())
-    write("held.tsv", *PAIRS[:9], header)
-    assert main(["prepare", *options, *chars, "--force"]) == 0
-    assert "seems to name the columns" not in capsys.readouterr().err
-
-
 def test_a_header_with_the_target_first_below_other_rows_is_a_reason_to_refuse_a_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -91,6 +91,7 @@ def _other_language(
 def _fault_notes(model: Path, src: Sequence[str], reference: Sequence[str]) -> list[str]:
     """The warning of faults of which the training text of `model` was repaired, if there are."""
     from nmt_cli.data.cleaning.held_out.faults import fault_notes
+    from nmt_cli.data.cleaning.held_out.texts import HeldOutText
     from nmt_cli.model_dir import load_config
 
     try:
@@ -99,7 +100,7 @@ def _fault_notes(model: Path, src: Sequence[str], reference: Sequence[str]) -> l
     except (NmtError, OSError):
         # Errors of the model are reported when it is loaded.
         return []
-    return fault_notes({"test": (src, reference)})
+    return fault_notes([HeldOutText("test", src, reference)])
 
 
 def _hashes(model: Path, src: Sequence[str], reference: Sequence[str]) -> "np.ndarray":

@@ -18,6 +18,7 @@ from nmt_cli.errors import NoInputError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.data.cleaning.held_out.texts import HeldOutText
     from nmt_cli.scoring import GivenScores
     from nmt_cli.terminal.console import Console
 
@@ -78,21 +79,21 @@ def read_texts(wanted: Wanted, resolved: "ResolvedConfig", console: "Console") -
     note_waiting(console, *wanted.files, *extra)
     strict = resolved.config.data.strict
     # Of a test set in one TSV file the second column is the reference.
-    column = 1 if is_tsv and not wanted.files[1:] else None
+    has_table = is_tsv and bool(reference_files) and not wanted.files[1:]
+    table = _read_table(src_file, resolved, console) if has_table else None
     references = [
-        (name, _read(name, console, strict=strict, column=column)) for name in reference_files
+        (name, list(table.tgt) if table else _read(name, console, strict=strict))
+        for name in reference_files
     ]
     others, labels, numbers = (
-        {name: _read(name, console, strict=strict) for name in names}
+        {name: _below_header(_read(name, console, strict=strict), table) for name in names}
         for names in (wanted.baselines, wanted.label_files, wanted.given.values())
     )
     test_set = [src_file] if is_tsv else [src_file, *reference_files[:1]]
     named = [*references, *others.items(), *labels.items(), *numbers.items()]
-    source = _source(src_file, wanted, resolved, console, is_tsv=is_tsv)
-    if column is not None:
-        _warn_of_header(src_file, source or [], references[0][1], resolved, console)
+    source = list(table.src) if table else _source(src_file, wanted, resolved, console)
     if wanted.files:
-        hypotheses = _read(wanted.files[0], console, strict=strict)
+        hypotheses = _below_header(_read(wanted.files[0], console, strict=strict), table)
     else:
         check_aligned([(src_file, source or []), *named])
         model = resolved.config.paths.model
@@ -140,20 +141,21 @@ def _comparison(files: Sequence[str]) -> str:
     return shlex.join(["nmt", "score", first, reference, *baselines])
 
 
-def _warn_of_header(
-    name: str,
-    source: Sequence[str],
-    reference: Sequence[str],
-    resolved: "ResolvedConfig",
-    console: "Console",
-) -> None:
-    from nmt_cli.data.text.tables.header_rows import header_note, header_row
+def _read_table(name: str, resolved: "ResolvedConfig", console: "Console") -> "HeldOutText":
+    """The test set in one TSV file; a note says if it has a header, which is no pair."""
+    from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 
-    languages = resolved.config.languages
-    pairs = list(zip(source, reference, strict=False))
-    row = header_row(pairs, (languages.src, languages.tgt))
-    if row is not None:
-        console.warning(header_note(name, row + 1, "test"))
+    table = HeldOutText.read("test", (name,), resolved.config)
+    if table.header:
+        console.note(f"{table.header_note}, from which the lines are counted")
+    return table
+
+
+def _below_header(lines: list[str], table: "HeldOutText | None") -> list[str]:
+    """The lines of a text beside a table, without those of its header if they are among them."""
+    if table is None or len(lines) != table.header + len(table.src):
+        return lines
+    return lines[table.header :]
 
 
 def _test_set(wanted: Wanted, resolved: "ResolvedConfig") -> tuple[str, list[str], bool]:
@@ -189,16 +191,16 @@ def _hint_at_references(wanted: Wanted, resolved: "ResolvedConfig") -> str:
 
 
 def _source(
-    src_file: str, wanted: Wanted, resolved: "ResolvedConfig", console: "Console", *, is_tsv: bool
+    src_file: str, wanted: Wanted, resolved: "ResolvedConfig", console: "Console"
 ) -> list[str] | None:
     """The source lines: of the test set where it is used, and where something shows them."""
-    strict, column = resolved.config.data.strict, 0 if is_tsv else None
+    strict = resolved.config.data.strict
     if not wanted.files:
-        return _read(src_file, console, strict=strict, column=column)
+        return _read(src_file, console, strict=strict)
     is_used = src_file and len(wanted.files) == 1 and wanted.needs_reference
     if not is_used or not Path(src_file).is_file():
         return None
-    return _read(src_file, console, strict=strict, column=column)
+    return _read(src_file, console, strict=strict)
 
 
 def _labelings(
@@ -240,13 +242,10 @@ def check_files(names: Sequence[str]) -> None:
     require_utf8(names)
 
 
-def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
-    """The lines of a file, or with `column` that column of a TSV file."""
-    from nmt_cli.data.text.line_pairs import read_pairs
+def _read(name: str, console: "Console", *, strict: bool) -> list[str]:
+    """The lines of a file."""
     from nmt_cli.data.text.lines import read_lines
 
-    if column is not None:
-        return [pair[column] for pair in read_pairs((name,), strict=strict)]
     reading = read_lines(name, strict=strict)
     lines = list(reading)
     warn_of_invalid(console, reading)

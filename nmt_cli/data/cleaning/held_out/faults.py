@@ -1,31 +1,29 @@
 """Warns of faults in validation and test text of which training text is repaired."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
+from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unescape
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, compose_command
-from nmt_cli.plurals import counted
 
 # Fewer lines, and a smaller share of them, hardly change a score, and may be right.
 LEAST_LINES = 4
 LEAST_SHARE = 0.005
 
-Sides = tuple[Sequence[str], Sequence[str]]
 
-
-def fault_notes(texts: Mapping[str, Sides]) -> list[str]:
-    """Return a warning for each held-out text, by name, whose lines have such faults."""
+def fault_notes(texts: Iterable[HeldOutText]) -> list[str]:
+    """Return a warning for each held-out text whose lines have such faults."""
     return [
-        f"{counted(len(tgt), f'{name} pair')}: {faults}; training text is repaired of this, but "
-        "this text is not changed, and is scored as it is, so that scores on these lines are too "
+        f"{text.counted('pair')}: {faults}; training text is repaired of this, but this text "
+        "is not changed, and is scored as it is, so that scores on these lines are too "
         f"low: correct its files{_remedy(faults)}"
-        for name, (src, tgt) in texts.items()
-        if (faults := pairs_with_faults(src, tgt))
+        for text in texts
+        if (faults := pairs_with_faults(text.src, text.tgt, first_line=text.line(0)))
     ]
 
 
@@ -34,26 +32,28 @@ def _remedy(faults: str) -> str:
     return f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
 
 
-def form_notes(texts: Mapping[str, Sides], files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a warning for each held-out text, by name, with targets that are not in NFC.
+def form_notes(texts: Iterable[HeldOutText]) -> list[str]:
+    """Return a warning for each held-out text with targets that are not in NFC.
 
-    files: its source and target, or its table. The form of a source does not matter: subwords
-    change it.
+    The form of a source does not matter: subwords change it.
     """
     notes = []
-    for name, (_, tgt) in texts.items():
-        forms = {UNICODE_FORM: {i for i, line in enumerate(tgt) if not is_normalized("NFC", line)}}
-        if faults := _listed(forms, len(tgt)):
+    for text in texts:
+        lines = enumerate(text.tgt)
+        forms = {UNICODE_FORM: {i for i, line in lines if not is_normalized("NFC", line)}}
+        if faults := _listed(forms, len(text.tgt), text.line(0)):
             notes.append(
-                f"{counted(len(tgt), f'{name} target')}: {faults}, in which the same letters count "
+                f"{text.counted('target')}: {faults}, in which the same letters count "
                 "as others; translations have the form NFC, so that scores on these lines are too "
-                f"low; this command writes a copy in NFC: {compose_command(files[name][:2][-1])}"
+                f"low; this command writes a copy in NFC: {compose_command(text.files[:2][-1])}"
             )
     return notes
 
 
-def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
+def pairs_with_faults(src: Sequence[str], tgt: Sequence[str], *, first_line: int = 1) -> str:
     """How many pairs have faults of each kind, with the first lines; "" for none.
+
+    first_line: the number of the first pair's line.
 
     What translating a source removes from it or repairs is no fault: the model does not see it.
     Another Unicode form has a warning of its own.
@@ -61,7 +61,7 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str]) -> str:
     repaired = Repaired()
     read = with_repaired_letters(_without_invisible(line) for line in src)
     repair_sides(read, list(tgt), repaired)
-    return _listed(_without_forms(repaired.lines), len(tgt))
+    return _listed(_without_forms(repaired.lines), len(tgt), first_line)
 
 
 def references_with_faults(hypotheses: Sequence[str], references: Sequence[str]) -> str:
@@ -109,12 +109,15 @@ def _without_forms(faults: Mapping[int, set[int]]) -> dict[int, set[int]]:
     return {kind: indices for kind, indices in faults.items() if kind != UNICODE_FORM}
 
 
-def _listed(faults: Mapping[int, set[int]], count: int) -> str:
-    """Name the kinds that many of `count` lines have; faults: the indices of lines by kind."""
+def _listed(faults: Mapping[int, set[int]], count: int, first_line: int = 1) -> str:
+    """Name the kinds that many of `count` lines have; faults: the indices of lines by kind.
+
+    first_line: the number of the line with the index 0.
+    """
     named = []
     for kind, indices in sorted(faults.items()):
         if len(indices) >= max(LEAST_LINES, LEAST_SHARE * count):
-            lines = ", ".join(f"{index + 1:,}" for index in sorted(indices)[:FIRST_LINES])
+            lines = ", ".join(f"{index + first_line:,}" for index in sorted(indices)[:FIRST_LINES])
             more = ", ..." if len(indices) > FIRST_LINES else ""
             named.append(f"{len(indices):,} have {KINDS[kind].name} (lines {lines}{more})")
     return ", ".join(named)

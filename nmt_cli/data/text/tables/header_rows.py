@@ -267,18 +267,6 @@ def _is_heading(cell: str) -> bool:
     return cell.lower() in _HEADINGS or code_of_name(cell) is not None
 
 
-def header_note(name: str, line: int, text: str) -> str:
-    """Return the warning that a line of the table `name` of the `text` is a header.
-
-    >>> header_note("v.tsv", 1, "validation")
-    'line 1 of `v.tsv` seems to name the columns, and counts as a validation pair: remove that line'
-    """
-    return (
-        f"line {line:,} of `{name}` seems to name the columns, and counts as a {text} pair: remove "
-        "that line"
-    )
-
-
 class BrokenCells:
     """Finds records of a TSV file that line breaks in quoted cells have spread over several rows.
 
