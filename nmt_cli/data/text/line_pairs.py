@@ -23,6 +23,7 @@ from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
 from nmt_cli.data.text.tables.header_rows import row_error
 from nmt_cli.data.text.tables.wide_rows import WideRows
+from nmt_cli.data.text.tables.wrong_rows import WrongRows
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -153,6 +154,10 @@ class LinePairs(Iterator[tuple[str, str]]):
             other_format = not_tsv_error(without_tab, self.src.name)
             if other_format is not None:
                 return other_format
+        if not self._keep_bad_rows:
+            wrong = WrongRows.of_table(self.src.name)
+            if wrong.are_few:
+                return wrong.error(self.src.name)
         return row_error(self.src.name, line, columns, self._columns, rows, self.src, more)
 
     def _misaligned(self) -> DataError:

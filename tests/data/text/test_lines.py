@@ -117,7 +117,7 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
     Path("t.tsv").write_text("a\tb\tc\n" + f"{GERMAN}\t{ENGLISH}\n" * 40)
     with pytest.raises(DataError) as caught:
         list(read_pairs(("t.tsv",)))
-    assert caught.value.message == "`t.tsv`, line 1: 3 columns, 2 are needed"
+    assert caught.value.message == "`t.tsv`, line 1: 3 columns, 2 are needed (`a | b | c`)"
     assert caught.value.hint == (
         "each line must be: source, tab, target; to keep columns 1 and 2: "
         "cut -f1,2 t.tsv > t.two-columns.tsv"
