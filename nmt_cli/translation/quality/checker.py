@@ -128,8 +128,8 @@ class QualityChecker:
         if self.text is not None:
             if len(self.text.language_odds) and self._is_source_language(text):
                 yield "untranslated"
-            low, high = self.text.ratios_of(len(source))
-            if not low * len(source) <= len(text) <= max(high * len(source), 1):
+            low, high = self.text.lengths_of(len(source))
+            if not low <= len(text) <= high:
                 yield "length_outlier"
         scores, usual = sentence.token_scores, self.confidence
         if usual is not None and scores:

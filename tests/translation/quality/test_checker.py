@@ -362,7 +362,19 @@ def test_translation_of_one_character_is_never_too_long() -> None:
     ratios = ((0.0, 0.4),) * len(LENGTH_BOUNDS)
     checker = QualityChecker(("en", "zh"), dataclasses.replace(STATISTICS, length_ratios=ratios))
     assert checker.flags([CheckedSentence("x", "y")]) == set()
-    assert checker.flags([CheckedSentence("x", "yy")]) == {"length_outlier"}
+    assert checker.flags([CheckedSentence("x", "yyy")]) == {"length_outlier"}
+
+
+@pytest.mark.parametrize(("source", "usual"), [(4, (0, 8)), (16, (8, 24)), (100, (80, 120))])
+def test_repeated_templates_of_one_length_do_not_make_others_outliers(
+    source: int, usual: tuple[int, int]
+) -> None:
+    """All training pairs are alike, so that their lengths say nothing about those of others."""
+    ratios = ((1.0, 1.0),) * len(LENGTH_BOUNDS)
+    checker = QualityChecker(("en", "de"), dataclasses.replace(STATISTICS, length_ratios=ratios))
+    for length in range(2 * source + 1):
+        found = checker.flags([CheckedSentence("x" * source, "y" * length)])
+        assert ("length_outlier" in found) == (not usual[0] <= length <= usual[1])
 
 
 def test_sentences_lost() -> None:
