@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
+from nmt_cli.plurals import enumerated
 from nmt_cli.storage.manifest import MANIFEST
 from nmt_cli.storage.nearby_models import hint_at_models, hint_at_trained
 
@@ -98,7 +99,8 @@ def require_model_directory(path: Path) -> None:
 def _not_a_model_error(path: Path) -> NmtError:
     """Why `path` is not a model directory, and what it looks like instead."""
     if not path.exists():
-        hint = hint_at_models(path, is_model_directory) or "`nmt train` writes one"
+        hint = _removed_checkpoint_hint(path) or hint_at_models(path, is_model_directory)
+        hint = hint or "`nmt train` writes one"
         return NoInputError(f"there is no model directory `{path}`", hint, missing=str(path))
     if path.is_dir():
         what, hint = _describe_directory(path)
@@ -126,6 +128,17 @@ def _not_a_model_error(path: Path) -> NmtError:
                     f"{command} reads it without running code of it"
                 )
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
+
+
+def _removed_checkpoint_hint(path: Path) -> str:
+    """What is left beside a checkpoint that training has removed, or "" for another path."""
+    kept = sorted(other.name for other in path.parent.glob("step-*") if other.is_dir())
+    if not kept or not path.name.startswith("step-"):
+        return ""
+    return (
+        f"training removes old checkpoints, and has kept {enumerated(kept)}; train.keep_last and "
+        "train.keep_best say how many"
+    )
 
 
 def _describe_directory(path: Path) -> tuple[str, str]:

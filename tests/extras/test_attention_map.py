@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -295,6 +297,26 @@ def test_attention_command(tmp_path: Path, monkeypatch, capsys) -> None:
     assert main([*base, "--json", "--out", "two.svg"]) == 2
     assert "--json writes to stdout, and --out names a file" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "one.SVG"]
+
+
+@pytest.mark.parametrize("flags", [(), ("low_confidence", "repetition")])
+def test_attention_command_warns_of_a_doubtful_translation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    translate = Translator.translate
+
+    def flagged(*arguments: Any, **named: Any) -> Any:
+        return replace(translate(*arguments, **named), flags=flags)
+
+    monkeypatch.setattr(Translator, "translate", flagged)
+    assert main(["attention", "ab", "--model", str(MODEL)]) == 0
+    said = capsys.readouterr().err
+    warning = "warning: the translation is doubtful (low_confidence, repetition), so that"
+    assert (warning in said) == bool(flags)
+    assert main(["attention", "ab", "--model", str(MODEL), "--target", "b"]) == 0
+    assert "doubtful" not in capsys.readouterr().err
 
 
 def test_attention_command_warns_of_the_name_of_a_file(tmp_path, monkeypatch, capsys) -> None:

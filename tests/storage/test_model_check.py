@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, NoInputError
 from nmt_cli.storage.model_check import NO_IMPORT, require_model_directory
 
 IMPORT = "import it: `nmt import {} --out model`"
@@ -73,3 +73,14 @@ def test_packed_model_is_to_be_unpacked(name: str) -> None:
     error = refused(name)
     assert error.message.endswith("it is an archive")
     assert error.hint == f"unpack it, such as with: tar xf {name}"
+
+
+def test_a_checkpoint_that_training_removed_is_explained_by_those_it_has_kept() -> None:
+    for name in ("step-000000900", "step-000000600"):
+        Path("model/checkpoints", name).mkdir(parents=True)
+    with pytest.raises(NoInputError) as caught:
+        require_model_directory(Path("model/checkpoints/step-000000300"))
+    assert "has kept step-000000600 and step-000000900; train.keep_last" in caught.value.hint
+    with pytest.raises(NoInputError) as caught:
+        require_model_directory(Path("model/checkpoints/other"))
+    assert "has kept" not in caught.value.hint

@@ -95,6 +95,12 @@ def command(
     console = make_console(quiet=quiet)
     _warn_of_file(sentence, console)
     attention = _attention_of(sentence, target, resolved, console)
+    if attention.flags:
+        console.warning(
+            f"the translation is doubtful ({', '.join(attention.flags)}), so that its attention "
+            "says little: take a sentence with words of the training text, or give a right "
+            "translation with --target"
+        )
     if as_json:
         from nmt_cli.extras.attention_map.attention import as_document
         from nmt_cli.translation.json_lines import as_one_line

@@ -32,7 +32,8 @@ class Attention:
     """The attention weights of a model for one sentence and its translation.
 
     src, tgt: the subwords as they are shown, an end mark last; maps: the weights of each
-    kind in KINDS.
+    kind in KINDS; flags: what makes the translation doubtful, see Translation; none for a given
+    translation.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Attention:
     src: tuple[str, ...]
     tgt: tuple[str, ...]
     maps: "AttentionMaps"
+    flags: tuple[str, ...] = ()
 
     def rows(self, kind: str) -> tuple[str, ...]:
         """The queries: source subwords, or the target subwords that are being predicted."""
@@ -81,6 +83,7 @@ def sentence_attention(
     if len(src) == 1:
         raise DataError("there are no words to translate", "give a sentence")
     longest = translator.config.data.max_length
+    flags: tuple[str, ...] = ()
     if target is None:
         translation = translator.translate(source, search=search, sentences="line", markup="off")
         if "split" in translation.flags:
@@ -93,6 +96,7 @@ def sentence_attention(
                 "the model gives no translation of this line", "give a translation with --target"
             )
         text, tgt = translation.text, list(translation.hypotheses[0].ids)
+        flags = translation.flags
     else:
         text = clean_line(target).strip()
         tgt = subwords.encode_target([text])[0]
@@ -107,7 +111,7 @@ def sentence_attention(
         labels(subwords.source_pieces(src), src, subwords),
         labels(subwords.target_pieces(tgt), tgt, subwords),
     )
-    return Attention(source, text, *shown, maps)
+    return Attention(source, text, *shown, maps, flags)
 
 
 def labels(pieces: Sequence[str], ids: Sequence[int], subwords: Subwords) -> tuple[str, ...]:
