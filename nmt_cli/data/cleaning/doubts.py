@@ -14,7 +14,11 @@ from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.alternatives import SEPARATOR, has_alternatives
 from nmt_cli.data.cleaning.comments import COMMENT, has_one_comment
 from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, has_cut_code_page_letters
-from nmt_cli.data.cleaning.letters.lost_letters import QUESTION_MARK, has_lost_letters
+from nmt_cli.data.cleaning.letters.lost_letters import (
+    DIGIT_FOR_LETTER,
+    QUESTION_MARK,
+    has_lost_letters,
+)
 from nmt_cli.data.cleaning.letters.mojibake import CUT_SIGN, has_cut_letters
 from nmt_cli.data.cleaning.letters.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
@@ -117,6 +121,7 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.ADDRESS, re.compile("<"), _is_markup),
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
+    (kinds.LOST_LETTERS, DIGIT_FOR_LETTER, str),
     (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
     (kinds.LOST_LETTERS, CODE_PAGE_SIGN, has_cut_code_page_letters),
 )

@@ -4,6 +4,7 @@ import pytest
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
+from nmt_cli.data.cleaning.letters.lost_letters import DIGIT_FOR_LETTER
 
 
 def kind_of(src: str, tgt: str) -> int:
@@ -67,3 +68,15 @@ def test_single_marks_between_words_of_tokenised_text_are_questions(line: str) -
 
 def test_a_side_of_marks_alone_is_still_dropped() -> None:
     assert kind_of("??? ???", "So it is there.") == kinds.ADDRESS
+
+
+@pytest.mark.parametrize("line", ["por0Ò a", "ipor0Òvéva", "PYTAGU0§", "mit0│kuéra", "a ka0¬ b"])
+def test_a_zero_and_a_sign_within_a_word_are_a_lost_letter(line: str) -> None:
+    assert kind_of(line, "So it is.") == kind_of("So it is.", line) == kinds.LOST_LETTERS
+
+
+@pytest.mark.parametrize(
+    "line", ["A0 a", "H20 b", "a 0§ b", "10§", "§ 0 b", "a0b", "a0ò", "v2.0Ò", "por0-o", "CO0\nÒ"]
+)
+def test_other_zeros_are_no_lost_letters(line: str) -> None:
+    assert not DIGIT_FOR_LETTER.search(line)
