@@ -1,7 +1,8 @@
 """Finds pairs whose sides are not translations of each other, such as shuffled pairs.
 
 Each half of the pairs is scored with the word table learnt from the other half, so that no pair
-supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
+supports itself. How well the lengths of the sides fit each other is added, since few pairs teach
+the meaning of few words. Sides combined at random show the scores of wrong pairs. Comparing both
 distributions gives the number of wrong pairs and the score from which on most pairs are right.
 Pairs with other marks, such as shifted lines, take no part: many are wrong, and would raise this
 number, and with it the score that right pairs need. Pairs whose sides share a rare word, such as a
@@ -27,6 +28,12 @@ from nmt_cli.data.cleaning.alignment.cooccurrence import (
     scores,
     select_words,
     split_words,
+)
+from nmt_cli.data.cleaning.alignment.length_fit import (
+    LengthFit,
+    Lengths,
+    learn_lengths,
+    log_lengths,
 )
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
 from nmt_cli.data.cleaning.signs import joined_lines
@@ -76,6 +83,33 @@ class _WordTables(NamedTuple):
     orders: tuple[np.ndarray, np.ndarray]
     tables: tuple[Table, Table]
     rare: np.ndarray
+
+
+class _SpanSides(NamedTuple):
+    """The sides of a span: their words and the lines of these, and the log length of each line."""
+
+    words: tuple[_Words, _Words]
+    lengths: Lengths
+
+
+class _UsedPairs(NamedTuple):
+    """The used pairs of a span.
+
+    src, tgt: (pairs, KEPT_WORDS), the words that are compared; lengths: of both sides;
+    random_order: (pairs,), the target that each source has at random; shares_rare_word: (pairs,)
+    bool, whether both sides have the same rare word.
+    """
+
+    src: np.ndarray
+    tgt: np.ndarray
+    lengths: Lengths
+    random_order: np.ndarray
+    shares_rare_word: np.ndarray
+
+    @property
+    def random_lengths(self) -> Lengths:
+        """The lengths of the sides combined at random."""
+        return Lengths(self.lengths.src, self.lengths.tgt[self.random_order])
 
 
 class _ScoredSpan(NamedTuple):
@@ -146,27 +180,37 @@ def find_unmatched(
     ]
     sample = _sample(jobs, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
-    learnt, words, shared = _learn(sample)
-    random_scores = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
-    scored = [
-        (job, _ScoredSpan(_scores(learnt, *sides), shares))
-        for job, sides, shares in zip(sample, words, shared, strict=True)
-    ]
-    del words
-    is_unrelated = _is_unrelated(
-        learnt, np.concatenate([span.scores for _, span in scored]), random_scores
-    )
+    learnt, used = _learn(sample)
+    by_words = [_scores(learnt, pairs.src, pairs.tgt) for pairs in used]
+    random_by_words = [_scores(learnt, pairs.src, pairs.tgt[pairs.random_order]) for pairs in used]
+    word_scores = np.concatenate(by_words), np.concatenate(random_by_words)
+    is_unrelated = _is_unrelated(learnt, *word_scores)
     if count < MIN_PAIRS:
         return Unmatched(unmatched, 0, None, is_unrelated=is_unrelated)
+    lengths = learn_lengths(
+        _joined([pairs.lengths for pairs in used]),
+        _joined([pairs.random_lengths for pairs in used]),
+    )
+    scored = [
+        (job, _ScoredSpan(values + lengths.scores(pairs.lengths), pairs.shares_rare_word))
+        for job, values, pairs in zip(sample, by_words, used, strict=True)
+    ]
+    random_scores = np.concatenate(
+        [
+            values + lengths.scores(pairs.random_lengths)
+            for values, pairs in zip(random_by_words, used, strict=True)
+        ]
+    )
+    del used
     if every:
         sampled = {job.span.first for job in sample}
         others = [job for job in jobs if job.span.first not in sampled]
-        scored += _other_scores(text, learnt, others, pool, progress)
+        scored += _other_scores(text, learnt, lengths, others, pool, progress)
     pair_scores = np.concatenate([span.scores for _, span in scored])
     limit, share = threshold(pair_scores, random_scores)
     matcher = None
     if share <= MAX_WRONG_SHARE:
-        matcher = Matcher(learnt, float(pair_scores.mean() - random_scores.mean()))
+        matcher = Matcher(learnt, float(word_scores[0].mean() - word_scores[1].mean()))
         for job, span in scored:
             unmatched[job.indices[(span.scores < limit) & ~span.shares_rare_word]] = True
     return Unmatched(unmatched, len(pair_scores), share, matcher, is_unrelated)
@@ -233,16 +277,20 @@ def _sample(jobs: list[_MatchingJob], pairs: int) -> list[_MatchingJob]:
     return [jobs[index * len(jobs) // count] for index in range(count)]
 
 
-def _words(job: _MatchingJob) -> list[_Words]:
-    """Return the words of both sides of all pairs of a span, each as of `split_words`."""
-    sides = (read_side(job.directory, side, job.span) for side in ("src", "tgt"))
-    return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
+def _read(job: _MatchingJob) -> _SpanSides:
+    """Return the words and lengths of both sides of all pairs of a span."""
+    src, tgt = (
+        np.frombuffer(read_side(job.directory, side, job.span), np.uint8) for side in ("src", "tgt")
+    )
+    return _SpanSides(
+        (split_words(src), split_words(tgt)), Lengths(log_lengths(src), log_lengths(tgt))
+    )
 
 
-def _shares_rare_word(job: _MatchingJob, sides: list[_Words], rare: np.ndarray) -> np.ndarray:
+def _shares_rare_word(job: _MatchingJob, sides: _SpanSides, rare: np.ndarray) -> np.ndarray:
     """Return which of the used pairs of a span have a rare word on both sides: (pairs,) bool."""
     keys = []
-    for words, lines in sides:
+    for words, lines in sides.words:
         chosen = rare[words]
         keys.append(lines[chosen].astype(np.int64) << BITS | words[chosen])
     shares = np.zeros(job.span.pairs, bool)
@@ -252,58 +300,67 @@ def _shares_rare_word(job: _MatchingJob, sides: list[_Words], rare: np.ndarray) 
 
 
 def _select(
-    job: _MatchingJob,
-    sides: list[_Words],
-    orders: tuple[np.ndarray, np.ndarray],
-) -> _Words:
+    job: _MatchingJob, sides: _SpanSides, orders: tuple[np.ndarray, np.ndarray], rare: np.ndarray
+) -> _UsedPairs:
+    """Return what is compared of the used pairs of a span."""
     src, tgt = (
         select_words(*side, job.span.pairs, order)[job.used]
-        for side, order in zip(sides, orders, strict=True)
+        for side, order in zip(sides.words, orders, strict=True)
     )
-    return src, tgt
+    lengths = Lengths(*(side[job.used] for side in sides.lengths))
+    shares = _shares_rare_word(job, sides, rare)
+    return _UsedPairs(src, tgt, lengths, _random_order(len(src)), shares)
 
 
-def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_Words], list[np.ndarray]]:
-    """Learn word tables from some spans.
+def _joined(spans: list[Lengths]) -> Lengths:
+    """Return the lengths of several spans together."""
+    src, tgt = (np.concatenate(sides) for sides in zip(*spans, strict=True))
+    return Lengths(src, tgt)
 
-    Also returns for each span its selected words, and which pairs share a rare word.
+
+def _random_order(count: int) -> np.ndarray:
+    """Return an order of the targets, (count,), in which each remains in its half of the pairs.
+
+    Targets a fixed distance away would not be at random in text that is sorted, as by length.
     """
+    chance, order = np.random.default_rng(count), np.arange(count)
+    for half in (0, 1):
+        order[half::2] = chance.permutation(order[half::2])
+    return order
+
+
+def _learn(sample: list[_MatchingJob]) -> tuple[_WordTables, list[_UsedPairs]]:
+    """Learn word tables from some spans; also return what is compared of these."""
     counts = np.zeros((2, WORDS), np.int64)
     read = []
     for job in sample:
-        read.append(_words(job))
-        for side, (words, lines) in enumerate(read[-1]):
+        read.append(_read(job))
+        for side, (words, lines) in enumerate(read[-1].words):
             counts[side] += np.bincount(words[job.used[lines]], minlength=WORDS)
-    orders = rarest_first(counts[0]), rarest_first(counts[1])
-    selected = [_select(job, sides, orders) for job, sides in zip(sample, read, strict=True)]
+    orders, rare = (rarest_first(counts[0]), rarest_first(counts[1])), counts.min(0) < MIN_COUNT
+    used = [_select(job, sides, orders, rare) for job, sides in zip(sample, read, strict=True)]
     first, second = (
-        learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
+        learn(
+            np.concatenate([pairs.src[half::2] for pairs in used]),
+            np.concatenate([pairs.tgt[half::2] for pairs in used]),
+        )
         for half in (0, 1)
     )
-    rare = counts.min(0) < MIN_COUNT
-    shared = [_shares_rare_word(job, sides, rare) for job, sides in zip(sample, read, strict=True)]
-    return _WordTables(orders, (first, second), rare), selected, shared
+    return _WordTables(orders, (first, second), rare), used
 
 
-def _scores(
-    learnt: _WordTables, src: np.ndarray, tgt: np.ndarray, *, at_random: bool = False
-) -> np.ndarray:
-    """Return the scores of the pairs of a span, (pairs,) float32.
-
-    With `at_random` each source is scored with the target of another pair.
-    """
+def _scores(learnt: _WordTables, src: np.ndarray, tgt: np.ndarray) -> np.ndarray:
+    """Return the scores of the words of the pairs of a span: (pairs,) float32."""
     values = np.zeros(len(src), np.float32)
     for half in (0, 1):
-        other = tgt[half::2]
-        if at_random:
-            other = np.roll(other, len(other) // 2, axis=0)
-        values[half::2] = scores(learnt.tables[1 - half], src[half::2], other)
+        values[half::2] = scores(learnt.tables[1 - half], src[half::2], tgt[half::2])
     return values
 
 
 def _other_scores(
     text: CleanText,
     learnt: _WordTables,
+    lengths: LengthFit,
     others: list[_MatchingJob],
     pool: ProcessPool,
     progress: Progress,
@@ -316,19 +373,18 @@ def _other_scores(
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    spans = pool.map(functools.partial(_score_span, path), iter(others))
+    spans = pool.map(functools.partial(_score_span, path, lengths), iter(others))
     for job, span in zip(others, spans, strict=True):
         yield job, span
         progress("match words", job.span.first + job.span.pairs, text.pairs)
     _load.cache_clear()
 
 
-def _score_span(path: Path, job: _MatchingJob) -> _ScoredSpan:
-    learnt, sides = _load(path), _words(job)
-    return _ScoredSpan(
-        _scores(learnt, *_select(job, sides, learnt.orders)),
-        _shares_rare_word(job, sides, learnt.rare),
-    )
+def _score_span(path: Path, lengths: LengthFit, job: _MatchingJob) -> _ScoredSpan:
+    learnt = _load(path)
+    pairs = _select(job, _read(job), learnt.orders, learnt.rare)
+    values = _scores(learnt, pairs.src, pairs.tgt) + lengths.scores(pairs.lengths)
+    return _ScoredSpan(values, pairs.shares_rare_word)
 
 
 @functools.lru_cache(maxsize=1)
