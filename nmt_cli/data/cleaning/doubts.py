@@ -22,7 +22,8 @@ from nmt_cli.data.cleaning.letters.lost_letters import (
 from nmt_cli.data.cleaning.letters.mojibake import CUT_SIGN, has_cut_letters
 from nmt_cli.data.cleaning.letters.scripts import lines_in_other_script
 from nmt_cli.data.cleaning.numbers.amounts import amounts_differ
-from nmt_cli.data.cleaning.numbers.comparison import numbers_differ
+from nmt_cli.data.cleaning.numbers.comparison import Difference, number_difference
+from nmt_cli.data.cleaning.numbers.left_out import usually_left_out
 from nmt_cli.data.cleaning.numbers.scales import scales_differ
 from nmt_cli.data.cleaning.one_sided_placeholders import (
     PLACEHOLDER_SIGN,
@@ -263,20 +264,24 @@ def _pairs_with_different_numbers(
     pairs: Sequence[tuple[str, str]], codes: Sequence[np.ndarray], languages: Sequence[str]
 ) -> Iterator[int]:
     src, tgt = (_digit_sums(text) for text in codes)
-    return (
-        index
+    found = {
+        index: difference
         for index in np.flatnonzero(src != tgt).tolist()
-        if _numbers_contradict(pairs[index], languages)
+        if (difference := _number_difference(pairs[index], languages))
+    }
+    usual = usually_left_out(
+        [src for src, _ in pairs], [tgt for _, tgt in pairs], list(found.values())
     )
+    return (index for index, difference in found.items() if difference not in usual)
 
 
-def _numbers_contradict(pair: tuple[str, str], languages: Sequence[str]) -> bool:
+def _number_difference(pair: tuple[str, str], languages: Sequence[str]) -> Difference | None:
     src, tgt = map(without_addresses, pair)
-    return (
-        numbers_differ(src, tgt)
-        or scales_differ(src, tgt, languages)
-        or amounts_differ(src, tgt, languages)
-    )
+    if difference := number_difference(src, tgt):
+        return difference
+    if scales_differ(src, tgt, languages) or amounts_differ(src, tgt, languages):
+        return "other numbers"
+    return None
 
 
 def _digit_sums(text: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ small or round number may be written out on one side. Digits of all scripts are 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 from nmt_cli.data.cleaning.numbers.added import numbers_are_added
 from nmt_cli.data.cleaning.numbers.centuries import with_centuries
@@ -33,6 +34,8 @@ from nmt_cli.data.languages.words import base_code
 
 # The 1960s, which other languages write out (the sixties), or the 1800s (the 19th century).
 _DECADE = re.compile(r"\b(\d{2}\d?0)['’]?s\b")
+# What contradicts: each side has numbers that the other lacks, or only one has.
+Difference = Literal["other numbers", "only in source", "only in target"]
 # The missing groups of digits of each number.
 _Missing = dict[str, set[str]]
 # A sentence has no more numbers, and no longer ones.
@@ -40,33 +43,46 @@ MOST_NUMBERS = 100
 MOST_DIGITS = 40
 
 
-def numbers_differ(src: str, tgt: str) -> bool:
-    """Return whether the digits of two sides contradict each other.
+def number_difference(src: str, tgt: str) -> Difference | None:
+    """Return how the digits of two sides contradict each other; None if they may be the same.
 
-    >>> numbers_differ("It costs 1,000 dollars.", "Es kostet 1.000 Dollar.")
-    False
-    >>> numbers_differ("We met in 1989.", "Wir trafen uns 1998.")
-    True
+    >>> number_difference("It costs 1,000 dollars.", "Es kostet 1.000 Dollar.")
+    >>> number_difference("We met in 1989.", "Wir trafen uns 1998.")
+    'other numbers'
+    >>> number_difference("We met in 1989.", "Wir trafen uns."), number_difference("Yes", "1989")
+    ('only in source', 'only in target')
     >>> others = "Im 19. Jahrhundert", "Um 1700", "Im 17. Jahrhundert", "Einst"
-    >>> [numbers_differ("In the 1800s", other) for other in others]
+    >>> [bool(number_difference("In the 1800s", other)) for other in others]
     [False, True, True, False]
-    >>> numbers_differ("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
-    False
-    >>> numbers_differ("In 2015", "२०१५ में"), numbers_differ("In 2015", "२०१६ में")
-    (False, True)
-    >>> [numbers_differ("4947 men", tgt) for tgt in ("፵፱፻፵፯ ሰዎች", "፵፱፻፵፰ ሰዎች", "௪௲௯௱௪௰௮")]
+    >>> number_difference("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
+    >>> number_difference("In 2015", "२०१५ में"), number_difference("In 2015", "२०१६ में")
+    (None, 'other numbers')
+    >>> others = "፵፱፻፵፯ ሰዎች", "፵፱፻፵፰ ሰዎች", "௪௲௯௱௪௰௮"
+    >>> [bool(number_difference("4947 men", other)) for other in others]
     [False, True, False]
     """
     src, tgt = _with_all_read(src, tgt)
     if has_unread_numerals(src) or has_unread_numerals(tgt):
-        return False
+        return None
     missing = _on_one_side(src, tgt)
     only_src = _without_decades(missing[0], src, missing[1])
     only_tgt = _without_decades(missing[1], tgt, missing[0])
     if only_src and only_tgt:
         sides = _groups_of(only_src), _groups_of(only_tgt)
-        return _have_long_numbers(*sides) and not ALL_FORMS.may_be_times(*sides)
-    return any(is_never_written_out(number) for number in only_src or only_tgt)
+        differ = _have_long_numbers(*sides) and not ALL_FORMS.may_be_times(*sides)
+        return "other numbers" if differ else None
+    if any(is_never_written_out(number) for number in only_src):
+        return "only in source"
+    return "only in target" if any(map(is_never_written_out, only_tgt)) else None
+
+
+def numbers_differ(src: str, tgt: str) -> bool:
+    """Return whether the digits of two sides contradict each other.
+
+    >>> numbers_differ("We met in 1989.", "Wir trafen uns 1998.")
+    True
+    """
+    return number_difference(src, tgt) is not None
 
 
 def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -> bool:
