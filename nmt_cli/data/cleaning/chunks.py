@@ -15,7 +15,7 @@ from nmt_cli.data.cleaning.held_out.digests import digests_of, loose_digests
 from nmt_cli.data.cleaning.letters.look_alikes import MIXED_WORD_SIGN, mixed_words
 from nmt_cli.data.cleaning.line_numbers import without_first_numbers
 from nmt_cli.data.cleaning.pair_lists import LETTERS_LEFT, cell
-from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unquote_cells
+from nmt_cli.data.cleaning.repairs import Repaired, repair_lines
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
 
@@ -56,7 +56,7 @@ class Cleaning(NamedTuple):
         """Return both sides of some pairs as they would be after cleaning in the training text."""
         src, tgt = list(src), list(tgt)
         if self.level != "off":
-            src, tgt = repair_sides(src, tgt, Repaired(), (self.src, self.tgt))
+            src, tgt = repair_lines(src, tgt, Repaired(), (self.src, self.tgt))
         return self.clean("src", src), self.clean("tgt", tgt)
 
     def forms(
@@ -164,9 +164,7 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     """
     cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
     if cleaning.level != "off":
-        if chunk.is_table:
-            src, tgt = (unquote_cells(side, repaired) for side in (src, tgt))
-        src, tgt = repair_sides(src, tgt, repaired, (cleaning.src, cleaning.tgt))
+        src, tgt = repair_lines(src, tgt, repaired, (cleaning.src, cleaning.tgt))
     src = cleaning.finish("src", _remove_controls(src, repaired))
     tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
     mixed = [_mixed(lines, cleaning) for lines in (src, tgt)]

@@ -63,6 +63,21 @@ _INLINE = re.compile(
 )
 
 
+def repair_lines(
+    src: Sequence[str],
+    tgt: Sequence[str],
+    repaired: "Repaired",
+    languages: tuple[str, str] = ("", ""),
+) -> tuple[list[str], list[str]]:
+    """Return the repaired lines of both sides of files; repairs are added to `repaired`.
+
+    Text files may be columns of a spreadsheet, too. Behind its quotation marks are line numbers.
+    languages: as of `repair_sides`.
+    """
+    src, tgt = unquote_cells(src, repaired), unquote_cells(tgt, repaired)
+    return repair_sides(src, tgt, repaired, languages)
+
+
 def repair_sides(
     src: list[str], tgt: list[str], repaired: "Repaired", languages: tuple[str, str] = ("", "")
 ) -> tuple[list[str], list[str]]:
@@ -82,7 +97,7 @@ def repair_sides(
 
 
 def unquote_cells(cells: Sequence[str], repaired: "Repaired") -> list[str]:
-    """Return the cells of a column of a table without the quotation marks of a spreadsheet.
+    """Return the cells of a column of a spreadsheet without its quotation marks.
 
     Only cells in which marks are doubled (`"He said ""no""."`) can have no other ones; these
     repairs are added to `repaired`.

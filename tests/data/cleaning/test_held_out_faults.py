@@ -33,6 +33,7 @@ FAULTS: dict[str, Callable[[str, str], Pair]] = {
     "tags on one side only": lambda src, tgt: (src, f"<i>{tgt}</i>"),
     "marks of subwords (@@, ▁)": lambda src, tgt: (src.replace("a", "a@@ ", 1), tgt),
     "invisible characters": lambda src, tgt: (src, tgt.replace("ü", "ü\u00ad")),
+    "quoted as in a spreadsheet": lambda src, tgt: (src, f'"Er sagt ""{tgt}"""'),
 }
 
 

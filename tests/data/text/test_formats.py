@@ -342,10 +342,34 @@ def test_many_quoted_lines_of_a_table_are_warned_of() -> None:
     assert note.startswith("`train.tsv`: both columns of 60 of 260 lines are in quotation marks")
     doubled = quoted_rows([(f'Word "{n}".', f'Wort "{n}".') for n in range(60)])
     assert not any("quotation marks" in note for note in prepared_table(TSV + doubled).notes)
-    # In two files, quotation marks are never those of a spreadsheet.
-    files = write_pairs(Path(), "two", [(quoted(src), quoted(tgt)) for src, tgt in PAIRS])
+    # In two files, quotation marks around lines may be direct speech.
+    files = write_pairs(Path(), "two", [(quoted(src), quoted(tgt)) for src, tgt in speech])
     result = prepare(tiny_config(data_train=[files]), Path("corpus"), force=True, workers=1)
     assert result.findings == ()
+
+
+def test_lines_of_text_files_that_a_spreadsheet_has_quoted_are_repaired() -> None:
+    speech = [
+        ('"So ""no"" then."', '"12- So ""nein"" dann."'),
+        ('A "no".', '"Ein ""Nein""."'),
+        ('"Yes," she said, "so."', '"Ja", sagte sie, "so."'),
+        ('""', '"Ein""'),
+        ('"a" "b"', '""a""'),
+    ]
+    files = write_pairs(Path(), "two", [*speech, *PAIRS])
+    result = prepare(tiny_config(data_train=[files]), Path("corpus"), force=True, workers=1)
+    found = {finding.kind: (finding.pairs, finding.action) for finding in result.findings}
+    assert found == {
+        "line numbers on one side only": (1, "repaired"),
+        "quoted as in a spreadsheet": (2, "repaired"),
+    }
+    sides = [Path("corpus", f"train.{side}.txt").read_text("utf-8") for side in ("src", "tgt")]
+    assert [side.splitlines()[:5] for side in sides] == [
+        ['So "no" then.', 'A "no".', '"Yes," she said, "so."', '""', '"a" "b"'],
+        ['So "nein" dann.', 'Ein "Nein".', '"Ja", sagte sie, "so."', '"Ein""', '""a""'],
+    ]
+    config = tiny_config(data_train=[files], data_clean="off")
+    assert prepare(config, Path("corpus"), force=True, workers=1).findings == ()
 
 
 def test_rows_that_line_breaks_in_cells_have_cut_are_dropped_with_a_remedy() -> None:

@@ -7,7 +7,7 @@ from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
-from nmt_cli.data.cleaning.repairs import Repaired, repair_sides, unescape
+from nmt_cli.data.cleaning.repairs import Repaired, repair_lines, unescape
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, compose_command
 
@@ -60,7 +60,7 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str], *, first_line: int
     """
     repaired = Repaired()
     read = with_repaired_letters(_without_invisible(line) for line in src)
-    repair_sides(read, list(tgt), repaired)
+    repair_lines(read, tgt, repaired)
     return _listed(_without_forms(repaired.lines), len(tgt), first_line)
 
 
@@ -70,9 +70,7 @@ def references_with_faults(hypotheses: Sequence[str], references: Sequence[str])
     A fault of both would not lower the score.
     """
     repaired = Repaired()
-    repaired_hypotheses, repaired_references = repair_sides(
-        list(hypotheses), list(references), repaired
-    )
+    repaired_hypotheses, repaired_references = repair_lines(hypotheses, references, repaired)
     only_references = {
         index
         for index, line in enumerate(hypotheses)
