@@ -105,7 +105,7 @@ class DataConfig:
     byte_fallback: bool = setting(False, "encode unknown characters as bytes (bpe, unigram)")
     normalize: bool = setting(
         False,
-        "normalise quotes, dashes and spaces as Moses does",
+        "normalise quotes, dashes and spaces as Moses does, also of text to translate",
         option="--normalize/--no-normalize",
     )
     min_length: int = setting(1, "minimum length of both sides, in subwords", 1, 2**20)

@@ -29,7 +29,7 @@ from nmt_cli.translation.constraints import (
     check_constraints,
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
-from nmt_cli.translation.lines.inputs import letter_repair, max_subwords, no_shortlist
+from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, source_repair
 from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
@@ -187,9 +187,9 @@ class Translator(LineTranslator[SearchConfig]):
 
     @property
     def repair(self) -> Callable[[str], str]:
-        """The repair of the letters of cleaned source text, as the training text had it."""
+        """The repair of cleaned source text, as the training text had it."""
         members = (self, *self.others)
-        return letter_repair(
+        return source_repair(
             (member.config for member in members), (member.quality.text for member in members)
         )
 

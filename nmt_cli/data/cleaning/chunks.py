@@ -1,8 +1,7 @@
 """Cleans a chunk of pairs, in one of several processes: repairs, and the pairs dropped at once."""
 
-import functools
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from nmt_cli.data.cleaning.line_numbers import without_first_numbers
 from nmt_cli.data.cleaning.pair_lists import LETTERS_LEFT, cell
 from nmt_cli.data.cleaning.repairs import Repaired, repair_lines
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
+from nmt_cli.data.text.punctuation import punctuation_normalizer
 from nmt_cli.data.text.sanitize import SPACE_MARK, clean_line
 
 # The number of lines that are reported for each kind of noise.
@@ -76,16 +76,8 @@ class Cleaning(NamedTuple):
         """Return the lines as `clean` does, for lines that `clean_line` has cleaned already."""
         if not self.normalize:
             return [line.strip() for line in lines]
-        normalize = _normalizer(self.src if side == "src" else self.tgt)
+        normalize = punctuation_normalizer(self.src if side == "src" else self.tgt)
         return [clean_line(normalize(line)).strip() for line in lines]
-
-
-@functools.lru_cache(maxsize=2)
-def _normalizer(language: str) -> Callable[[str], str]:
-    from sacremoses import MosesPunctNormalizer
-
-    normalize: Callable[[str], str] = MosesPunctNormalizer(lang=language).normalize
-    return normalize
 
 
 class RawChunk(NamedTuple):

@@ -38,7 +38,7 @@ def check_languages(config: Config) -> list[str]:
     if data.clean == "off":
         return []
     hint = "; if they are right: --no-clean"
-    return check_texts(texts, src, tgt, hint, is_cleaned=True)
+    return check_texts(texts, src, tgt, hint, is_cleaned=True, is_normalized=config.data.normalize)
 
 
 def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
@@ -62,15 +62,17 @@ def check_texts(
     more_hint: str = "",
     *,
     is_cleaned: bool = False,
+    is_normalized: bool = False,
 ) -> list[str]:
     """Return warnings about texts in other languages or without letters.
 
     Raises DataError if files are swapped. is_cleaned: whether the training text is about to be
-    cleaned, which counts its lines in third languages.
+    cleaned, which counts its lines in third languages. is_normalized: whether `data.normalize` is
+    set.
     """
     heads = [Head.of(text, head_of(text), src, tgt) for text in texts]
     groups = groups_of(heads)
-    warnings = [note for group in groups for note in text_notes(group)]
+    warnings = [note for group in groups for note in text_notes(group, is_normalized)]
     swapped = [
         (head.text, f"the {head.text.role} text {head.text.shown} {sign}")
         for head in heads

@@ -70,8 +70,11 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
     return [tables, *alone] if tables else alone
 
 
-def text_notes(group: Sequence[Head]) -> list[str]:
-    """The warnings about sides without letters, labels, numbers, verses and wrong columns."""
+def text_notes(group: Sequence[Head], is_normalized: bool) -> list[str]:
+    """The warnings about sides without letters, labels, numbers, verses and wrong columns.
+
+    is_normalized: whether punctuation is normalised in training text and in what is translated.
+    """
     numbered = (_numbered_note(head) for head in group)
     labelled = (_labelled_note(head) for head in group)
     return [
@@ -81,7 +84,7 @@ def text_notes(group: Sequence[Head]) -> list[str]:
         *filter(None, map(_merged_note, group)),
         *(note for head in group for note in _tokenised_notes(head)),
         *(note for head in group for note in _torn_word_notes(head)),
-        *(note for head in group for note in _apostrophe_notes(head)),
+        *(note for head in group for note in _apostrophe_notes(head, is_normalized)),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -289,9 +292,12 @@ def _torn_word_notes(head: Head) -> Iterator[str]:
         )
 
 
-def _apostrophe_notes(head: Head) -> Iterator[str]:
+def _apostrophe_notes(head: Head, is_normalized: bool) -> Iterator[str]:
     """Yield the warnings that a side writes the apostrophes within words in several ways."""
     for index, lines in enumerate(head.sides):
+        is_scored = index == 1 and head.text.role != "training"
+        if is_normalized and not is_scored:
+            continue
         marks = mixed_apostrophes(lines)
         if not marks:
             continue
@@ -299,10 +305,17 @@ def _apostrophe_notes(head: Head) -> Iterator[str]:
         command = ""
         if len(head.text.paths) > 1:
             command = f": {one_apostrophe_command(head.text.paths[index], marks[0][0])}"
+        kept = ""
+        if head.text.role == "training":
+            kept = (
+                " (`nmt prepare --normalize` writes `'` in training text, and lets the model read "
+                "the text to translate so)"
+            )
         yield (
             f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
             f"several apostrophes between letters: {shown}; the same word counts as several ones, "
-            f"so write all of them in one way, that of the text to translate and to score{command}"
+            "so write all of them in one way, that of the text to translate and to score"
+            f"{kept}{command}"
         )
 
 

@@ -13,6 +13,7 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.punctuation import punctuation_normalizer
 from nmt_cli.data.text.splitting import Piece, split_line
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source
@@ -134,13 +135,25 @@ def _segments(
     return segments
 
 
-def letter_repair(
+def source_repair(
     configs: Iterable[Config], texts: Iterable[TextStatistics | None] = ()
 ) -> Callable[[str], str]:
-    """The repair of look-alike letters that the training text of all these models had, or none.
+    """The repair of the letters and the punctuation that the training text of all models had.
 
-    It is for cleaned text. texts: what is usual in their training texts, None where it is unknown.
+    Punctuation is normalised for `data.normalize`. The repair is for cleaned text. texts: what is
+    usual in their training texts, None where it is unknown.
     """
+    configs = list(configs)
+    repair = _letter_repair(configs, texts)
+    if not all(config.data.normalize for config in configs):
+        return repair
+    normalize = punctuation_normalizer(configs[0].languages.src)
+    return lambda text: normalize(repair(text))
+
+
+def _letter_repair(
+    configs: Iterable[Config], texts: Iterable[TextStatistics | None]
+) -> Callable[[str], str]:
     if any(config.data.clean == "off" for config in configs):
         return lambda text: text
     known = list(texts)

@@ -45,7 +45,22 @@ def test_several_apostrophes_are_warned_of_with_a_command(
 def test_a_table_is_warned_of_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     (said,) = warnings(MIXED, capsys, table=True)
     assert "training target column of `c.tsv`" in said
-    assert said.endswith("that of the text to translate and to score")
+    assert said.endswith("to score (`nmt prepare --normalize` writes `'` in training text, and "
+                         "lets the model read the text to translate so)")  # fmt: skip
+
+
+def test_of_normalised_text_only_what_is_scored_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("train.en", "train.xnd", "valid.en", "valid.xnd"):
+        Path(name).write_text("".join(f"{line} {n}\n" for n, line in enumerate(MIXED)))
+    files = ["--train", "train.en", "train.xnd", "--valid", "valid.en", "valid.xnd"]
+    for option, sides in (("--no-normalize", 4), ("--normalize", 1)):
+        options = ["--src-lang", "en", "--tgt-lang", "xnd", "--vocab-size", "60", "--out", option]
+        main(["prepare", *files, option, *options])
+        said = [line for line in capsys.readouterr().err.splitlines() if "several apost" in line]
+        assert len(said) == sides
+        assert "of the validation target `valid.xnd`" in said[-1]
 
 
 @pytest.mark.parametrize(

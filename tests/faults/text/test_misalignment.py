@@ -10,7 +10,7 @@ import pytest
 from corpora import tiny_config
 from faults.tally import fault
 
-from nmt_cli.data.cleaning.alignment.misalignment import Profile, find_misalignment
+from nmt_cli.data.cleaning.alignment.misalignment import Profile, find_misalignment, find_shifts
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.line_pairs import read_pairs
 from nmt_cli.data.text.lines import read_lines
@@ -50,6 +50,19 @@ def test_unrelated_files_of_equal_length_are_not_called_shifted(checks: Checks) 
         _, tgt = made_up_text(3_000, seed + 100)
         assert place_of(src, tgt) is None
         checks()
+
+
+@pytest.mark.parametrize("offset", [9, -31, 64])
+def test_blocks_that_are_shifted_by_many_lines_are_found(offset: int) -> None:
+    for seed in range(5):
+        src, tgt = made_up_text(3_000, seed)
+        _, others = made_up_text(abs(offset), seed + 100)
+        block = tgt[1_000:1_260]
+        block = [*others, *block][: len(block)] if offset > 0 else [*block, *others][-len(block) :]
+        tgt[1_000:1_260] = block
+        [shift] = find_shifts(Profile.of(src), Profile.of(tgt))
+        assert abs(shift.first - 1_001) <= 3
+        assert abs(shift.last - 1_260) <= 3
 
 
 def lines_missing_or_added(padding: list[str], checks: Checks) -> None:

@@ -11,13 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 WINDOW = 64
-LARGEST_OFFSET = 8
-# An offset is accepted if its cost is below this share of that of none in two windows in a row.
-SUSPICIOUS_RATIO = 0.7
+# Larger offsets are only looked for where no small one is accepted.
+SMALL_OFFSET, LARGEST_OFFSET = 8, 64
+# An offset is accepted if its cost is below this share of that of none in two windows in a row. Of
+# many large ones, one may fit by chance.
+SUSPICIOUS_RATIO, SUSPICIOUS_RATIO_OF_LARGE = 0.7, 0.6
 # A larger difference of logarithms gives no more information than "not a translation".
 LARGEST_COST = 1.0
 OTHER_END_COST = 0.5
+# The small ones come first.
 OFFSETS = (0, *(sign * size for size in range(1, LARGEST_OFFSET + 1) for sign in (1, -1)))
+SMALL_OFFSETS = OFFSETS[: 1 + 2 * SMALL_OFFSET]
 # Lines that far apart have nothing to do with each other. The cost of lines that belong together is
 # below this share of theirs.
 OFFSETS_OF_OTHERS, FITTING_RATIO = (31, 67, 101, 151, 211), 0.85
@@ -191,8 +195,11 @@ def _compare_windows(src: _Features, tgt: _Features) -> _Windows:
             for offset in OFFSETS
         ]
     )
-    best = costs.argmin(0)
-    return _Windows(best, (best > 0) & (costs.min(0) < SUSPICIOUS_RATIO * costs[0]))
+    small = costs[: len(SMALL_OFFSETS)]
+    is_small = small.min(0) < SUSPICIOUS_RATIO * costs[0]
+    is_large = costs.min(0) < SUSPICIOUS_RATIO_OF_LARGE * costs[0]
+    best = np.where(is_small, small.argmin(0), costs.argmin(0))
+    return _Windows(best, (best > 0) & (is_small | is_large))
 
 
 def _around(window: int) -> tuple[int, int]:

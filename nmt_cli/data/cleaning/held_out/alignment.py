@@ -12,7 +12,12 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.alignment.matching import Matcher
-from nmt_cli.data.cleaning.alignment.misalignment import OFFSETS, Profile, find_shifts, fit
+from nmt_cli.data.cleaning.alignment.misalignment import (
+    SMALL_OFFSETS,
+    Profile,
+    find_shifts,
+    fit,
+)
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.languages.text_files import TextFiles, head_of, texts_of
 from nmt_cli.data.text.line_pairs import read_pairs
@@ -104,11 +109,11 @@ def find_unaligned(matcher: Matcher, src: Sequence[str], tgt: Sequence[str]) -> 
         return None
     words = matcher.words(src, tgt)
     # Sides that far apart have nothing to do with each other.
-    apart = [max(OFFSETS) + 1, len(src) // 3, len(src) // 2]
+    apart = [max(SMALL_OFFSETS) + 1, len(src) // 3, len(src) // 2]
     usual = np.mean([matcher.scores(words, offset) for offset in apart], axis=0)
     # Neighbouring lines of one text may match better than any lines, but not as well as the right
     # ones, so that the distances are compared with each other, too.
-    shifted = [matcher.scores(words, offset) - usual for offset in OFFSETS[1:]]
+    shifted = [matcher.scores(words, offset) - usual for offset in SMALL_OFFSETS[1:]]
     unrelated = np.full(len(src), UNRELATED_GAP * matcher.gap)
     states = _states(np.stack([matcher.scores(words) - usual, unrelated, *shifted]), matcher)
     others = np.flatnonzero(states)
