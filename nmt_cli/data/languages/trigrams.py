@@ -75,8 +75,18 @@ def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
 
     text: (bytes,) uint8, lines with newlines; odds: (BUCKETS,).
     """
-    evidence, trigrams = line_sums(text, odds)
-    clear = np.abs(evidence) > np.maximum(MIN_EVIDENCE, MIN_EVIDENCE_EACH * trigrams)
+    return clear_sides(*line_sums(text, odds))
+
+
+def clear_sides(
+    evidence: np.ndarray, trigrams: np.ndarray, least: float = MIN_EVIDENCE
+) -> np.ndarray:
+    """Return what `verdicts` returns, for `line_sums`; least: the least evidence in total.
+
+    >>> clear_sides(np.array([9.0, -9.0, 5.0]), np.array([9, 90, 9]), least=8.0)
+    array([1., 0., 0.])
+    """
+    clear = np.abs(evidence) > np.maximum(least, MIN_EVIDENCE_EACH * trigrams)
     return np.where(clear, np.sign(evidence), 0)
 
 

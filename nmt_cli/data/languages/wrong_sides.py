@@ -40,11 +40,11 @@ from nmt_cli.data.languages.third_languages import (
 )
 from nmt_cli.data.languages.trigrams import (
     BUCKETS,
+    clear_sides,
     line_sums,
     lines_where,
     log_odds,
     trigram_counts,
-    verdicts,
 )
 from nmt_cli.data.languages.words import function_words
 from nmt_cli.data.process_pool import ProcessPool
@@ -53,6 +53,9 @@ SIDES = ("src", "tgt")
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
 MIN_DISTINCT_SHARE = 0.5
 MIN_LINES = 100
+# One side alone is wrong only with so much evidence: short names and titles of words that both
+# languages have (`Secret ballot`, `Scrutin secret`) often have half as much.
+MIN_EVIDENCE_ALONE = 8.0
 # The trigrams are learnt from this many spans at the beginning, and then from each span whose index
 # is a multiple of this number.
 LEARNT_SPANS = 16
@@ -220,10 +223,11 @@ def _check_span(
     job: _WrongSidesJob,
 ) -> _SpanVerdicts:
     sides = job.side("src"), job.side("tgt")
-    src, tgt = verdicts(sides[0], odds), verdicts(sides[1], -odds)
+    sums = line_sums(sides[0], odds), line_sums(sides[1], -odds)
+    src, tgt = (clear_sides(*of_side) for of_side in sums)
     kinds = np.zeros(len(src), np.uint8)
-    kinds[src < 0] = SOURCE_WRONG
-    kinds[tgt < 0] = TARGET_WRONG
+    for kind, of_side in zip((SOURCE_WRONG, TARGET_WRONG), sums, strict=True):
+        kinds[clear_sides(*of_side, least=MIN_EVIDENCE_ALONE) < 0] = kind
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
     for kind, side, other in (
         (SOURCE_WRONG, sides[0], languages[1]),
