@@ -43,6 +43,9 @@ _BARE = re.compile(rf"[ \t]*(\d{{1,3}}){_WORD_FOLLOWS}")
 # `2004: Text` begins the note of a year, unless it is one of a run of numbered lines.
 _YEAR = r"(?:1\d{3}|20\d\d)"
 _BEGINS_WITH_YEAR = re.compile(rf"[ \t]*[(\[]?{_YEAR}[.)\]:]")
+# `1982- Text` does, too, unless most numbers before a dash are no years.
+_DASHED = re.compile(r"[ \t]*\d{1,6}[-–—]")
+_YEAR_AND_DASH = re.compile(rf"[ \t]*{_YEAR}[-–—]")
 # Before any text, or directly before a word: chapter and verse, or a marked number.
 _FIRST = re.compile(
     rf"(?:{_CHAPTER_AND_VERSE}(?:[ \t]+(?=\S)|(?={_WORD}))"
@@ -138,13 +141,21 @@ def _without_years(lines: Sequence[str], marked: Mapping[int, str]) -> dict[int,
 
     >>> _without_years(["2004: So", "1. So"], {0: "So", 1: "So"})
     {1: 'So'}
+    >>> _without_years(["1982- So", "1. So"], {0: "So", 1: "So"})
+    {1: 'So'}
+    >>> _without_years(["1982- So", "21- So", "5316- So"], {0: "So", 1: "So", 2: "So"})
+    {0: 'So', 1: 'So', 2: 'So'}
     """
     numbers = [(index, int(_DIGITS.findall(lines[index])[0])) for index in marked]
     in_runs = _in_rising_runs(numbers)
+    dashed = [index for index in marked if _DASHED.match(lines[index])]
+    years = {index for index in dashed if _YEAR_AND_DASH.match(lines[index])}
+    if 2 * len(years) < len(dashed):
+        years = set()
     return {
         index: line
         for index, line in marked.items()
-        if index in in_runs or not _BEGINS_WITH_YEAR.match(lines[index])
+        if index in in_runs or not (index in years or _BEGINS_WITH_YEAR.match(lines[index]))
     }
 
 

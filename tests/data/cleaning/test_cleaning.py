@@ -165,6 +165,18 @@ def test_numbers_of_a_run_of_lines_are_no_years(folder: Path) -> None:
     assert texts(folder)[300:] == [(f"{word} to", f"Tra {word}") for word in words]
 
 
+def test_years_before_a_dash_are_no_line_numbers_unless_most_are_none(folder: Path) -> None:
+    years = [("1980- Ka to", "Tra wu"), ("1982- Lo to", "Ow wu"), ("1989- Mi to", "Ble wu")]
+    numbers = [
+        (f"{number}- Ta {word}", f"Re {word}")
+        for number, word in ((9, "ka"), (31, "lo"), (316, "mi"), (5316, "to"))
+    ]
+    prepared(folder, [*CLEAN, *years, *numbers[:3]])
+    assert texts(folder)[300:303] == years
+    prepared(folder, [*CLEAN, *years, *numbers])
+    assert texts(folder)[300:303] == [(src[6:], tgt) for src, tgt in years]
+
+
 @pytest.mark.parametrize(
     ("verse", "alone"),
     [

@@ -12,8 +12,8 @@ from nmt_cli.data.cleaning.numbers.notation import NUMBER, with_ascii_digits
 from nmt_cli.data.cleaning.numbers.written_out import is_never_written_out
 
 # So many pairs show that one side lacks numbers of the other, with so large a share of all pairs
-# in which the other one has such numbers. In news and laws it is 0.02 or less, and in seven texts
-# of African and American languages, where they are in words or left out, 0.16 to 0.6.
+# in which the other one has such numbers. In news and laws it is 0.02 or less, and in eight texts
+# of African and American languages, where they are in words or left out, 0.15 to 0.6.
 LEAST_PAIRS, LEAST_SHARE = 20, 0.15
 # If each side lacks many numbers of the other, the pairs are wrong, as in shifted lines.
 MOST_OF_OTHER_SIDE = 0.1
