@@ -127,7 +127,7 @@ def unknown_codes_note(*codes: str) -> str:
     """Return a note on the codes that nmt knows nothing about, or "" if there are none.
 
     >>> unknown_codes_note("en", "xx")
-    '`xx` is not a language code that nmt knows: text is not checked to be in this language'
+    '`xx` is not a language code that nmt knows, so it does not know the common words of the language'
     >>> unknown_codes_note("pt_BR", "deu")
     ''
     """
@@ -137,12 +137,12 @@ def unknown_codes_note(*codes: str) -> str:
     names = " and ".join(f"`{code}`" for code in unknown)
     if len(unknown) == 1:
         return (
-            f"{names} is not a language code that nmt knows: text is not checked to be in this "
-            "language"
+            f"{names} is not a language code that nmt knows, so it does not know the common words "
+            "of the language"
         )
     return (
-        f"{names} are not language codes that nmt knows: text is not checked to be in these "
-        "languages"
+        f"{names} are not language codes that nmt knows, so it does not know the common words of "
+        "these languages"
     )
 
 

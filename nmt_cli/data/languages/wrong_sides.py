@@ -15,7 +15,7 @@ often more like the known language, and on the unknown side, they have words tha
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +56,8 @@ MIN_LINES = 100
 # One side alone is wrong only with so much evidence: short names and titles of words that both
 # languages have (`Secret ballot`, `Scrutin secret`) often have half as much.
 MIN_EVIDENCE_ALONE = 8.0
+# Other text than that from which the languages were learnt takes more: its names are others, too.
+MIN_EVIDENCE_ELSEWHERE = 28.0
 # The trigrams are learnt from this many spans at the beginning, and then from each span whose index
 # is a multiple of this number.
 LEARNT_SPANS = 16
@@ -102,14 +104,26 @@ class _SpanVerdicts(NamedTuple):
     wrong: np.ndarray
 
 
+class WrongSides(NamedTuple):
+    """The pairs of a text that are not in the languages of its sides.
+
+    kinds: (pairs,) uint8, for each pair 0, one of WRONG_SIDES or THIRD_LANGUAGE; judge: gives the
+    kinds of other lines, (lines,) uint8, by what was learnt from the text; None if its sides are
+    too few or too similar.
+    """
+
+    kinds: np.ndarray
+    judge: Callable[[Sequence[str], Sequence[str]], np.ndarray] | None
+
+
 def find_wrong_sides(
     text: CleanText, languages: tuple[str, str], pool: ProcessPool, progress: Progress
-) -> np.ndarray:
-    """Return 0, one of WRONG_SIDES or THIRD_LANGUAGE for each pair of the text: (pairs,) uint8.
+) -> WrongSides:
+    """Return the pairs of the text with sides in other languages.
 
     languages: the codes of source and target.
     """
-    nothing = np.zeros(text.pairs, np.uint8)
+    nothing = WrongSides(np.zeros(text.pairs, np.uint8), None)
     if text.pairs < MIN_LINES:
         return nothing
     odds, uses_words = _learn(text, _words_of(languages), pool)
@@ -124,7 +138,8 @@ def find_wrong_sides(
         progress("compare languages", done, text.pairs)
     if (distinct < MIN_DISTINCT_SHARE * text.pairs).any():
         return nothing
-    return np.concatenate(kinds)
+    judge = functools.partial(_judge, odds, languages, others)
+    return WrongSides(np.concatenate(kinds), judge)
 
 
 def _words_of(languages: tuple[str, str]) -> np.ndarray | None:
@@ -222,12 +237,38 @@ def _check_span(
     others: Mapping[str, LanguagesOf],
     job: _WrongSidesJob,
 ) -> _SpanVerdicts:
-    sides = job.side("src"), job.side("tgt")
+    return _check_sides(odds, languages, others, (job.side("src"), job.side("tgt")))
+
+
+def _judge(
+    odds: np.ndarray,
+    languages: tuple[str, str],
+    others: Mapping[str, LanguagesOf],
+    src: Sequence[str],
+    tgt: Sequence[str],
+) -> np.ndarray:
+    """Return the kinds of pairs of cleaned lines."""
+    sides = (
+        np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
+        for lines in (src, tgt)
+    )
+    both = next(sides), next(sides)
+    return _check_sides(odds, languages, others, both, MIN_EVIDENCE_ELSEWHERE).kinds
+
+
+def _check_sides(
+    odds: np.ndarray,
+    languages: tuple[str, str],
+    others: Mapping[str, LanguagesOf],
+    sides: tuple[np.ndarray, np.ndarray],
+    least: float = MIN_EVIDENCE_ALONE,
+) -> _SpanVerdicts:
+    """Judge pairs of lines. sides: (bytes,) each, lines with newlines; least: see `clear_sides`."""
     sums = line_sums(sides[0], odds), line_sums(sides[1], -odds)
     src, tgt = (clear_sides(*of_side) for of_side in sums)
     kinds = np.zeros(len(src), np.uint8)
     for kind, of_side in zip((SOURCE_WRONG, TARGET_WRONG), sums, strict=True):
-        kinds[clear_sides(*of_side, least=MIN_EVIDENCE_ALONE) < 0] = kind
+        kinds[clear_sides(*of_side, least=least) < 0] = kind
     kinds[(src < 0) & (tgt < 0)] = SWAPPED
     for kind, side, other in (
         (SOURCE_WRONG, sides[0], languages[1]),

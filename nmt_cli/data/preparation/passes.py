@@ -7,6 +7,7 @@ results in order, so the files do not depend on the number of processes.
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out.alignment import alignment_notes
 from nmt_cli.data.cleaning.held_out.copies import HeldOut
 from nmt_cli.data.cleaning.held_out.digests import find_duplicates, occurrences
+from nmt_cli.data.cleaning.held_out.other_languages import other_language_notes
 from nmt_cli.data.cleaning.held_out.texts import HeldOutText, read_held_out
 from nmt_cli.data.cleaning.pair_lists import write_repaired
 from nmt_cli.data.cleaning.placeholder_lines import find_placeholder_lines
@@ -151,6 +153,7 @@ class PreparationRun:
     dropped: Path | None = None
     repaired: Path | None = None
     _alignment_notes: list[str] = field(default_factory=list)
+    _language_notes: list[str] = field(default_factory=list)
 
     def run(self) -> PreparedCorpus:
         """Run all passes; raises DataError if no pair is left to train on."""
@@ -168,7 +171,7 @@ class PreparationRun:
                 "check that they are the right files",
             )
         ledger = Ledger(text, data)
-        self._check_together(text, ledger)
+        self._check_together(text, ledger, texts)
         try:
             _require_pairs(int(ledger.keep.sum()), ledger)
             subwords, split = self._learn_beside_split(text, ledger)
@@ -194,7 +197,7 @@ class PreparationRun:
                 *few_kept(train.pairs, int(ledger.set_apart.sum()), text.read, dropped),
                 *self._training_notes(text, ledger),
                 *overlap_notes(data, held_out),
-                *self._alignment_notes,
+                *self._alignment_notes, *self._language_notes,
                 *shared_pairs_notes(valid, test),
                 *held_out_notes(data, texts),
                 *rare_entries(data, train, subwords),
@@ -253,14 +256,18 @@ class PreparationRun:
             held_out.append(HeldOut(text.name, forms))
         return held_out
 
-    def _check_together(self, text: CleanText, ledger: Ledger) -> None:
+    def _check_together(
+        self, text: CleanText, ledger: Ledger, held_out: Sequence[HeldOutText]
+    ) -> None:
         """Mark the pairs whose problems show only when all pairs are compared."""
         data = self.config.data
         if data.drop_duplicates:
             ledger.mark(kinds.DUPLICATE, find_duplicates(text.digests))
         if data.clean != "off" or data.drop_wrong_language:
-            languages = self.config.languages.src, self.config.languages.tgt
-            ledger.mark_each(find_wrong_sides(text, languages, self.pool, self.progress))
+            found = find_wrong_sides(text, self._codes, self.pool, self.progress)
+            ledger.mark_each(found.kinds)
+            cleaning = Cleaning.of(self.config)
+            self._language_notes = other_language_notes(held_out, cleaning, found.judge)
         if data.clean != "off":
             self._check_meaning(text, ledger)
         if kinds.drops(data, kinds.HELD_OUT):

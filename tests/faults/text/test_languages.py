@@ -263,7 +263,8 @@ def test_most_lines_of_both_sides_must_be_distinct(
     text = clean.CleanText(Path(), spans=[None], pairs=100)
     with ProcessPool(1) as pool:
         found = wrong_sides.find_wrong_sides(text, ("en", "de"), pool, lambda *_: None)
-    assert found.tolist() == (kinds.tolist() if is_judged else [0] * 100)
+    assert found.kinds.tolist() == (kinds.tolist() if is_judged else [0] * 100)
+    assert (found.judge is not None) == is_judged
 
 
 @pytest.mark.parametrize(("swapped", "uses_words"), [(9, False), (11, True)])

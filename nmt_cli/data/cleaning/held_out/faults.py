@@ -115,7 +115,16 @@ def _listed(faults: Mapping[int, set[int]], count: int, first_line: int = 1) -> 
     named = []
     for kind, indices in sorted(faults.items()):
         if len(indices) >= max(LEAST_LINES, LEAST_SHARE * count):
-            lines = ", ".join(f"{index + first_line:,}" for index in sorted(indices)[:FIRST_LINES])
-            more = ", ..." if len(indices) > FIRST_LINES else ""
-            named.append(f"{len(indices):,} have {KINDS[kind].name} (lines {lines}{more})")
+            lines = first_lines(sorted(indices), first_line)
+            named.append(f"{len(indices):,} have {KINDS[kind].name} (lines {lines})")
     return ", ".join(named)
+
+
+def first_lines(indices: Sequence[int], first_line: int) -> str:
+    """The numbers of the first of some lines; first_line: that of the line with the index 0.
+
+    >>> first_lines([0, 7], 2), first_lines(range(9), 1)
+    ('2, 9', '1, 2, 3, 4, 5, ...')
+    """
+    numbers = ", ".join(f"{index + first_line:,}" for index in indices[:FIRST_LINES])
+    return f"{numbers}, ..." if len(indices) > FIRST_LINES else numbers
