@@ -14,6 +14,8 @@ from nmt_cli.training.reporting.pace import RELIABLE_AFTER, Pace, validations_le
 SHARE_USED = 0.85
 # A run that reaches this share of its steps is not reported as ending early.
 SHARE_REACHED = 0.95
+# An early end is reported again if so many times the steps are expected after all.
+MANY_MORE = 1.25
 
 
 class Forecast:
@@ -29,7 +31,9 @@ class Forecast:
         self._last = last
         self._pace = pace
         self._every = Intervals.of(config.train).validate
-        self._is_reported = False
+        # The last step that was reported as an early end, and whether the answer may still change.
+        self._reported = 0
+        self._is_final = False
         # What the comparison at the end translates, as a multiple of a validation.
         self._compared = comparison_share(config, corpus)
 
@@ -103,20 +107,20 @@ class Forecast:
     def early_end(self, step: int, elapsed: float) -> EndsEarly | None:
         """The expected end, if it comes early and this is known only now.
 
-        That is after some steps or, if validations turn out to be slow, after the first of them.
+        That is after some steps. It is judged again after the first validation, which may be slow,
+        and as the first steps may have been much slower than those that followed.
         """
         pace = self._pace
         is_known = pace.fresh >= RELIABLE_AFTER and (
             pace.fresh == RELIABLE_AFTER or pace.validation_seconds > 0
         )
-        if self._is_reported or not is_known or not self._config.train.max_hours:
+        if self._is_final or not is_known or not self._config.train.max_hours:
             return None
+        self._is_final = pace.validation_seconds > 0
         end = self._end(step, elapsed, pace.validation_seconds)
-        if end >= SHARE_REACHED * self._last:
-            # Once the validations are known, the answer does not change any more.
-            self._is_reported = pace.validation_seconds > 0
+        if end >= SHARE_REACHED * self._last or end <= MANY_MORE * self._reported:
             return None
-        self._is_reported = True
+        self._reported = end
         validation_seconds = self._validation_seconds()
         return EndsEarly(
             step=step,

@@ -168,6 +168,22 @@ def test_an_early_end_is_reported_once_with_steps_that_fit():
         assert fits[0] == end.fitting
 
 
+def test_an_early_end_is_reported_again_after_the_first_validation_if_steps_are_faster():
+    for seconds, is_reported in ((1.9, False), (0.8, True)):
+        pace = steady_pace()
+        ahead = forecast(pace, 1_000)
+        assert ahead.early_end(3, 6.0).last == 180
+        for _ in range(60):
+            pace.add_step(seconds, 100)
+        # Not before a validation, whose time is part of the answer.
+        assert ahead.early_end(63, 60.0) is None
+        pace.add_validation(5.0)
+        end = ahead.early_end(64, 66.0)
+        assert (end is not None) == is_reported
+        assert end is None or end.last > 180 * 1.25
+        assert ahead.early_end(65, 67.0) is None
+
+
 def test_an_early_end_is_judged_after_some_steps_and_after_the_first_validation():
     assert forecast(steady_pace(steps=2), 1_000).early_end(2, 4.0) is None
     # What was not known after three steps is not known before a validation either.
