@@ -15,7 +15,8 @@ WINDOW = 64
 SMALL_OFFSET, LARGEST_OFFSET = 8, 64
 # An offset is accepted if its cost is below this share of that of none in two windows in a row. Of
 # many large ones, one may fit by chance.
-SUSPICIOUS_RATIO, SUSPICIOUS_RATIO_OF_LARGE = 0.7, 0.6
+SUSPICIOUS_RATIO = 0.7
+SUSPICIOUS_RATIO_OF_LARGE = 0.6
 # A larger difference of logarithms gives no more information than "not a translation".
 LARGEST_COST = 1.0
 OTHER_END_COST = 0.5
