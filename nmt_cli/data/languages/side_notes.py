@@ -260,11 +260,10 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
             code = base_code(head.codes[index])
             detokenise = shlex.join(["sacremoses", "-l", code, "-q", "detokenize"])
             path = head.text.paths[index]
-            steps = [detokenise]
+            first, then = detokenise, ""
             if any("@@ " in line for line in lines):
                 # A detokeniser would take the marks for words, and attach punctuation to them.
-                steps.insert(0, JOIN_SUBWORDS)
-            first, then = steps[0], " | ".join(steps[1:])
+                first, then = JOIN_SUBWORDS, detokenise
             command = copy_command(first, path, "detokenised", takes_name=False, then=then)
             command = f": {command}"
         yield (
