@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.documents.document import ReadOptions
 
 # Names of languages, such as `French`, are no codes.

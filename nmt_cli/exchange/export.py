@@ -9,6 +9,7 @@ from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
 from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, foreign_errors
 from nmt_cli.exchange.checks.lines import choose_check_lines
+from nmt_cli.exchange.requirements import text_notes
 from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
 from nmt_cli.installation import require_torch
@@ -28,7 +29,8 @@ FORMAT = 1
 class Export:
     """What was exported.
 
-    check: None if it was left out; checked_on: where its lines are from.
+    check: None if it was left out; checked_on: where its lines are from; notes: what the other
+    toolkit does in another way, as sentences.
     """
 
     target: str
@@ -38,6 +40,7 @@ class Export:
     check: CheckResult | None
     checked_on: str
     search: SearchAdvice
+    notes: tuple[str, ...]
 
 
 def export_model(
@@ -87,9 +90,10 @@ def export_model(
                 if path.is_file()
             )
         )
+        search = target.search_options(loaded)
         export = Export(
-            target_name, target.title, precision, (*names, EXPORT_RECORD), result, origin,
-            target.search_options(loaded),
+            target_name, target.title, precision, (*names, EXPORT_RECORD), result, origin, search,
+            (*search.notes, *text_notes(loaded.config, target.title)),
         )  # fmt: skip
         record = export_record(export, loaded, model, versions)
         files.write_text(
@@ -141,5 +145,5 @@ def export_record(
         },
         "check": export.check and {**export.check.as_document(), "lines_from": export.checked_on},
         "search": export.search.options,
-        "notes": list(export.search.notes),
+        "notes": list(export.notes),
     }

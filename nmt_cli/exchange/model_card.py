@@ -7,6 +7,7 @@ from nmt_cli import __version__
 from nmt_cli.config.schema import TrainConfig
 from nmt_cli.data.corpus.layout import SUBWORDS, read_description
 from nmt_cli.errors import NmtError
+from nmt_cli.exchange.requirements import text_notes
 from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.plurals import counted
@@ -36,6 +37,7 @@ def model_card(loaded: LoadedModel, precision: str, library: str, usage: str) ->
     if signature:
         sample = counted(config.train.validation_sentences, "sentence")
         facts.append(f"- validation BLEU {float(bleu):.2f} on at most {sample} ({signature})")
+    notes = "".join(f"\n\n{note}" for note in text_notes(config, "This model"))
     return f"""---
 language:
 - {languages.src}
@@ -51,7 +53,7 @@ the comparison with it.
 
 {chr(10).join(facts)}
 
-{usage}
+{usage}{notes}
 
 ## Licence and training data
 

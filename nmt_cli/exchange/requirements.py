@@ -5,6 +5,7 @@ from pathlib import Path
 
 from nmt_cli.config.schema import Config, ModelConfig
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.exchange.target import Reason
 from nmt_cli.model_dir import LoadedModel
@@ -150,3 +151,18 @@ def search_notes(search: SearchConfig, title: str, left_out: Sequence[str] = ())
         settings = ", ".join(f"search.{name}={getattr(search, name)}" for name in only_here)
         notes.append(f"{title} does not have these settings of the model: {settings}.")
     return tuple(notes)
+
+
+def text_notes(config: Config, reader: str) -> tuple[str, ...]:
+    """The text that nmt changes before the model reads it, for one that does not do so.
+
+    reader: what will read the text as it is.
+    """
+    if not config.data.normalize:
+        return ()
+    command = f"sacremoses -l {base_code(config.languages.src)} -q normalize < FILE"
+    return (
+        "The model was trained on text with normalised quotation marks, dashes and spaces "
+        f"(`--normalize`). {reader} reads text as it is: write it in the same way first, as with "
+        f"`{command}`.",
+    )

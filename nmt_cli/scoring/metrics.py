@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
 from nmt_cli.scoring.paper import paper_text, splits_compounds, tokenized_text
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,29 @@ def test_export_writes_a_record(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(shown["files"]) == sorted(
         path.name for path in Path("out").iterdir() if path.name != "manifest.json"
     )
+
+
+NORMALISE = "`sacremoses -l en -q normalize < FILE`"
+
+
+@pytest.mark.parametrize("is_normalised", [True, False])
+@pytest.mark.parametrize("to", ["ctranslate2", "argos"])
+def test_export_says_that_text_has_to_be_normalised(
+    is_normalised: bool, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """nmt itself normalises text to translate for a model that was trained with --normalize."""
+    settings = {"languages.src": "eng", "languages.tgt": "xx", "data.normalize": is_normalised}
+    save_random(settings)
+    assert run("--no-check", "--json", to=to) == 0
+    captured = capsys.readouterr()
+    pages = [path.read_text() for path in Path("out").glob("README.md")]
+    for package in Path("out").glob("*.argosmodel"):
+        with zipfile.ZipFile(package) as archive:
+            pages.append(archive.read(f"{package.stem}/README.md").decode())
+    notes = [captured.err, *json.loads(captured.out)["notes"][-1:], *pages]
+    assert len(notes) == 3
+    for note in notes:
+        assert (NORMALISE in " ".join(note.split())) == is_normalised
 
 
 def test_check_translates_tags_and_placeholders_like_words() -> None:

@@ -106,7 +106,7 @@ def command(
     if as_json:
         sys.stdout.write(json.dumps(_as_document(export, out), ensure_ascii=False) + "\n")
     console.note(_summary(export, out))
-    for note in export.search.notes:
+    for note in export.notes:
         console.note(note)
 
 
@@ -119,7 +119,7 @@ def _as_document(export: "Export", out: Path) -> dict[str, object]:
         "files": list(export.files),
         "check": export.check and {**export.check.as_document(), "lines_from": export.checked_on},
         "search": export.search.options,
-        "notes": list(export.search.notes),
+        "notes": list(export.notes),
     }
 
 

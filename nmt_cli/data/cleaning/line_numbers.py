@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # The codes of books in the files of Bible translations (USFM).
 _BOOKS = (

@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from nmt_cli.config.schema import Config
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.side_notes import Head, groups_of, language_notes, text_notes
 from nmt_cli.data.languages.spellings import spelling_notes
 from nmt_cli.data.languages.text_files import TextFiles, head_of, remedies, texts_of
 from nmt_cli.data.languages.trigrams import trigram_counts, verdicts
-from nmt_cli.data.languages.words import (
-    base_code,
-    differing_languages,
-    only_known_language_is_swapped,
-)
+from nmt_cli.data.languages.words import differing_languages, only_known_language_is_swapped
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES
 from nmt_cli.data.text.tables.header_rows import first_row_of_text, names_target_first
 from nmt_cli.errors import DataError, UsageError

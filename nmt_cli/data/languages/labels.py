@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.names import code_of_name
-from nmt_cli.data.languages.words import base_code
 
 # What labels have beside a language, in English, German, French and Spanish.
 _HEADING_WORDS = {
@@ -60,8 +60,8 @@ def place_of(labels: Sequence[str], language: str) -> int | None:
 
     >>> place_of(["id", "pt-PT", "pt-BR"], "pt_BR"), place_of(["No", "English"], "en")
     (2, 1)
-    >>> place_of(["swh", "swc"], "sw"), place_of(["en-US"], "en"), place_of(["eng"], "en")
-    (None, 0, 0)
+    >>> place_of(["swh", "swc"], "sw"), place_of(["en-US"], "en"), place_of(["en", "zul"], "zu")
+    (None, 0, 1)
     """
     cleaned = [label.strip().lower().replace("_", "-") for label in labels]
     wanted, base = language.lower().replace("_", "-"), base_code(language)

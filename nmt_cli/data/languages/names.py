@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from nmt_cli.data.languages.words import base_code, is_known
+from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.words import is_known
 from nmt_cli.errors import UsageError
 
 Pair = tuple[str, str]

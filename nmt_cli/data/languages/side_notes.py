@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import SIDES, TextFiles, side_of
 from nmt_cli.data.languages.third_languages import third_languages
-from nmt_cli.data.languages.words import base_code, function_words, other_language
+from nmt_cli.data.languages.words import function_words, other_language
 from nmt_cli.data.text.apostrophes import (
     joined_words_command,
     mixed_apostrophes,

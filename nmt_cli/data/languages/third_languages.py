@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.later_sentences import later_sentences
-from nmt_cli.data.languages.words import WORDS, base_code
+from nmt_cli.data.languages.words import WORDS
 
 LanguagesOf = Mapping[str, Sequence[str]]
 

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from nmt_cli.data.languages.codes import base_code
+
 # The commonest function words of each language; they are a fifth to a half of any text.
 FUNCTION_WORDS = {
     "bg": "и на да се в за от не е с че са по как той това ще си ме като до или но има го "
@@ -76,31 +78,12 @@ _SCRIPTS_OF = {
     "ko": ("Hangul",), "ja": ("Kana", "Han"), "zh": ("Han",), "sr": ("Cyrillic", "Latin"),
     **dict.fromkeys(WORDS.keys() - _CYRILLIC_WORDS, ("Latin",)),
 }  # fmt: skip
-_TWO_LETTER_CODES = {
-    "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
-    "por": "pt", "nld": "nl", "dut": "nl", "swe": "sv", "dan": "da", "nor": "no", "nob": "no",
-    "nb": "no", "fin": "fi", "pol": "pl", "ces": "cs", "cze": "cs", "slk": "sk", "hun": "hu",
-    "ron": "ro", "rum": "ro", "tur": "tr", "hrv": "hr", "slv": "sl", "est": "et", "lav": "lv",
-    "lit": "lt", "cat": "ca", "ind": "id", "vie": "vi", "rus": "ru", "ukr": "uk", "bul": "bg",
-    "ell": "el", "heb": "he", "ara": "ar", "arb": "ar", "hin": "hi", "tha": "th", "kor": "ko",
-    "jpn": "ja", "zho": "zh", "chi": "zh",
-}  # fmt: skip
 _TOKEN = re.compile(r"[^\W\d_]+")
 MIN_TOKENS = 200
 MIN_SHARE = 0.12
 # Another language must fit this many times better than the stated one to be reported.
 MIN_SHARE_RATIO = 3.0
 MIN_SHARE_OF_SCRIPT = 0.9
-
-
-def base_code(code: str) -> str:
-    """Return the language of a code without country and script, in two letters if they exist.
-
-    >>> base_code("pt_BR"), base_code("deu_Latn"), base_code("gsw")
-    ('pt', 'de', 'gsw')
-    """
-    language = code.replace("_", "-").split("-")[0].lower()
-    return _TWO_LETTER_CODES.get(language, language)
 
 
 def is_known(code: str) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from enum import Enum
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.labels import is_named
 from nmt_cli.data.languages.names import code_of_name
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.lexical.glossary import Entry
 from nmt_cli.data.text.tables.header_rows import is_header
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # Abbreviations by language; those of "" are used for every language. They are written without the
 # last full stop and used with those that are learnt, and alone where nothing was learnt.

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from nmt_cli.data.languages.words import FUNCTION_WORDS, base_code
+from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.words import FUNCTION_WORDS
 from nmt_cli.data.sentences.abbreviations import (
     ORDINALS,
     OTHER_ABBREVIATIONS,

@@ -18,9 +18,9 @@ from starlette.responses import JSONResponse, Response
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.names import ENGLISH_NAMES
 from nmt_cli.data.languages.trigrams import line_sums
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.markup.marked_text import raw_text
 from nmt_cli.documents.kinds import kind_by_suffix, readable_suffixes
 from nmt_cli.server.bodies import Tokens, read_body

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.errors import ConfigError
 from nmt_cli.translation.callers.line_translator import LineTranslator

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.elision import APOSTROPHES, ELIDING_LANGUAGES, begins_with_vowel
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.letters import is_combining, is_wordlike
 from nmt_cli.translation.markup.tokens import Token, tokens_of

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.data.corpus.text_statistics import TextStatistics, has_spaced_mark, is_lower_case
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.trigrams import verdicts
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS
 from nmt_cli.data.text.tables.source_column import source_column

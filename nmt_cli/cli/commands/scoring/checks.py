@@ -229,8 +229,8 @@ def _empty_lines(names: str, numbers: Sequence[int]) -> str:
 
 def warn_of_missing_rules(metrics: Collection[str], tgt_lang: str, console: "Console") -> None:
     """Warn of metrics that tokenise by the rules of a language which Moses' tokeniser lacks."""
+    from nmt_cli.data.languages.codes import base_code
     from nmt_cli.data.languages.names import is_language_code
-    from nmt_cli.data.languages.words import base_code
     from nmt_cli.scoring import has_rules_for
 
     concerned = [name for name in ("bleu-paper", "bleu-tokenized") if name in metrics]

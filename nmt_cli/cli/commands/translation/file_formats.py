@@ -18,8 +18,8 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
 
     language: the code of the source language.
     """
+    from nmt_cli.data.languages.codes import base_code
     from nmt_cli.data.languages.names import is_tsv
-    from nmt_cli.data.languages.words import base_code
     from nmt_cli.data.text.formats.tmx import tmx_to_tsv
     from nmt_cli.data.text.shell_commands import STDIN_NAMES, without_compression
     from nmt_cli.data.text.tables.source_column import source_column

@@ -11,7 +11,7 @@ from nmt_cli.data.cleaning.numbers.raised import with_plain_digits
 from nmt_cli.data.cleaning.numbers.references import referred_numbers
 from nmt_cli.data.cleaning.numbers.scales import SCALE_WORD, THOUSANDS
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, numbers_in_words
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # `40 dollars 40 dollars`, `7 to 7`, with a word between both at most.
 _TWICE = re.compile(

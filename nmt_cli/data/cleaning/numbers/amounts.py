@@ -20,7 +20,7 @@ from nmt_cli.data.cleaning.numbers.scales import (
     values_of,
 )
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # The number says something else: `$20K`, `20 k$`, `20 ct`, `2 1/2 %`, `2½ %`, `.5 %`.
 _OTHER_NOTATION = re.compile(

@@ -30,7 +30,7 @@ from nmt_cli.data.cleaning.numbers.written_out import (
     is_rarely_written_out,
     may_be_in_words,
 )
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # The 1960s, which other languages write out (the sixties), or the 1800s (the 19th century).
 _DECADE = re.compile(r"\b(\d{2}\d?0)['’]?s\b")

@@ -16,7 +16,7 @@ from nmt_cli.data.cleaning.numbers.references import referred_numbers
 from nmt_cli.data.cleaning.numbers.scales import scaled_numbers
 from nmt_cli.data.cleaning.numbers.words import NumberInWords, numbers_in_words
 from nmt_cli.data.cleaning.numbers.written_out import always_in_digits
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 _GAP = "[ \u00a0\u202f\u2009-]?"
 _HOUR_AFTER_NOON = re.compile(

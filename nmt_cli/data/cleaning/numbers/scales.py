@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.cleaning.numbers.notation import AMOUNT, DIGITS, value_of
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, has_loose_words, numbers_in_words
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # An English billion is a German Milliarde, and an old English one a German Billion.
 _MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from nmt_cli.data.languages.words import base_code
+from nmt_cli.data.languages.codes import base_code
 
 # The words of 0 to 19, and of 20 to 90; a word's other forms stand behind slashes.
 _ONES = {

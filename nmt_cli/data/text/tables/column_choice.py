@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.labels import in_given_order, place_of_language
 from nmt_cli.data.languages.words import (
-    base_code,
     differing_languages,
     is_on_other_side,
     known_language,

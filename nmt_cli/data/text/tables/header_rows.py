@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.labels import in_given_order, is_named
 from nmt_cli.data.languages.names import code_of_name
-from nmt_cli.data.languages.words import base_code
 from nmt_cli.data.text.language_hints import other_format_error
 from nmt_cli.data.text.letters import has_letters
 from nmt_cli.data.text.shell_commands import two_columns_command
@@ -192,7 +192,7 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
 
     >>> is_header("English", "French", ("en", "fr")), is_header("Yes", "Oui", ("en", "fr"))
     (True, False)
-    >>> is_header("text_de", "Beispiel fr", ("de", "fr")), is_header("de-DE", "fr", ("de", "fr"))
+    >>> is_header("text_de", "Beispiel fr", ("de", "fr")), is_header("en-US", "zul", ("en", "zu"))
     (True, True)
 
     >>> is_header("\\\\ft", "\\\\tx", ("en", "gsw")), is_header("\\\\ft", "Ja", ("en", "gsw"))

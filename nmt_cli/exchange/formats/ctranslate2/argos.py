@@ -9,7 +9,7 @@ from nmt_cli import __version__
 from nmt_cli.data.languages.names import ENGLISH_NAMES
 from nmt_cli.exchange.formats.ctranslate2.target import CTranslate2, write_model
 from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translator
-from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names
+from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names, text_notes
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.storage import files
@@ -60,10 +60,19 @@ class Argos(CTranslate2):
             files.remove(folder / "model" / spm)
         files.write_bytes(folder / SEGMENTER, segmenter)
         files.write_text(folder / "metadata.json", json.dumps(_metadata(loaded), indent=2) + "\n")
-        files.write_text(folder / "README.md", _readme(loaded))
+        files.write_text(folder / "README.md", self._readme(loaded))
         with files.writing(directory / f"{name}{SUFFIX}") as file:
             _zip(folder, file)
         files.remove(folder)
+
+    def _readme(self, loaded: LoadedModel) -> str:
+        languages = loaded.config.languages
+        notes = "".join(f"\n{note}\n" for note in text_notes(loaded.config, self.title))
+        return (
+            f"# {languages.src} to {languages.tgt}\n\nExported by nmt {__version__}. Install it "
+            "with `argostranslate.package.install_from_path` in Python; `argospm install` takes no "
+            f"files.\n{notes}"
+        )
 
     def open(self, directory: Path) -> ForeignTranslator:
         """The CTranslate2 model of the package, with its segmenter."""
@@ -95,14 +104,6 @@ def _metadata(loaded: LoadedModel) -> dict[str, object]:
         "to_code": languages.tgt,
         "to_name": names.get(languages.tgt, languages.tgt),
     }
-
-
-def _readme(loaded: LoadedModel) -> str:
-    languages = loaded.config.languages
-    return (
-        f"# {languages.src} to {languages.tgt}\n\nExported by nmt {__version__}. Install it with "
-        "`argostranslate.package.install_from_path` in Python; `argospm install` takes no files.\n"
-    )
 
 
 def _zip(folder: Path, file: object) -> None:
