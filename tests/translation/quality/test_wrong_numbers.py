@@ -33,6 +33,14 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
         ("fr", "100 kg or 200 km", "100 km ou 200 kg", True),
         ("fr", "100 kg or 200 km", "200 km ou 100 kg", False),
         ("fr", "$300 of $500", "500 $ de 300 $", False),
+        # Units that stand on one side only.
+        ("fr", "Set it to 4.5 bar.", "Réglez à 4,5.", True),
+        ("fr", "Set it to 4.5.", "Réglez à 4,5 bar.", True),
+        ("fr", "A hose of 20 m in a bag", "Un tuyau de 20 dans un sac", True),
+        ("fr", "Set it to 4.5 bar.", "Réglez à 4,5 bars.", False),
+        ("fr", "150 or fewer kilowatts", "d’au plus 150 kW", False),
+        ("fr", "between 100 and 1000 hertz", "entre 100 Hz et 1000 Hz", False),
+        ("fr", "Notes1 To scale.2 In place", "Remarques1L’échelle2L’image", False),
         # Digits for words that say another number.
         ("fr", "a 5-year lease", "un bail de six ans", True),
         ("fr", "a 5-year lease", "un bail de cinq ans", False),

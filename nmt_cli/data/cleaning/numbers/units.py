@@ -1,7 +1,8 @@
-"""Finds numbers that have the unit of another number."""
+"""Finds numbers that have the unit of another number, or have lost theirs."""
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 from nmt_cli.data.cleaning.numbers.notation import (
@@ -14,6 +15,7 @@ from nmt_cli.data.cleaning.numbers.notation import (
     PERCENT,
     value_of,
 )
+from nmt_cli.data.languages.words import function_words
 
 # Units that are written alike in many languages.
 _SYMBOL = (
@@ -21,6 +23,52 @@ _SYMBOL = (
     r"(?![\w²³/-])"
 )
 _WITH_UNIT = re.compile(rf"({CURRENCY}){GAP}({AMOUNT})|{AMOUNT_BEFORE}({_SYMBOL})")
+
+# Symbols of technical text, which hardly any language translates.
+_TECHNICAL_SYMBOL = (
+    r"(?:°[CF]|[kcmnµμ]?m[²³23]?|km/h|m/s|[kmµμ]?g|[mµμhkc]?[lL]|[kMGm]?W|[kM]?Wh|[kMG]?Hz|[km]?V"
+    r"|mA|m?Ah|[hkM]?Pa|m?bar|psi|k?N|N ?m|dB|k?J|kcal|[kMGT]B|rpm|k?Ω)"
+)
+_TECHNICAL = re.compile(rf"{AMOUNT_BEFORE}({_TECHNICAL_SYMBOL})(?![\w²³/'’-])")
+# What may be behind a number without a unit: the end of a phrase, or a word that begins another.
+_END = re.compile(r"[ \u00a0\u202f]*(?:[.,;:!?)»\"”…]|$)")
+_NEXT_WORD = re.compile(r"[ \u00a0\u202f]([^\W\d_]{2,})(?![^\W\d_]| \d)")
+# The unit may be behind another word: `150 or more kilowatts`.
+_JOINING_WORDS = frozenset(
+    ["and", "or", "et", "ou", "und", "oder", "y", "o", "e", "en", "of", "och", "eller", "og"]
+)
+
+
+def units_are_lost(src: str, tgt: str, languages: Sequence[str]) -> bool:
+    """Return whether a side has a unit behind a number that stands without any on the other side.
+
+    There, the number is at the end of a phrase, or before a function word.
+
+    >>> [units_are_lost("Set it to 4.5 bar before use.", tgt, ("en", "fr")) for tgt in (
+    ...     "Réglez à 4,5 avant utilisation.", "Réglez à 4,5.", "Réglez à 4,5 bars.")]
+    [False, True, False]
+    >>> [units_are_lost("at 5 m in a tube", tgt, ("en", "de")) for tgt in (
+    ...     "bei 5 in einem Rohr", "bei 5 Metern in einem Rohr", "bei 5 in einem Rohr von 6 m")]
+    [True, False, False]
+    """
+    return _lacks_unit(src, tgt, languages[1]) or _lacks_unit(tgt, src, languages[0])
+
+
+def _lacks_unit(side: str, other: str, language: str) -> bool:
+    units = {(value_of(match[1]), match[2]) for match in _TECHNICAL.finditer(side)}
+    if not units:
+        return False
+    function = function_words(language) - _JOINING_WORDS
+    ends: dict[Fraction, list[bool]] = {}
+    for match in NUMBER.finditer(other):
+        word = _NEXT_WORD.match(other, match.end())
+        is_alone = _END.match(other, match.end()) or (word and word[1].lower() in function)
+        ends.setdefault(value_of(match[0]), []).append(bool(is_alone))
+    return any(
+        all(ends.get(value, [False]))
+        and not re.search(rf"(?<![^\W\d_]){re.escape(unit)}", other, re.IGNORECASE)
+        for value, unit in units
+    )
 
 
 def units_are_swapped(src: str, tgt: str) -> bool:
