@@ -4,7 +4,7 @@ import re
 
 from nmt_cli.data.markup.html_tags import find_tags
 from nmt_cli.data.markup.messages import is_choice
-from nmt_cli.data.markup.placeholders import find_placeholders
+from nmt_cli.data.markup.placeholders import find_placeholders, without_per_cent
 
 # Lines without any of these have neither a placeholder nor a tag that counts.
 PLACEHOLDER_SIGN = re.compile(r"\{|%[\w(.$#*+-]|<%|</|/>|<\w[^<>]*=")
@@ -65,7 +65,7 @@ def _is_in(text: str, placeholder: str) -> bool:
         return True
     elif _FORMAT.match(placeholder):
         return _FORMAT.search(text) is not None
-    return _without_spaces(placeholder) in _without_spaces(text)
+    return _without_spaces(without_per_cent(placeholder)) in _without_spaces(text)
 
 
 def _without_spaces(text: str) -> str:

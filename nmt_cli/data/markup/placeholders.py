@@ -31,12 +31,15 @@ CONVERSION = (
 _UNIT = r"(?:(?:[kKMGT]i?)?B|[kcm]m|[km]?g|[kMG]?Hz|px|dpi|fps|ms|[smhd])(?![A-Za-z0-9])"
 # A per cent sign behind a format, which stays with its number.
 _PER_CENT = r"(?:[ \u00a0]?%%)?"
+# The same behind a value in braces; in `{n}%{m}`, `%` is the beginning of another one.
+_SIGN = r"(?:[ \u00a0\u202f]?%(?![\w%({]))?"
 # The specification of a value in braces: `{!r:>10}`.
 _SPECIFICATION = r"(?:![rsa])?(?::[^\s{}]*)?"
 NAMED = re.compile(
     # {{ name }}, {{ price, number }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
-    r"\{\{\{?[^{}]{0,200}\}?\}\}"
-    rf"|[$#%]?\{{[\w.\-]*(?:\[[\w.]*\])*{_SPECIFICATION}\}}"
+    # with the per cent sign behind it: {ratio} %
+    rf"\{{\{{\{{?[^{{}}]{{0,200}}\}}?\}}\}}{_SIGN}"
+    rf"|[$#%]?\{{[\w.\-]*(?:\[[\w.]*\])*{_SPECIFICATION}\}}{_SIGN}"
     # %name%, %5.2f
     r"|(?<![%\w])%[A-Za-z_]\w*%(?![%\w])"
     rf"|(?<![\d%])%{CONVERSION}{_PER_CENT}(?![A-Za-z0-9])"
@@ -54,7 +57,7 @@ NAMED = re.compile(
     # Gaps to fill in: ____
     r"|(?<!\w)_{3,}(?!\w)"
 )
-_UNNUMBERED = re.compile(rf"%{CONVERSION}(?:{_PER_CENT}|{_UNIT})|\{{{_SPECIFICATION}\}}")
+_UNNUMBERED = re.compile(rf"%{CONVERSION}(?:{_PER_CENT}|{_UNIT})|\{{{_SPECIFICATION}\}}{_SIGN}")
 # An element of XLIFF that stands for such a one: <ph id="1">%s</ph>, <x id="1" equiv-text="%s"/>
 _ELEMENT = re.compile(
     r"<(?:ph|x)\s(?:[^<>]*\s(?:equiv-text|disp)=\"(?P<shown>[^\"<>]*)\"[^<>]*|[^<>]*)"
@@ -123,10 +126,19 @@ def find_placeholders(line: str) -> Iterator[Mark]:
         yield Mark(match.start(), match.end(), Placeholder(match[0]))
 
 
+def without_per_cent(placeholder: str) -> str:
+    """A value in braces without the per cent sign behind it, which may be a word elsewhere.
+
+    >>> without_per_cent("{ratio} %"), without_per_cent("%name%")
+    ('{ratio}', '%name%')
+    """
+    return re.sub(rf"(?<=\}}){_SIGN}\Z", "", placeholder)
+
+
 def takes_next_value(placeholder: str) -> bool:
     """Whether a program fills in the next of its values there: it has neither name nor number.
 
-    >>> [takes_next_value(raw) for raw in ("%s", "%-5.2f", "%*d", "%d %%", "%dkg", "{}", "{:>5}")]
+    >>> [takes_next_value(raw) for raw in ("%s", "%-5.2f", "%*d", "%d %%", "%dkg", "{}", "{:>5}%")]
     [True, True, True, True, True, True, True]
     >>> [takes_next_value(raw) for raw in ("%1$s", "%(name)s", "%%", "%m", "{0}", "{name}", "%1")]
     [False, False, False, False, False, False, False]

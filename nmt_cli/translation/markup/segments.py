@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.cleaning.numbers.words import cardinals_in_words
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.markup.carrier import Carrier, StandIn
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 
@@ -59,6 +60,26 @@ def copies_in(carrier: Carrier, segment: Segment) -> list[Copied | None]:
         ]
     copies = find_copies(segment.text, stand_ins, carrier.text)
     return _with_numbers_in_words(copies, stand_ins, carrier, segment) if None in copies else copies
+
+
+def joined_copies(carrier: Carrier, segment: Segment) -> int:
+    """How many stand-ins a hyphen joins to a word behind them, as in `30-hoses`, only here.
+
+    A capital letter behind the hyphen is right in compounds: `{name}-Effekt`.
+    """
+    return sum(
+        copy is not None
+        and stand_in.raw != stand_in.word
+        and _is_joined(segment.text, copy.end)
+        and not _is_joined(carrier.text, stand_in.end)
+        for copy, stand_in in zip(
+            copies_in(carrier, segment), stand_ins_of(carrier, segment), strict=True
+        )
+    )
+
+
+def _is_joined(text: str, end: int) -> bool:
+    return text[end : end + 1] in (*HYPHENS,) and text[end + 1 : end + 2].islower()
 
 
 def _with_numbers_in_words(

@@ -39,7 +39,7 @@ _MARKS = ".,:/'’"
 _COUNT = re.compile(
     r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diuoxXfFeEgG]"
     r"|[$#%{]+\s*(?:\w*[._])?(?:count|counts|num|number|n|total|amount|quantity|size|days|hours|"
-    r"minutes|seconds|years|percent|price|age)\s*(?::[^{}]*)?\}+",
+    r"minutes|seconds|years|percent|price|age)\s*(?::[^{}]*)?\}+|[$#%{]+[^{}]*\}+[ \u00a0\u202f]?%",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")

@@ -22,7 +22,13 @@ from nmt_cli.translation.markup.kept_stops import sentence_final
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import Job, Projected, Projector, words_of
 from nmt_cli.translation.markup.results import MarkedResult, MarkedTranslation, as_line, as_marked
-from nmt_cli.translation.markup.segments import IdPair, Segment, copies_in, locate
+from nmt_cli.translation.markup.segments import (
+    IdPair,
+    Segment,
+    copies_in,
+    joined_copies,
+    locate,
+)
 from nmt_cli.translation.markup.stand_ins import TRIED, TRIED_AGAIN, StandIns, Translate
 from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.markup.value_order import are_values_swapped
@@ -58,6 +64,12 @@ class _Searched:
     def lost(self) -> int:
         """How many stand-ins the translation lacks, or has several times."""
         return _lost(self.carrier, self.line)
+
+    @cached_property
+    def joined(self) -> int:
+        """How many stand-ins have become a part of a word with a hyphen."""
+        segments = _segments(self.line, self.carrier, 0)
+        return sum(joined_copies(self.carrier, segment) for segment in segments)
 
     @property
     def is_swapped(self) -> bool:
@@ -164,7 +176,7 @@ class MarkupTranslator:
                 (index, carrier)
                 for index, item in enumerate(items)
                 if item is not None and isinstance(best := chosen[index], _Searched)
-                if tried.start < TRIED or best.lost
+                if tried.start < TRIED or best.lost or best.joined
                 for carrier in map(item.carrier, range(len(item.choices))[tried])
             ]
             if asked:
@@ -255,11 +267,15 @@ def _plain_prefix(prefix: str, words: Mapping[str, str], kept: Kept) -> str:
 def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
     """The translation that lost the fewest stand-ins; of those the one with the best score.
 
-    ranked: the first of those instead.
+    Those that have become a part of a word count as well. ranked: the first of those instead.
     """
     return max(
         tried,
-        key=lambda searched: (-searched.lost, 0.0 if ranked else searched.line.score),
+        key=lambda searched: (
+            -searched.lost,
+            -searched.joined,
+            0.0 if ranked else searched.line.score,
+        ),
     )
 
 
@@ -307,7 +323,8 @@ def _result(
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
     taken_out = len(placeholders_of(item.source)) > len(searched.carrier.stand_ins)
-    is_moved = best.moved or taken_out or searched.lost > 0 or searched.is_swapped
+    has_lost = searched.lost > 0 or searched.joined > 0
+    is_moved = best.moved or taken_out or has_lost or searched.is_swapped
     flags = {*translation.flags, *(["markup_moved"] if is_moved else [])}
     if not _has_words(best.pieces):
         # Beside a stand-in, which is a word, the search has not missed them.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from nmt_cli.data.markup.inline import has_marks, parse_line
 from nmt_cli.data.markup.marked_text import Placeholder, Tag
 from nmt_cli.data.markup.part_numbers import find_part_numbers
+from nmt_cli.data.markup.placeholders import without_per_cent
 
 # What is recognised nowhere, since it may be text: it is no error to translate `{like this}`.
 _CODE = re.compile(
@@ -45,4 +46,4 @@ def _codes(line: str) -> Iterator[str]:
         for piece in parse_line(line):
             is_emphasis = isinstance(piece, Tag) and not piece.raw.startswith(("<", "\\"))
             if isinstance(piece, Placeholder | Tag) and not is_emphasis:
-                yield piece.raw
+                yield without_per_cent(piece.raw)

@@ -71,6 +71,8 @@ def written(pieces: Sequence[MarkedPiece]) -> str:
         ("%dkg, %.1fMB and %sms at %dx%d", "P:%dkg|, |P:%.1fMB| and |P:%sms| at |P:%d|x|P:%d"),
         ("%1$sbuilt, %(n)dkg, %.2fx", "P:%1$s|built, |P:%(n)dkg|, |P:%.2f|x"),
         ("%d%% of 100%% or 5.5%%, x%%", "P:%d%%| of |P:100%%| or |P:5.5%%|, x|P:%%"),
+        ("{x} %, {y}% and {{ z }}\u00a0%.", "P:{x} %|, |P:{y}%| and |P:{{ z }}\u00a0%|."),
+        ("{x}%{y}, {x}%b and {x}  %", "P:{x}|P:%{y}|, |P:{x}|%b and |P:{x}|  %"),
         ("%d %%, %d\u00a0%% and %d  %%", "P:%d %%|, |P:%d\u00a0%%| and |P:%d|  |P:%%"),
         ("{n, plural, one {# file} other {# files}} left", "P:{n, plural, one {# file} other {# files}}| left"),
         ("(see https://x.org/a_(b)).", "(see |P:https://x.org/a_(b)|)."),
