@@ -199,6 +199,13 @@ class _Names:
         option = option_name(setting_name)
         return option if self._typed else f"search.{setting_name} (`nmt translate {option}`)"
 
+    def undone(self, setting_name: str, value: str) -> str:
+        """How to go without a setting: leave out its option, or set it to this value."""
+        if setting_name in self._typed:
+            return f"leave out {option_name(setting_name)}"
+        assigned = f"search.{setting_name}={value}"
+        return f"add `--set {assigned}`" if self._typed else f"set {assigned}"
+
     def sampling(self) -> tuple[str, str]:
         """How sampling is turned on, and the hint that says so."""
         if self._typed:
@@ -235,7 +242,7 @@ def _conflicts(search: SearchConfig, names: _Names) -> Iterator[_Conflict]:
             ("keep_numbers", "markup"),
             f"{names.name('keep_numbers')} treats numbers like markup, and "
             f"{names.assigned('markup')} translates markup like words",
-            f"leave out one of {names.advised('keep_numbers')} and {names.advised('markup')}",
+            f"{names.undone('keep_numbers', 'false')}, or {names.undone('markup', 'keep')}",
         )
     if search.patience and search.sample:
         yield _Conflict(

@@ -225,7 +225,10 @@ def _resume_hint(
         )
     if not corpus_keys:
         options = " ".join(options_for(earlier))
-        return f"to resume it, give `{options}`, no other values; for a new run, use another --out"
+        return (
+            f"to resume it with the values that it began with, give `{options}`; for a new run, "
+            "use another --out"
+        )
     if any(isinstance(value, tuple) for value in values):
         return "use these settings to resume it, or another --out for a new run"
     restored = {key: earlier[key] for key in corpus_keys if not key.startswith("model.")}

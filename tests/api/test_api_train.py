@@ -170,8 +170,8 @@ def test_another_run_in_the_same_place_is_refused(project, out):
     with pytest.raises(ConfigError, match=r"train\.seed was 1, now 2") as caught:
         train("corpus", out, seed=2, **CPU)
     assert caught.value.hint == (
-        'to resume it, give `settings={"train.seed": 1}`, no other values; for a new run, use '
-        "another `out`"
+        "to resume it with the values that it began with, give "
+        '`settings={"train.seed": 1}`; for a new run, use another `out`'
     )
     with locks.locked(out), pytest.raises(TryAgainError):
         train("corpus", out, max_steps=3, **CPU)

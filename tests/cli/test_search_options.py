@@ -250,6 +250,27 @@ def test_errors_of_options_name_the_options(nmt, arguments, words: str) -> None:
     assert "search." not in result.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (
+            ["--markup", "off", "--set", "search.keep_numbers=true"],
+            "add `--set search.keep_numbers=false`, or leave out --markup",
+        ),
+        (["--markup", "off", "--keep-numbers"], "leave out --keep-numbers, or leave out --markup"),
+        (
+            ["--set", "search.markup=off", "--set", "search.keep_numbers=true"],
+            "set search.keep_numbers=false, or set search.markup=keep",
+        ),
+    ],
+)
+def test_hint_of_a_conflict_names_only_options_that_were_given(nmt, arguments, hint: str) -> None:
+    """A setting may be that of the model, which `nmt config save` has written."""
+    result = nmt("translate", *arguments, "text")
+    assert result.lines == []
+    assert f"hint: {hint}\n" in result.err
+
+
 def test_errors_of_other_settings_name_the_settings(nmt, monkeypatch) -> None:
     message = "error: search.top_p needs search.sample=true\n"
     results = [

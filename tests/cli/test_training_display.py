@@ -232,7 +232,7 @@ def test_validations_that_are_not_measured_are_counted() -> None:
 
 
 def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> None:
-    limited = replace(OUTLINE, max_hours=0.15, warmup=17)
+    limited = replace(OUTLINE, max_hours=0.15, warmup=17, epochs=2_000.0)
     end = EndsEarly(3, 79, 79, 70, 500.0)
     assert shown(end, STEP, outline=limited)[2:] == [
         "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000: the schedule of "
@@ -261,8 +261,27 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     assert line.endswith("(only a larger --max-hours helps)")
 
 
+@pytest.mark.parametrize(
+    ("changes", "fitting", "is_too_short"),
+    [
+        ({}, 70, True),
+        ({}, 300, False),
+        ({"epochs": 900.0}, 70, False),
+        ({"fine_tunes": True}, 70, False),
+    ],
+)
+def test_steps_in_which_a_new_model_learns_nothing_are_not_advised(
+    changes: dict[str, object], fitting: int, is_too_short: bool
+) -> None:
+    limited = replace(OUTLINE, max_hours=0.15, warmup=3, **changes)
+    line = shown(EndsEarly(3, fitting, fitting, fitting, 500.0), outline=limited)[-1]
+    too_short = "(a model hardly learns to translate in so few steps: give it a larger --max-hours)"
+    assert line.endswith(too_short) == is_too_short
+    assert ("`--max-steps" in line) != is_too_short
+
+
 def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
-    limited = replace(OUTLINE, max_hours=0.08, warmup=100)
+    limited = replace(OUTLINE, max_hours=0.08, warmup=100, epochs=2_000.0)
     (line,) = shown(EndsEarly(3, 79, 79, 63, 240.0), outline=limited)[2:]
     assert line.endswith(
         "(`--max-steps 63 --set train.warmup_steps=6` fits into 0.08 hours, with validations; this "
@@ -479,8 +498,8 @@ def test_last_lines_of_a_stopped_run_say_which_weights_are_used() -> None:
         "best validation at step 99: perplexity 7.50",
         "model: the weights of step 99, which `nmt translate` uses",
     ]
-    assert closing(report, note, "nmt parse --model m")[-1] == (
-        "model: the weights of step 99, which `nmt parse --model m` uses"
+    assert closing(report, note, "nmt parse --model m", "m")[-1] == (
+        "m: the weights of step 99, which `nmt parse --model m` uses"
     )
 
 

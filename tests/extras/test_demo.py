@@ -171,7 +171,7 @@ def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
 
 def test_demo_shows_the_hardest_phenomena_and_sums_up_the_rest(capsys):
     phenomena = tuple(
-        Accuracy(f"label {percent}", "about", percent, 100) for percent in range(60, 100, 2)
+        Accuracy(f"label {right}", "about", right, 120) for right in range(61, 120, 3)
     )
     outcome = Outcome(
         (), Accuracy("exact", "right", 9, 10), phenomena, Accuracy("held out", "new", 1, 3), 12.0
@@ -179,10 +179,11 @@ def test_demo_shows_the_hardest_phenomena_and_sums_up_the_rest(capsys):
     _show_outcome(outcome, Console(), as_json=False)
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "The 8 hardest phenomena of German:"
-    assert [line.split()[:2] for line in shown[2:10]] == [
-        ["label", str(percent)] for percent in range(60, 76, 2)
+    assert [line.split() for line in shown[2:10]] == [
+        ["label", str(right), "about", f"{100 * right / 120:.2f}", "120"]
+        for right in range(61, 85, 3)
     ]
-    assert shown[10] == "12 others: 76.0 to 98.0 %; --json lists all"
+    assert shown[10] == "12 others: 70.8 to 98.3 %; --json lists all"
     assert shown[11:] == ["right: 90.0 % of 10", "new: 33.3 % of 3", "12 s in all"]
 
 

@@ -102,11 +102,15 @@ def test_a_run_of_another_preset_is_refused_with_the_option_that_resumes_it(sett
     prepare_directory(config, corpus, tmp_path / "model")
     for changes, hint in (
         ({"train.preset": "small", "train.seed": 5}, "to resume it, add `--preset paper-small`"),
-        ({"train.seed": 5}, "to resume it, give `--set train.seed=1`, no other values;"),
+        (
+            {"train.seed": 5},
+            "to resume it with the values that it began with, give `--set train.seed=1`;",
+        ),
         (
             {"train.warmup_steps": 12, "train.ema": 0.5},
-            f"to resume it, give `--set train.warmup_steps={config.train.warmup_steps} "
-            f"--set train.ema={config.train.ema}`, no other values;",
+            "to resume it with the values that it began with, give "
+            f"`--set train.warmup_steps={config.train.warmup_steps} "
+            f"--set train.ema={config.train.ema}`;",
         ),
     ):
         with pytest.raises(ConfigError) as caught:

@@ -173,4 +173,4 @@ def _hardest(phenomena: Sequence["Accuracy"]) -> tuple[list["Accuracy"], list["A
 
 
 def _row(accuracy: "Accuracy") -> tuple[str, str, float, int]:
-    return accuracy.label, accuracy.about, round(accuracy.percent, 1), accuracy.total
+    return accuracy.label, accuracy.about, accuracy.percent, accuracy.total

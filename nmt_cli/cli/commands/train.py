@@ -214,7 +214,9 @@ def be_rank(
             console.progress("training", steps, estimate_after=None) as progress,
             _tracking(config, trackers if ranks.is_first else {}, console) as send,
         ):
-            display = TrainDisplay(console, progress, as_json=as_json, command=command)
+            display = TrainDisplay(
+                console, progress, as_json=as_json, command=command, model=config.paths.model
+            )
 
             def listen(event: Event) -> None:
                 stop.validating = isinstance(event, Validating)

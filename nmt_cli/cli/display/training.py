@@ -57,12 +57,17 @@ class TrainDisplay:
         *,
         as_json: bool = False,
         command: str = "nmt translate",
+        model: str = "model",
     ) -> None:
-        """as_json: also write the reports to stdout; command: what the model is used with."""
+        """as_json: also write the reports to stdout; command: what the model is used with.
+
+        model: its directory.
+        """
         self._console = console
         self._progress = progress
         self._as_json = as_json
         self._command = command
+        self._model = model
         self._outline: Outline | None = None
         self._has_warned = False
         self._has_estimated = False
@@ -182,7 +187,7 @@ class TrainDisplay:
         if report.is_warning:
             self._console.warning(report.note)
         elif report.note:
-            for line in closing(report, report.note, self._command):
+            for line in closing(report, report.note, self._command, self._model):
                 self._console.note(line)
 
     def _rates(self, report: "Report") -> str:
@@ -253,10 +258,10 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
     return f"  source     {source}\n  output     {output}\n  reference  {reference}"
 
 
-def closing(report: "Report", note: str, command: str) -> list[str]:
+def closing(report: "Report", note: str, command: str, model: str) -> list[str]:
     """The lines of a note; the last note of a run also describes the published model.
 
-    command: what uses the model of a run that may go on.
+    command: what uses the model of a run that may go on; model: its directory.
     """
     reason, separator, further = note.partition("; ")
     ended = f"{reason}, {duration(report.elapsed_seconds)}{separator}{further}"
@@ -270,8 +275,8 @@ def closing(report: "Report", note: str, command: str) -> list[str]:
         if not report.published.step and report.published.perplexity is not None:
             shown = scores(report.published.bleu, report.published.perplexity)
             so_far = f"before training: {shown}; nothing better so far"
-            return [ended, f"{so_far}{_why_not_bleu(report.published)}", f"model: {weights}"]
-    lines = [ended, *best_line(report.published), f"model: {weights}"]
+            return [ended, f"{so_far}{_why_not_bleu(report.published)}", f"{model}: {weights}"]
+    lines = [ended, *best_line(report.published), f"{model}: {weights}"]
     is_fine_tuned = report.published.before is not None
     if is_fine_tuned and report.published.step == report.step and note.startswith("finished"):
         lines.append("the last validation was the best one, so more steps may help")

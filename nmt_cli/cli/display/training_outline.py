@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SHARE_WORTHWHILE = 0.7
 # A run that is shorter than so many times its warm-up is noted.
 LEAST_WARMUPS = 2
+# In fewer steps, which see fewer epochs of the text, a new model hardly learns to translate.
+FEWEST_STEPS, FEWEST_EPOCHS = 300, 3
 LONG_SECONDS = 24 * 3_600
 # Fine-tuning that sees each pair more often is warned of; what is advised in its place.
 MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
@@ -208,7 +210,9 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     options = warmup_options(end.fitting, outline)
     # Another warm-up makes another run, unlike another number of steps; a run that is continued is
     # not to be given up for that.
-    if end.fitting and not (options and outline.step):
+    if _is_too_short(end.fitting, outline):
+        advice = "a model hardly learns to translate in so few steps: give it a larger --max-hours"
+    elif end.fitting and not (options and outline.step):
         steps = f"`--max-steps {end.fitting}{' ' * bool(options)}{options}`"
         new_run = "this is a new run, with another `--out`"
         if end.fitting >= SHARE_WORTHWHILE * end.last:
@@ -216,6 +220,12 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         else:
             advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"
     return f"{reached}: {consequence} ({advice})"
+
+
+def _is_too_short(steps: int, outline: "Outline") -> bool:
+    """Whether a new model learns too little in a number of steps to be worth a run."""
+    epochs = outline.epochs * steps / outline.steps
+    return 0 < steps < FEWEST_STEPS and epochs < FEWEST_EPOCHS and not outline.fine_tunes
 
 
 def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
