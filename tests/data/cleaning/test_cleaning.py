@@ -500,25 +500,24 @@ def freely_translated(pairs: Pairs) -> Pairs:
     return [(src, " ".join(tgt) + ".") for (src, _), tgt in zip(pairs, words, strict=True)]
 
 
-def test_shifted_lines_do_not_make_other_pairs_look_wrong(folder: Path) -> None:
-    pairs = freely_translated(two_languages(4_000, 3))
+@pytest.mark.parametrize("seed", [3, 4, 5, 6])
+def test_shifted_lines_do_not_make_other_pairs_look_wrong(folder: Path, seed: int) -> None:
+    pairs = freely_translated(two_languages(4_000, seed))
     sides = [list(side) for side in zip(*pairs, strict=True)]
     sides[1][1_000:2_000] = [*sides[1][1_001:2_000], sides[1][1_000]]
 
-    def wrong_outside(pairs: Pairs) -> int:
+    def wrong_outside(pairs: Pairs, shifted: range) -> int:
         prepared(folder, pairs, folder / "dropped.tsv", clean="strict")
         rows = (folder / "dropped.tsv").read_text("utf-8").splitlines()[1:]
         (folder / "dropped.tsv").unlink()
         found = [(int(row.split("\t")[1]), row.split("\t")[2]) for row in rows]
-        return sum(
-            reason == "not a translation" and not 990 <= line <= 2_010 for line, reason in found
-        )
+        return sum(reason == "not a translation" and line not in shifted for line, reason in found)
 
-    alone = wrong_outside(pairs)
-    assert alone > 200
-    # They are 8 % more here, 74 % more in a second sample, as less text is learnt from, and 24 %
-    # less in a third one, and 140 to 220 % more if the shifted lines take part in the estimate.
-    assert wrong_outside(list(zip(*sides, strict=True))) < 1.4 * alone
+    # The same pairs without the shifted ones, as fewer are found with more text to learn from.
+    alone = wrong_outside([*pairs[:990], *pairs[2_010:]], range(0))
+    outside = wrong_outside(list(zip(*sides, strict=True)), range(991, 2_011))
+    # 6 % fewer to 13 % more; at least 29 % more if the shifted lines take part in the estimate.
+    assert outside < 1.2 * alone > 120
 
 
 def test_pairs_that_share_a_rare_word_are_no_wrong_ones(folder: Path) -> None:
