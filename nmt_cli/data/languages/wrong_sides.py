@@ -11,6 +11,9 @@ A line that is not in the language of its side is more like the other side also 
 neither language. Function words tell such lines, where those of the other side are known. They
 also tell lines in a third language where one language is unknown: on the known side, such lines are
 often more like the known language, and on the unknown side, they have words that are rare there.
+
+Short lines of names and titles, such as credits, may be more like the other side although they are
+translated. They are judged by the words that the other side lacks.
 """
 
 import functools
@@ -30,6 +33,7 @@ from nmt_cli.data.cleaning.kinds import (
     TARGET_WRONG,
     THIRD_LANGUAGE,
 )
+from nmt_cli.data.languages.copied_names import without_copied_names
 from nmt_cli.data.languages.third_languages import (
     LanguagesOf,
     count_function_words,
@@ -276,6 +280,9 @@ def _check_sides(
     ):
         if function_words(other):
             kinds[_in_third_language(side, kinds == kind, languages)] = THIRD_LANGUAGE
+    for kind, own, other_side, sign in ((SOURCE_WRONG, 0, 1, 1), (TARGET_WRONG, 1, 0, -1)):
+        has_names = _has_copied_names(sides[own], sides[other_side], kinds == kind, sign * odds)
+        kinds[has_names] = CLEAN
     for name, side, code, other in zip(SIDES, sides, languages, languages[::-1], strict=True):
         # Where both languages are known, `find_doubts` has found such lines.
         found: dict[str, list[int]] = {}
@@ -291,6 +298,24 @@ def _check_sides(
 
 def _lines_of(side: np.ndarray) -> list[str]:
     return side.tobytes().decode().split("\n")[:-1]
+
+
+def _has_copied_names(
+    side: np.ndarray, other: np.ndarray, wrong: np.ndarray, odds: np.ndarray
+) -> np.ndarray:
+    """The indices of wrong lines that are in the language of their side without copied names.
+
+    side, other: (bytes,), lines with newlines; wrong: (lines,) bool; odds: (BUCKETS,), positive for
+    the language of the side.
+    """
+    lines, others = (_lines_of(lines_where(text, wrong)) for text in (side, other))
+    own = "".join(
+        f" {without_copied_names(line, partner)} \n"
+        for line, partner in zip(lines, others, strict=True)
+    )
+    evidence, _ = line_sums(np.frombuffer(own.encode(), np.uint8), odds)
+    indices: np.ndarray = np.flatnonzero(wrong)[evidence > 0]
+    return indices
 
 
 def _in_third_language(

@@ -58,3 +58,23 @@ def test_a_line_that_clearly_belongs_to_its_side_takes_less(odds: np.ndarray) ->
     """Else a text of short lines would not be checked at all."""
     verdicts = wrong_sides._check_span(odds, ("xx", "yy"), {}, GivenPair("s" * 7, "t" * 7))
     assert verdicts.right.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "kind"),
+    [
+        # Names of the source's language, and words of the target's.
+        ("sss Ssssssss Sssssssss", "tttt Ssssssss Sssssssss", CLEAN),
+        ("Tttttttt Ttttttttt sss", "Tttttttt Ttttttttt ttt", CLEAN),
+        ("Ssssssss sss sss ss", "tttt Ssssssss sss", CLEAN),
+        # Nothing, or too much of it, is not translated.
+        ("Ssssssss Sssssssss", "Ssssssss Sssssssss", TARGET_WRONG),
+        ("Ssssssss Sssssssss ss", "Ssssssss Sssssssss ssss", TARGET_WRONG),
+        ("ssss Ssssssss sssss ssssss sss", "tttt Ssssssss sssss ssssss sss", TARGET_WRONG),
+    ],
+)
+def test_side_with_names_is_judged_by_its_other_words(
+    src: str, tgt: str, kind: int, odds: np.ndarray
+) -> None:
+    verdicts = wrong_sides._check_span(odds, ("xx", "yy"), {}, GivenPair(src, tgt))
+    assert verdicts.kinds.tolist() == [kind]
