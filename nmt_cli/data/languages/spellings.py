@@ -1,5 +1,6 @@
-"""Letters that only one of two texts in a language has, as where they are spelt in two ways."""
+"""Letters and marks that only one of two texts in a language has: other spellings, lost marks."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,13 @@ FEWEST_TRAINED = 1_000
 # which a frequent letter may be one of the subject.
 MOST_LETTERS = 300
 SHOWN = 8
+# Marks that a program may remove from a text, in all their forms.
+_MARKS = {
+    "quotation marks": re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb]'),
+    "apostrophes within words": re.compile(
+        "(?<=[^\\W\\d_])['\u2019\u02bc\u2018`\u00b4](?=[^\\W\\d_])"
+    ),
+}
 
 
 def letters_of_one(lines: Sequence[str], others: Sequence[str]) -> list[tuple[str, int]]:
@@ -49,8 +57,34 @@ def _lines_with(letter: str, lines: Sequence[str]) -> int:
     return sum(letter in unicodedata.normalize("NFC", line).lower() for line in lines)
 
 
+def marks_of_one(lines: Sequence[str], others: Sequence[str]) -> list[tuple[str, int, int, int]]:
+    """The kinds of marks that `others` hardly have.
+
+    Of each: its name, how many `lines` have, how many `others` have, and how many would be usual
+    there.
+
+    >>> marks_of_one(['He said "yes".'] * 20, ["He said yes"] * 20)
+    [('quotation marks', 40, 0, 40)]
+    """
+    letters, letters_there = (sum(map(str.isalpha, "".join(text))) for text in (lines, others))
+    result = []
+    for name, pattern in _MARKS.items():
+        found, there = (
+            sum(len(pattern.findall(line)) for line in text) for text in (lines, others)
+        )
+        usual = round(found * letters_there / max(1, letters))
+        with_marks = sum(pattern.search(line) is not None for line in lines)
+        if (
+            usual >= LEAST_EXPECTED
+            and there <= MOST_FOUND * usual
+            and with_marks >= LEAST_LINES * len(lines)
+        ):
+            result.append((name, found, there, usual))
+    return result
+
+
 def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
-    """Yield the warnings that a validation or test text is not spelt as the training text is.
+    """Yield the warnings that a validation or test text is not written as the training text is.
 
     Sides that look like another language have warnings of their own.
     """
@@ -69,9 +103,21 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
                 for role, letters in (("training", only_trained), (head.text.role, only_there))
                 if letters
             ]
+            side = side_of([head.text], index)
+            for rich, poor, sides in (
+                ("training", head.text.role, (lines, head.sides[index])),
+                (head.text.role, "training", (head.sides[index], lines)),
+            ):
+                for name, found, there, usual in marks_of_one(*sides):
+                    yield (
+                        f"{name} of the {side}: of their first lines, the {rich} text has "
+                        f"{found:,}, and the {poor} text {there:,}, where about {usual:,} would be "
+                        "usual; if a program has removed them, scores say nothing of lines with "
+                        "them, and a model reads other words than it has learnt"
+                    )
             if only:
                 yield (
-                    f"the {side_of([head.text], index)} seems to be spelt differently from the "
+                    f"the {side} seems to be spelt differently from the "
                     f"training text: of their first lines, {' and '.join(only)}; a model knows "
                     "words only as the training text spells them: spell all texts in one way"
                 )

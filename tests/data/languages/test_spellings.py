@@ -18,14 +18,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def warnings(
-    train: list[str], valid: list[str], capsys: pytest.CaptureFixture[str], *options: str
+    train: list[str],
+    valid: list[str],
+    capsys: pytest.CaptureFixture[str],
+    *options: str,
+    words: str = "spelt",
 ) -> list[str]:
     for name, lines in (("a", train), ("v", valid)):
         for side, text in (("es", ["El perro, ni\u00f1o"] * len(lines)), ("gn", lines)):
             Path(f"{name}.{side}").write_text("".join(f"{line}\n" for line in text))
     files = ["--train", "a.es", "a.gn", "--valid", "v.es", "v.gn", *options]
     assert main(["init", "--force", *files, "--src-lang", "es", "--tgt-lang", "gn"]) == 0
-    return [line for line in capsys.readouterr().err.splitlines() if "spelt" in line]
+    return [line for line in capsys.readouterr().err.splitlines() if words in line]
 
 
 def test_letters_that_only_one_of_the_texts_has_are_named(
@@ -71,3 +75,51 @@ def test_texts_that_are_spelt_alike_are_not(
     train: list[str], valid: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert warnings(train, valid, capsys) == []
+
+
+QUOTED = [*['ko "mita" haj'] * 60, *PLAIN]
+SPOKEN = [*["ko mit'a haj"] * 60, *PLAIN]
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "warning"),
+    [
+        (
+            QUOTED,
+            PLAIN,
+            "quotation marks of the validation target `v.gn`: of their first lines, the training "
+            "text has 120, and the validation text 0, where about 113 would be usual;",
+        ),
+        (
+            PLAIN,
+            SPOKEN,
+            "apostrophes within words of the validation target `v.gn`: of their first lines, the "
+            "validation text has 60, and the training text 0, where about 57 would be usual;",
+        ),
+    ],
+)
+def test_marks_that_only_one_of_the_texts_has_are_counted(
+    train: list[str], valid: list[str], warning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (said,) = warnings(train, valid, capsys, words="would be usual")
+    assert said.startswith(f"warning: {warning}")
+
+
+@pytest.mark.parametrize(
+    ("train", "valid"),
+    [
+        (QUOTED, QUOTED),
+        # In other forms.
+        (QUOTED, [line.replace('"', "\u201c") for line in QUOTED]),
+        (SPOKEN, [line.replace("'", "\u2019") for line in SPOKEN]),
+        # Too few to be expected, and of few lines.
+        (QUOTED, PLAIN[:250]),
+        (['"' * 200, *PLAIN], PLAIN),
+        # Apostrophes as quotation marks.
+        ([*["ko 'mita haj'"] * 60, *PLAIN], PLAIN),
+    ],
+)
+def test_marks_of_texts_that_are_written_alike_are_not(
+    train: list[str], valid: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warnings(train, valid, capsys, words="would be usual") == []
