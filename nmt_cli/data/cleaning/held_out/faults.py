@@ -120,11 +120,13 @@ def _listed(faults: Mapping[int, set[int]], count: int, first_line: int = 1) -> 
     return ", ".join(named)
 
 
-def first_lines(indices: Sequence[int], first_line: int) -> str:
+def first_lines(indices: Sequence[int], first_line: int, most: int = FIRST_LINES) -> str:
     """The numbers of the first of some lines; first_line: that of the line with the index 0.
+
+    most: so many are shown.
 
     >>> first_lines([0, 7], 2), first_lines(range(9), 1)
     ('2, 9', '1, 2, 3, 4, 5, ...')
     """
-    numbers = ", ".join(f"{index + first_line:,}" for index in indices[:FIRST_LINES])
-    return f"{numbers}, ..." if len(indices) > FIRST_LINES else numbers
+    numbers = ", ".join(f"{index + first_line:,}" for index in indices[:most])
+    return f"{numbers}, ..." if len(indices) > most else numbers

@@ -11,6 +11,8 @@ from nmt_cli.data.cleaning.kinds import CLEAN, KINDS
 
 # Fewer pairs, or a smaller share of them, may be lines with many names of the other language.
 LEAST_LINES, LEAST_SHARE = 12, 0.01
+# So many lines of each kind are named, since someone is to look at them all.
+MOST_NAMED = 40
 
 Judge = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 
@@ -40,6 +42,6 @@ def _found(text: HeldOutText, cleaning: Cleaning, judge: Judge) -> str:
     for kind in np.unique(verdicts[verdicts != CLEAN]).tolist():
         indices = np.flatnonzero(verdicts == kind).tolist()
         if len(indices) >= max(LEAST_LINES, LEAST_SHARE * len(text.src)):
-            lines = first_lines(indices, text.line(0))
+            lines = first_lines(indices, text.line(0), MOST_NAMED)
             named.append(f"{KINDS[kind].name}: {len(indices):,} (lines {lines})")
     return ", ".join(named)
