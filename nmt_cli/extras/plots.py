@@ -172,9 +172,9 @@ def _schedule(config: Config, model: Path | None) -> Plot:
         drawn = f"bold: {trained[-1][0]:,} steps of the run; thin: schedules of {planned:,} steps"
         shown.insert(0, Curve("of the run", trained, bold=True))
     peak = max(value for curve in shown for _, value in curve.points)
-    is_paper = train.schedule == "inverse_sqrt"
+    is_paper = train.schedule == "inverse_sqrt" and isinstance(train.learning_rate, str)
     equation = " (section 5.3, equation 3)" if is_paper else ""
-    scale = f"d_model {d_model:,}" if is_paper else f"highest {highest:g}"
+    scale = f"d_model {d_model:,}" if is_paper else f"highest {highest:.3g}"
     box = Box(84, 70, 640, 320)
     elements = [
         label(20, 28, f"Learning rate{equation}", kind="title"),

@@ -52,6 +52,11 @@ def precision_name(precision: str, device: torch.device) -> str:
     return "bf16" if is_bf16 else "float32"
 
 
+def could_be_bf16(precision: str, device: torch.device) -> bool:
+    """Whether `fast` would be bf16 where the precision is float32 only because it is `auto`."""
+    return precision == "auto" and device.type == "cpu" and computes_bf16(device.type)
+
+
 def check_precision(precision: str, device: torch.device) -> None:
     """Raises ConfigError where `device` would have to emulate bf16, or has no split products."""
     if precision == "split":

@@ -29,7 +29,7 @@ OUTLINE = Outline(
     preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
     warmup=4_000, rate_of_warmup=0.0, schedule_ends=True, epochs=97.3, max_hours=0.0, patience=0,
-    compared=0, seconds=0.0, fine_tunes=False,
+    compared=0, seconds=0.0, fine_tunes=False, could_be_bf16=False, average_span=0,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -294,6 +294,22 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     assert "`--max-steps 400` fits" in line
     (line,) = shown(EndsEarly(3, 500, 500, 400, 240.0), outline=limited)[2:]
     assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
+
+
+def test_steps_that_fit_come_with_checkpoints_to_average() -> None:
+    """The interval of a preset may be longer than a short run."""
+    limited = replace(OUTLINE, max_hours=0.13, warmup=20, average_span=2_500)
+    (line,) = shown(EndsEarly(3, 1_000, 1_000, 990, 400.0), outline=limited)[2:]
+    assert "(`--max-steps 990 --set train.checkpoint_every=auto` fits" in line
+    (line,) = shown(EndsEarly(3, 3_000, 3_000, 2_500, 400.0), outline=limited)[2:]
+    assert "(`--max-steps 2500` fits" in line
+
+
+def test_faster_precision_of_the_cpu_is_named_before_training() -> None:
+    slow = replace(OUTLINE, could_be_bf16=True)
+    ending = "2 threads, float32 (bf16, which is faster: `--set train.precision=fast`)"
+    assert shown(outline=slow)[0].endswith(ending)
+    assert shown(outline=replace(slow, step=3))[0].endswith("2 threads, float32")
 
 
 def test_comparison_at_the_end_is_named_with_what_is_not_measured_yet() -> None:

@@ -142,6 +142,22 @@ def test_schedule_of_automatic_steps_says_how_many_it_draws() -> None:
     assert "(max_steps: auto, here for a million tokens; of a run: --model)" in shown
 
 
+@pytest.mark.parametrize(
+    ("settings", "title", "scale"),
+    [
+        ({}, "Learning rate (section 5.3, equation 3)", "d_model 256"),
+        ({"train.learning_rate": 0.00198}, "Learning rate", "highest 0.00198"),
+    ],
+)
+def test_schedule_names_equation_3_only_where_it_gives_the_rates(
+    settings: dict[str, object], title: str, scale: str
+) -> None:
+    given = config({"model.d_model": 256, "train.warmup_steps": 99, **settings})
+    shown = texts(ElementTree.fromstring(plot("schedule", given).picture))
+    assert title in shown
+    assert f"{scale}, warmup_steps 99, schedule inverse_sqrt (bold)" in shown
+
+
 def test_schedule_without_a_learning_rate_is_drawn() -> None:
     tree = ElementTree.fromstring(plot("schedule", config({"train.learning_rate": 0.0})).picture)
     assert "0" in texts(tree)

@@ -17,6 +17,7 @@ from nmt_cli.model.precision import (
     SMALLEST_BATCHED_ONEDNN,
     autocast,
     check_precision,
+    could_be_bf16,
     use_fast_float32,
 )
 
@@ -80,6 +81,8 @@ def test_emulated_bf16_is_detected_and_refused(ratio, quick, monkeypatch) -> Non
     assert autocast("fast", CPU)._enabled is quick
     for name in ("auto", "float32", "fast"):
         check_precision(name, CPU)
+        assert could_be_bf16(name, CPU) is (quick and name == "auto")
+    assert not could_be_bf16("auto", torch.device("cuda"))
     if quick:
         check_precision("bf16", CPU)
     else:

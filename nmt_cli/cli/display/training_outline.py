@@ -32,7 +32,7 @@ def header(outline: "Outline") -> list[str]:
     """The description of the run, in two to four lines."""
     lines = [
         f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
-        f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
+        f"({parameters(outline.parameters)} parameters), {machine(outline)}, {precision(outline)}",
         f"{counted(outline.steps, 'step')} = about {_epochs(outline.epochs)}{limits(outline)}",
     ]
     if vocabulary := other_vocabulary(outline):
@@ -152,6 +152,13 @@ def machine(outline: "Outline") -> str:
     return f"CPU with {outline.processes} processes of {threads} each"
 
 
+def precision(outline: "Outline") -> str:
+    """The precision, with the setting of a faster one where a new run could have it."""
+    if outline.could_be_bf16 and not outline.step:
+        return f"{outline.precision} (bf16, which is faster: `--set train.precision=fast`)"
+    return outline.precision
+
+
 def limits(outline: "Outline") -> str:
     """The other limits that may end the run."""
     text = ""
@@ -213,7 +220,10 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     if _is_too_short(end.fitting, outline):
         advice = "a model hardly learns to translate in so few steps: give it a larger --max-hours"
     elif end.fitting and not (options and outline.step):
-        steps = f"`--max-steps {end.fitting}{' ' * bool(options)}{options}`"
+        words = [f"--max-steps {end.fitting}", *filter(None, [options])]
+        if end.fitting < outline.average_span:
+            words.append("--set train.checkpoint_every=auto")
+        steps = f"`{' '.join(words)}`"
         new_run = "this is a new run, with another `--out`"
         if end.fitting >= SHARE_WORTHWHILE * end.last:
             advice = f"{steps} fits into {hours}, with validations{f'; {new_run}' * bool(options)}"

@@ -18,7 +18,8 @@ class Outline:
     passes over the corpus in all these steps; max_hours, patience: other limits that may end the
     run; compared: pairs on which the last average and the published weights may be compared at the
     end, 0 for none; seconds: elapsed in earlier processes; fine_tunes: whether training begins with
-    a model.
+    a model; could_be_bf16: whether this CPU computes bf16 and the precision is float32 by default;
+    average_span: the steps of the checkpoints that are averaged, 0 if their number is automatic.
     """
 
     src: str
@@ -44,6 +45,8 @@ class Outline:
     compared: int
     seconds: float
     fine_tunes: bool
+    could_be_bf16: bool
+    average_span: int
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import math
 import time
 
 from nmt_cli.config.automatic import max_steps
-from nmt_cli.config.schema import Config, of_preset
+from nmt_cli.config.schema import Config, TrainConfig, of_preset
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.machine import outside_heap
-from nmt_cli.model.precision import precision_name
+from nmt_cli.model.precision import could_be_bf16, precision_name
 from nmt_cli.training.evaluation.passes import Pass, compared_sentences
 from nmt_cli.training.optimizers.factory import DECAYS, peak_rate
 from nmt_cli.training.reporting.cost import add_cost, devices
@@ -67,7 +67,19 @@ def outline(run: Run) -> Outline:
         compared=compared_sentences(config, run.corpus),
         seconds=state.elapsed,
         fine_tunes=bool(config.train.init_from),
+        could_be_bf16=could_be_bf16(config.train.precision, run.ranks.device),
+        average_span=average_span(config.train),
     )
+
+
+def average_span(train: TrainConfig) -> int:
+    """The steps that the checkpoints of an average span, if their interval is a number, else 0.
+
+    >>> [average_span(TrainConfig(checkpoint_every=every, keep_last=5)) for every in (500, "auto")]
+    [2500, 0]
+    """
+    every = train.checkpoint_every
+    return 0 if isinstance(every, str) else every * train.keep_last
 
 
 def preset_vocabulary(preset: str) -> int | str:
