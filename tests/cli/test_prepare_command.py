@@ -657,7 +657,9 @@ def test_unknown_language_codes_are_noted_once(folder, capsys, command):
     assert err.count("`xx` and `gsw` are not language codes that nmt knows") == 1
     again = ("--force", "--src-lang", "deu", "--tgt-lang", "cy")
     assert main([command, *TRAIN, *again, *more]) == 0
-    assert "that nmt knows" not in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "that nmt knows" not in err
+    assert err.count("nmt does not know the common words of Welsh (`cy`)\n") == 1
 
 
 def test_the_next_command_has_what_was_typed_and_what_two_vocabularies_need(folder, capsys):

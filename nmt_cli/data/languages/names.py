@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.english_names import CODE_OF_ENGLISH_NAME, english_name
 from nmt_cli.data.languages.words import is_known
 from nmt_cli.errors import UsageError
+from nmt_cli.plurals import enumerated
 
 Pair = tuple[str, str]
 
@@ -34,21 +36,7 @@ _NOT_LANGUAGES = {
 }
 
 
-# Language codes by the English name of the language.
-ENGLISH_NAMES = {
-    "arabic": "ar", "bulgarian": "bg", "catalan": "ca", "chinese": "zh", "croatian": "hr",
-    "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "estonian": "et",
-    "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
-    "hungarian": "hu", "icelandic": "is", "indonesian": "id", "irish": "ga", "italian": "it",
-    "japanese": "ja", "korean": "ko", "latin": "la", "latvian": "lv", "lithuanian": "lt",
-    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro",
-    "russian": "ru", "serbian": "sr", "slovak": "sk", "slovenian": "sl", "spanish": "es",
-    "swahili": "sw", "swedish": "sv", "thai": "th", "turkish": "tr", "ukrainian": "uk",
-    "vietnamese": "vi", "welsh": "cy",
-}  # fmt: skip
-
-
-# The same by the name of the language in itself.
+# Language codes by the name of the language in itself.
 OWN_NAMES = {
     "dansk": "da", "deutsch": "de", "eesti": "et", "español": "es", "français": "fr",
     "hrvatski": "hr", "italiano": "it", "latviešu": "lv", "lietuvių": "lt", "magyar": "hu",
@@ -57,7 +45,7 @@ OWN_NAMES = {
     "íslenska": "is", "čeština": "cs", "ελληνικά": "el", "български": "bg", "русский": "ru",
     "српски": "sr", "українська": "uk", "中文": "zh", "日本語": "ja", "한국어": "ko",
 }  # fmt: skip
-_CODE_OF = {**ENGLISH_NAMES, **OWN_NAMES}
+_CODE_OF = {**CODE_OF_ENGLISH_NAME, **OWN_NAMES}
 # The same by names in German, French and Spanish, which stand for codes sometimes.
 _OTHER_NAMES = {
     "ar": "arabisch arabe árabe", "bg": "bulgarisch bulgare búlgaro", "ca": "katalanisch catalán",
@@ -84,8 +72,8 @@ _OTHER_NAMES = {
 def code_of_name(name: str) -> str | None:
     """The code of a language by its name in itself, English, German, French or Spanish.
 
-    >>> code_of_name("Deutsch"), code_of_name("german"), code_of_name("Anglais")
-    ('de', 'de', 'en')
+    >>> [code_of_name(name) for name in ("Deutsch", "german", "Anglais", "Myanmar")]
+    ['de', 'de', 'en', 'my']
     >>> code_of_name("dog")
     """
     return _codes_of_plain_names().get(_plain(name))
@@ -116,35 +104,42 @@ def require_codes(*codes: str) -> None:
 
 
 def is_language_code(code: str) -> bool:
-    """Return whether nmt knows the language of a code.
+    """Return whether nmt knows which language a code stands for.
 
-    >>> is_language_code("pt_BR"), is_language_code("xx")
-    (True, False)
+    >>> is_language_code("pt_BR"), is_language_code("zul"), is_language_code("xx")
+    (True, True, False)
     """
-    return is_known(code) or base_code(code) in ENGLISH_NAMES.values()
+    return is_known(code) or english_name(base_code(code)) is not None
 
 
 def unknown_codes_note(*codes: str) -> str:
-    """Return a note on the codes that nmt knows nothing about, or "" if there are none.
+    """Return a note on the codes of languages that nmt does not know, or "" if there are none.
 
     >>> unknown_codes_note("en", "xx").partition(",")[0]
     '`xx` is not a language code that nmt knows'
-    >>> unknown_codes_note("pt_BR", "deu")
-    ''
+    >>> unknown_codes_note("pt_BR", "deu"), unknown_codes_note("en", "zu")
+    ('', 'nmt does not know the common words of Zulu (`zu`)')
     """
-    unknown = [code for code in dict.fromkeys(codes) if not is_language_code(code)]
-    if not unknown:
-        return ""
+    distinct = dict.fromkeys(codes)
+    unknown = [code for code in distinct if not is_language_code(code)]
+    wordless = [
+        f"{english_name(base_code(code))} (`{code}`)"
+        for code in distinct
+        if is_language_code(code) and not is_known(code)
+    ]
+    notes = [f"nmt does not know the common words of {enumerated(wordless)}"] if wordless else []
     names = " and ".join(f"`{code}`" for code in unknown)
     if len(unknown) == 1:
-        return (
+        notes.append(
             f"{names} is not a language code that nmt knows, so it does not know the common words "
             "of the language"
         )
-    return (
-        f"{names} are not language codes that nmt knows, so it does not know the common words of "
-        "these languages"
-    )
+    elif unknown:
+        notes.append(
+            f"{names} are not language codes that nmt knows, so it does not know the common words "
+            "of these languages"
+        )
+    return "; ".join(notes)
 
 
 def language_of(name: str) -> str | None:

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.codes import base_code
-from nmt_cli.data.languages.names import ENGLISH_NAMES
+from nmt_cli.data.languages.english_names import english_name
 from nmt_cli.data.languages.trigrams import line_sums
 from nmt_cli.data.markup.marked_text import raw_text
 from nmt_cli.documents.kinds import kind_by_suffix, readable_suffixes
@@ -333,6 +333,4 @@ def _language_name(code: str) -> str:
     >>> _language_name("deu"), _language_name("xx")
     ('German', 'xx')
     """
-    names = {known_code: name for name, known_code in ENGLISH_NAMES.items()}
-    name = names.get(base_code(code))
-    return name.capitalize() if name else code
+    return english_name(base_code(code)) or code

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 from nmt_cli import __version__
-from nmt_cli.data.languages.names import ENGLISH_NAMES
+from nmt_cli.data.languages.english_names import english_name
 from nmt_cli.exchange.formats.ctranslate2.target import CTranslate2, write_model
 from nmt_cli.exchange.formats.ctranslate2.translator import CTranslate2Translator
 from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names, text_notes
@@ -95,14 +95,13 @@ TARGET = Argos()
 
 def _metadata(loaded: LoadedModel) -> dict[str, object]:
     languages = loaded.config.languages
-    names = {code: name.capitalize() for name, code in ENGLISH_NAMES.items()}
     return {
         "package_version": VERSION,
         "argos_version": ARGOS_VERSION,
         "from_code": languages.src,
-        "from_name": names.get(languages.src, languages.src),
+        "from_name": english_name(languages.src) or languages.src,
         "to_code": languages.tgt,
-        "to_name": names.get(languages.tgt, languages.tgt),
+        "to_name": english_name(languages.tgt) or languages.tgt,
     }
 
 
