@@ -20,6 +20,7 @@ from nmt_cli.translation.markup.gaps import Element, Space, joined
 from nmt_cli.translation.markup.rules import Places, is_link
 from nmt_cli.translation.markup.spans import Aligned, PairSpan, Spans, best_words
 from nmt_cli.translation.markup.stand_ins import Copied
+from nmt_cli.translation.markup.term_alignment import TermPlace
 
 # Where a placeholder replaces `Peter's`, it gets the ending.
 _POSSESSIVE = re.compile("['’]s$", re.IGNORECASE)
@@ -31,9 +32,15 @@ class Placer:
     displaced: whether a pair is not at its words, since another one is there.
     """
 
-    def __init__(self, aligned: Aligned, *, strict: bool = False) -> None:
-        """strict: whether emphasis of Markdown never begins or ends between two letters."""
+    def __init__(
+        self, aligned: Aligned, forms: Sequence[TermPlace] = (), *, strict: bool = False
+    ) -> None:
+        """forms: where the terms of the glossary are.
+
+        strict: whether emphasis of Markdown never begins or ends between two letters.
+        """
         self._aligned = aligned
+        self._forms = forms
         self._strict = strict
         self.displaced = False
         self._gaps: list[list[Element]] = [[] for _ in range(len(aligned.tgt) + 1)]
@@ -155,7 +162,8 @@ class Placer:
     def _between_words(self, atom: Atom, gap: int) -> int:
         """The gap, for a placeholder the nearer end of a word with hyphens that it is within.
 
-        It goes before such brackets as of `2(1)`, with the number that they belong to.
+        It goes before such brackets as of `2(1)`, with the number that they belong to, and to the
+        end of a term that it stands at in the source.
         """
         tgt = self._aligned.tgt
         is_tag = all(isinstance(piece, Tag) for piece in atom.pieces)
@@ -163,6 +171,9 @@ class Placer:
             return gap
         if is_in_brackets(self._aligned.target, tgt, gap):
             return gap - 2 if gap > 1 and tgt[gap - 2].end == tgt[gap - 1].begin else gap - 1
+        for form in self._forms:
+            if form.low < gap < form.high:
+                return form.low if atom.at <= form.at else form.high
         first, last = compound_of(self._aligned.target, tgt, gap)
         if first == gap:
             return gap

@@ -146,14 +146,15 @@ class Projector:
         src = tgt if segment.ids is None else tokens_with(source, spans)
         matrix = self._matrix(segment, source, src, tgt, attention)
         terms = _terms_of(job, segment)
-        align_terms(matrix, terms, segment.text, src, tgt, spaced=self._words.spaced)
+        forms = align_terms(matrix, terms, segment.text, src, tgt, spaced=self._words.spaced)
         align_ordinals(matrix, ordinals, src, tgt)
         for (begin, _), copy in zip(places, copies, strict=True):
             if copy is not None:
                 row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
                 column = next(i for i, token in enumerate(src) if token.begin == begin)
                 align(matrix, row, column)
-        placer = Placer(Aligned(source, segment.text, src, tgt, matrix), strict=strict)
+        aligned = Aligned(source, segment.text, src, tgt, matrix)
+        placer = Placer(aligned, forms, strict=strict)
         lost = [
             Atom((Placeholder(stand_in.raw),), place[0], *_spaces(source, *place))
             for place, stand_in, copy in zip(places, stand_ins, copies, strict=True)

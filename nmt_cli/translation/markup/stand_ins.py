@@ -35,6 +35,7 @@ _LONGEST_ENDING = 2
 _BEGIN, _END = borders()
 _CLITIC = re.compile(rf"(?:['’](?:[^\W\d_]|{MARK})+{_END})?")
 _MARKS = ".,:/'’"
+THOUSANDS_DIGITS = 3
 # Placeholders of numbers: `%d`, `{count}`.
 _COUNT = re.compile(
     r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diuoxXfFeEgG]"
@@ -191,13 +192,25 @@ def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
     ]
 
 
+def _is_same_number(number: str, other: str) -> bool:
+    """Whether two numbers have the same groups of digits, or the same thousands.
+
+    >>> _is_same_number("12,50", "12.50"), _is_same_number("1,000", "1000")
+    (True, True)
+    >>> _is_same_number("12", "1/2"), _is_same_number("25", "2.5")
+    (False, False)
+    """
+    groups, others = re.findall(r"\d+", number), re.findall(r"\d+", other)
+    are_thousands = all(len(group) == THOUSANDS_DIGITS for group in [*groups[1:], *others[1:]])
+    return groups == others or (are_thousands and "".join(groups) == "".join(others))
+
+
 def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
-    """The spans and endings of a number, or else of those with its digits: 12,50 for 12.50."""
+    """The spans and endings of a number, or else of others like it: 12,50 for 12.50."""
     numbers = list(_NUMBER.finditer(text))
     matches = [match for match in numbers if match[0].rstrip(_MARKS) == number]
     if not matches:
-        digits = re.sub(r"\D", "", number)
-        matches = [match for match in numbers if re.sub(r"\D", "", match[0]) == digits]
+        matches = [match for match in numbers if _is_same_number(match[0], number)]
     spans = []
     for match in matches:
         end = match.start() + len(match[0].rstrip(_MARKS))

@@ -5,6 +5,7 @@ A model has never written many of these terms, so that its attention says little
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,17 +13,28 @@ from nmt_cli.data.lexical.glossary import Entry, Glossary, Match
 from nmt_cli.translation.markup.tokens import Matrix, Token
 
 
+class TermPlace(NamedTuple):
+    """The form of a term: its target tokens, from and to; at: where the term is in the source."""
+
+    low: int
+    high: int
+    at: int
+
+
 def align_terms(
     matrix: Matrix, terms: Sequence[Match], text: str, src: Sequence[Token], tgt: Sequence[Token],
     *, spaced: bool = True,
-) -> None:  # fmt: skip
+) -> list[TermPlace]:  # fmt: skip
     """Align the words of each term with those of its form, and with nothing else, in place.
+
+    Returns where each form is.
 
     matrix: (target tokens, source tokens); terms: those of the source; text: the translation;
     spaced: whether the target language puts spaces between words. Terms that do not occur as often
     in the one as in the other are left as they are; those that occur several times are taken in
     their order.
     """
+    placed = []
     by_forms: dict[tuple[str, ...], list[Match]] = defaultdict(list)
     for term in terms:
         by_forms[term.entry.forms].append(term)
@@ -36,6 +48,9 @@ def align_terms(
             rows, columns = _inside(tgt, form), _inside(src, term)
             matrix[rows], matrix[:, columns] = 0.0, 0.0
             matrix[np.ix_(rows, columns)] = 1.0
+            if rows:
+                placed.append(TermPlace(rows[0], rows[-1] + 1, term.begin))
+    return placed
 
 
 def _inside(tokens: Sequence[Token], match: Match) -> list[int]:

@@ -302,6 +302,9 @@ def test_translation_without_words_keeps_the_marks() -> None:
         ("12.50", "12.50", "Es kostet 12,50 Euro.", "12,50"),
         ("12.50", "12.50", "Es kostet 12.50.", "12.50"),
         ("3", "3", "Um 13 Uhr", None),
+        ("1/2", "1/2", "Alle 12 Monate", None),
+        ("2.5", "2.5", "Alle 25 Monate", None),
+        ("1,000", "1,000", "Es kostet 1000 Euro.", "1000"),
     ],
 )
 def test_stand_ins_are_found_where_they_occur_once(
@@ -357,6 +360,19 @@ def test_a_tag_around_a_term_goes_around_its_form() -> None:
     [result] = aligned_by(links).project([asked._replace(terms=terms)])
     expected = "Der <b>winzige</b> Hund. Der Hund ist <i>winzig</i>."
     assert raw_text(result.pieces) == expected
+
+
+def test_a_placeholder_never_stands_within_a_term() -> None:
+    """It is lost, and the word beside it is aligned with a part of the term."""
+    source = parse_line("The dog {x} sleeps.")
+    carrier = carry(source, ["Anna"])
+    terms = list(Glossary([Entry("dog", ("sehr heiße Hund",), 1)]).matches(carrier.text))
+    asked = job(source, carrier, ["Der sehr heiße Hund schläft."])
+    projector = aligned_by([("The", "Der"), ("dog", "sehr"), ("sleeps", "schläft")])
+    [wrong] = projector.project([asked])
+    assert raw_text(wrong.pieces).startswith("Der sehr {x} ")
+    [result] = projector.project([asked._replace(terms=terms)])
+    assert raw_text(result.pieces) == "Der sehr heiße Hund {x} schläft."
 
 
 def test_marks_at_the_ends_go_around_all_words() -> None:

@@ -33,6 +33,13 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
         ("fr", "100 kg or 200 km", "100 km ou 200 kg", True),
         ("fr", "100 kg or 200 km", "200 km ou 100 kg", False),
         ("fr", "$300 of $500", "500 $ de 300 $", False),
+        # A number in the place of another one with the same digits.
+        ("fr", "The filter 2.5 every 25 hours", "Le filtre 25 toutes les 2 heures", True),
+        ("fr", "The filter 2/5 every 25 hours", "Le filtre 25 toutes les 2 heures", True),
+        ("fr", "The filter 1/2 every 12 hours", "Le filtre 12 toutes les 12 heures", True),
+        ("fr", "The filter 2.5 every 25 hours", "Le filtre 2,5 toutes les 25 heures", False),
+        ("fr", "25 of 2.5 and 25", "25 de 2,5 et 25", False),
+        ("fr", "on 12 May, every twelve hours", "le 12 mai, toutes les 12 heures", False),
         # Units that stand on one side only.
         ("fr", "Set it to 4.5 bar.", "Réglez à 4,5.", True),
         ("fr", "Set it to 4.5.", "Réglez à 4,5 bar.", True),

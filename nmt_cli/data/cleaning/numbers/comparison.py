@@ -15,6 +15,7 @@ from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, NumberForms, shown_forms
 from nmt_cli.data.cleaning.numbers.local_hours import with_local_hours
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
+from nmt_cli.data.cleaning.numbers.mistaken import numbers_are_mistaken
 from nmt_cli.data.cleaning.numbers.notation import DIGITS, NUMBER, value_of, with_ascii_digits
 from nmt_cli.data.cleaning.numbers.numerals import has_unread_numerals, with_ethiopic_read
 from nmt_cli.data.cleaning.numbers.raised import raised_numbers_differ
@@ -117,6 +118,7 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
         or contexts_differ(src, tgt, languages)
         or _short_numbers_differ(src, tgt, languages)
         or numbers_are_added(src, tgt, languages)
+        or numbers_are_mistaken(src, tgt)
         or units_are_lost(src, tgt, languages)
     )
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 DIGITS = re.compile(r"\d+")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_SEPARATOR = "[.,'’٫٬ \u00a0\u202f\u2009]"
+SEPARATOR = "[.,'’٫٬ \u00a0\u202f\u2009]"
 # One number, such as 1,250.50.
-NUMBER = re.compile(rf"\d+(?:{_SEPARATOR}\d+)*")
+NUMBER = re.compile(rf"\d+(?:{SEPARATOR}\d+)*")
 # The same within other patterns, where the bounds keep the time linear.
-AMOUNT = rf"\d{{1,15}}(?:{_SEPARATOR}\d{{1,15}}){{0,5}}"
+AMOUNT = rf"\d{{1,15}}(?:{SEPARATOR}\d{{1,15}}){{0,5}}"
 GAP = "[ \u00a0\u202f\u2009]?"
 # An amount before a unit or another word.
 AMOUNT_BEFORE = rf"(?<!\d)({AMOUNT}){GAP}"
