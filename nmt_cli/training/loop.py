@@ -297,6 +297,9 @@ def _report(
         gpu_time_flops=run.state.peak_flops or None,
         peak_share=peak_share(run.state),
         devices=devices(run.ranks),
+        threads=(
+            run.execution.threads * run.ranks.world_size if run.ranks.device.type == "cpu" else None
+        ),
         validation=validation,
         note=note,
     )

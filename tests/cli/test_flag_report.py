@@ -62,8 +62,19 @@ def test_empty_translations_are_named_with_the_option_that_forbids_them() -> Non
     assert "min-length" not in stream.getvalue()
     report.show(())
     said = " ".join(stream.getvalue().split())
-    assert "2 translations of text are empty: --min-length 1 forbids this" in said
+    assert said.endswith(" 2 translations of text are empty: --min-length 1 forbids this")
     assert "min-length" not in shown(interactive=True)
+
+
+@pytest.mark.parametrize(("count", "is_warned"), [(4, False), (5, True)])
+def test_many_empty_translations_are_named_in_a_pipe_too(count: int, is_warned: bool) -> None:
+    stream = io.StringIO()
+    report = FlagReport(Console(stream, quiet=True))
+    for index in range(count):
+        report.add(index, translation((), "A dog.", ""))
+    report.show(())
+    warning = f"warning: {count} translations of text are empty: --min-length 1 forbids this\n"
+    assert stream.getvalue() == (warning if is_warned else "")
 
 
 def test_wrong_numbers_and_tags_of_a_document_are_always_counted() -> None:

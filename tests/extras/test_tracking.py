@@ -231,7 +231,7 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "step_hours": 1.5,
         "flops": 3e15, "state": "finished: 300 steps are done", "validation_sentences": 200,
         "validation_text": None, "corpus": "corpus", "init_from": "", "subwords": "",
-        "final_bleu": None, "final_sentences": None,
+        "final_bleu": None, "final_sentences": None, "threads": None,
     }  # fmt: skip
     # Without BLEU, the loss decides.
     assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)
@@ -355,6 +355,12 @@ def test_runs_whose_scores_are_not_comparable_are_named(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     first, same = summary_of("a", "12ab", 200), summary_of("b", "12ab", 200)
     assert differences([first, same]) == differences([]) == []
+    threads = [replace(first, threads=1), replace(same, threads=1), replace(first, threads=2)]
+    assert differences(threads[:2]) == []
+    assert differences(threads) == [
+        "with other numbers of threads, the same settings and seed have other batches and "
+        "rounding: 1 thread: a, b; 2 threads: a"
+    ]
     other = summary_of("c", "34cd", 1_000, train_init_from="general")
     assert differences([first, other, same]) == [
         "scores of different validation texts are not comparable: 12ab: a, b; 34cd: c",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing", "source_kept"})
 # What a reader of a translated document cannot see by its text alone.
 OF_DOCUMENTS = ("number_mismatch", "markup_moved")
+# So many empty translations are warned of even where there is no terminal.
+FEWEST_EMPTY = 5
 COLUMNS = ("line", "flags", "source", "translation")
 
 
@@ -101,14 +103,10 @@ class FlagReport:
             if in_document and self._counts["number_mismatch"]:
                 more += f"; {in_document}"
             self._console.note(f"{counted(self._doubtful, 'doubtful line')}: {counts}{more}")
-            if self._without_text and not in_document:
-                self._console.note(
-                    f"{counted(self._without_text, 'translation')} of text "
-                    f"{agreeing(self._without_text, 'is', 'are')} empty: --min-length 1 forbids "
-                    "this"
-                )
         elif in_document:
             self._show_of_document(in_document)
+        if self._without_text and not in_document:
+            self._show_empty(is_asked=is_asked)
         if self._file is not None and self._others:
             self._console.note(
                 f"--flag-file also lists {counted(self._others, 'other line')}: "
@@ -119,6 +117,17 @@ class FlagReport:
                 f"this model has no statistics for the flags {', '.join(left_out)}: `nmt prepare` "
                 "and `nmt train` of this version keep them"
             )
+
+    def _show_empty(self, *, is_asked: bool) -> None:
+        """Show how many lines with text have no translation; is_asked: whether flags are."""
+        text = (
+            f"{counted(self._without_text, 'translation')} of text "
+            f"{agreeing(self._without_text, 'is', 'are')} empty: --min-length 1 forbids this"
+        )
+        if self._without_text >= FEWEST_EMPTY:
+            self._console.warning(text)
+        elif is_asked or self._console.interactive:
+            self._console.note(text)
 
     def _show_of_document(self, remedy: str) -> None:
         """Show how many segments have flags of OF_DOCUMENTS; remedy: against wrong numbers."""

@@ -161,8 +161,8 @@ class RunSummary:
     the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
     model that training began with, "" for random weights; subwords: their kind and number on the
     target side, "" if unknown; final_bleu: that of the published weights on the final_sentences
-    pairs of the comparison at the end, if there was one; settings: those of text, model and
-    training, but for names of files, empty if unknown.
+    pairs of the comparison at the end, if there was one; threads: those that the run began with, on
+    a CPU; settings: those of text, model and training, but for names of files, empty if unknown.
     """
 
     run: str
@@ -183,6 +183,7 @@ class RunSummary:
     subwords: str = ""
     final_bleu: float | None = None
     final_sentences: int | None = None
+    threads: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -226,6 +227,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         subwords=_subwords(config) if config else "",
         final_bleu=published.get("final_bleu"),
         final_sentences=published.get("final_sentences"),
+        threads=next((record["threads"] for record in records if "threads" in record), None),
         settings=_settings(config, step) if config else {},
     )
 
@@ -278,6 +280,14 @@ def differences(summaries: Sequence[RunSummary]) -> list[str]:
         notes.append(f"perplexities of different subwords are not comparable: {named}")
     for preset in dict.fromkeys(summary.preset for summary in summaries):
         notes += _differing([summary for summary in summaries if summary.preset == preset])
+    threads = [
+        (counted(summary.threads, "thread"), summary) for summary in summaries if summary.threads
+    ]
+    if named := _grouped(threads):
+        notes.append(
+            "with other numbers of threads, the same settings and seed have other batches and "
+            f"rounding: {named}"
+        )
     return notes + [
         f"{summary.run} began with the weights of `{summary.init_from}`"
         for summary in summaries

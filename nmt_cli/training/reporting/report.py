@@ -109,7 +109,8 @@ class Report:
     eta_seconds: to the end, None if no step was taken since the last report;
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
-    devices: what this step ran on; note: something that happened, is_warning: and may be wrong;
+    devices: what this step ran on; threads: of all processes, None on GPUs; note: something that
+    happened, is_warning: and may be wrong;
     published: in the last report, that of a stopped run too, what the model directory holds;
     steps: those since the last report, also of an earlier process.
     """
@@ -128,6 +129,7 @@ class Report:
     gpu_time_flops: float | None = None
     peak_share: float | None = None
     devices: str = ""
+    threads: int | None = None
     validation: Validation | None = None
     note: str = ""
     is_warning: bool = False
