@@ -171,8 +171,13 @@ ADVICE = {
         for command in ("average", "serve", "info", "export")
         for name in ("--model", "-m")
     },
-    ("prepare", "--valid-tsv"): "the project names it: nmt init --valid-tsv FILE, or `data.valid`",
-    ("prepare", "--test-tsv"): "the project names it: nmt init --test-tsv FILE, or `data.test`",
+    **{
+        ("prepare", f"--{role}-tsv"): (
+            f"give it as `--set data.{role}=FILE`, or write it into the project with "
+            f"`nmt init --{role}-tsv FILE`"
+        )
+        for role in ("valid", "test")
+    },
     **{
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
         for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")

@@ -13,7 +13,7 @@ from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import with_shortlist
 from nmt_cli.translation.lines.searcher_cache import Searchers
-from nmt_cli.translation.terms.placement import TermPlacer
+from nmt_cli.translation.terms.placement import TermPlacer, is_whole_term
 
 
 class SourceSearch:
@@ -62,8 +62,10 @@ class SourceSearch:
         unmet = {}
         for source in constrained:
             meeting = self._meeting(source, result[source])
-            if meeting[:1] == result[source][:1] and len(meeting) >= min(
-                config.n_best, len(result[source])
+            if (
+                not is_whole_term(source)
+                and meeting[:1] == result[source][:1]
+                and len(meeting) >= min(config.n_best, len(result[source]))
             ):
                 result[source] = meeting
             else:

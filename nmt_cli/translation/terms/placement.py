@@ -21,7 +21,7 @@ from nmt_cli.data.languages.elision import APOSTROPHES, elided_word
 from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
-from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
+from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, source_spellings, target_spellings
 from nmt_cli.inference.forced_pairs import ForcedPair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
@@ -31,8 +31,8 @@ from nmt_cli.translation.terms.alone import TermsAlone
 from nmt_cli.translation.terms.compounds import Compounds
 from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forced_together import Force
-from nmt_cli.translation.terms.forms import PlacedForm, TermForms
-from nmt_cli.translation.terms.spans import TermSpans
+from nmt_cli.translation.terms.forms import PlacedForm, TermForms, unfit_forms
+from nmt_cli.translation.terms.spans import TermSpans, places_of
 
 _HYPHENATED = re.compile(rf"\s*{WORD}[{HYPHENS}]{WORD}")
 # Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
@@ -76,6 +76,10 @@ class TermPlacer:
         return target_spellings(self._subwords)
 
     @cached_property
+    def _source_spellings(self) -> list[bytes]:
+        return source_spellings(self._subwords)
+
+    @cached_property
     def _forms(self) -> TermForms:
         return TermForms(self._force, self._alone, self._spellings, spaced=self._spaced)
 
@@ -90,16 +94,43 @@ class TermPlacer:
         plain: those that a search without terms found; search: finds those with them, where the
         draft does not settle the translation.
         """
-        reduced = self._without_compounds(plain)
+        result = self._of_whole_terms(plain, config)
+        sentences = {
+            source: hypotheses for source, hypotheses in plain.items() if source not in result
+        }
+        reduced = self._without_compounds(sentences)
         constrained = {
             reduced[source]: hypotheses
-            for source, hypotheses in plain.items()
+            for source, hypotheses in sentences.items()
             if reduced[source].constraints
         }
         placed = self._place(constrained, search, config)
+        for source, hypotheses in sentences.items():
+            result[source] = placed.get(reduced[source], list(hypotheses))
+        return result
+
+    def _of_whole_terms(
+        self, plain: Mapping[Source, Sequence[Hypothesis]], config: SearchConfig
+    ) -> dict[Source, list[Hypothesis]]:
+        """The sources that are a term and nothing else, such as labels: a form, then the others.
+
+        The form is the first one, with a capital letter where the source has one.
+        """
+        drafts = {}
+        for source, best in _best_of(plain).items():
+            if not is_whole_term(source):
+                continue
+            assert source.constraints is not None
+            forms = source.constraints.forms[source.constraints.places[0].term]
+            texts = {form: SpelledIds(form, self._spellings).text.strip() for form in forms}
+            text = SpelledIds(source.ids[:-1], self._source_spellings).text
+            capital = not text.strip()[:1].islower()
+            unfit = unfit_forms(list(texts.values()), capital=capital)
+            form = next(form for form in forms if texts[form] not in unfit)
+            drafts[source] = Draft(form, Counter(), best.log_prob, settled=True, forced=None)
         return {
-            source: placed[reduced[source]] if reduced[source] in placed else list(hypotheses)
-            for source, hypotheses in plain.items()
+            source: [form, *(other for other in plain[source] if other.ids != form.ids)]
+            for source, form in self._hypotheses(drafts, config).items()
         }
 
     def missing(self, constraints: LexicalConstraints, ids: Sequence[int]) -> int:
@@ -279,6 +310,12 @@ class TermPlacer:
     def _spelled_words(self, ids: Sequence[int]) -> list[str]:
         text = SpelledIds(ids, self._spellings).text
         return re.findall(WORD, text) if self._spaced else list(text)
+
+
+def is_whole_term(source: Source) -> bool:
+    """Whether a source is one term of the glossary, without any other word or mark, or prefix."""
+    places = () if source.prefix else places_of(source)
+    return len(places) == 1 and len(places[0].positions) == len(source.ids) - 1
 
 
 def _best_of(hypotheses: Mapping[Source, Sequence[Hypothesis]]) -> dict[Source, Hypothesis]:
