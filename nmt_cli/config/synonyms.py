@@ -171,13 +171,13 @@ ADVICE = {
         for command in ("average", "serve", "info", "export")
         for name in ("--model", "-m")
     },
-    **{
-        ("prepare", f"--{role}-tsv"): (
-            f"give it as `--set data.{role}=FILE`, or write it into the project with "
-            f"`nmt init --{role}-tsv FILE`"
-        )
-        for role in ("valid", "test")
-    },
+    ("prepare", "--valid-tsv"): (
+        "give it as `--set data.valid=FILE`, or write it into the project: nmt init --valid-tsv "
+        "FILE"
+    ),
+    ("prepare", "--test-tsv"): (
+        "give it as `--set data.test=FILE`, or write it into the project: nmt init --test-tsv FILE"
+    ),
     **{
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
         for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")
