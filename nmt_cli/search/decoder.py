@@ -40,7 +40,8 @@ class Hypothesis:
 
     ids: end with EOS; token_scores: the log-probability of each id; log_prob: their sum; score: as
     `ranking.HypothesisRanker` defines it; missing: the number of constraints that are not met;
-    term_faults: what else is wrong with terms, see `translation.term_placement`.
+    term_faults: what else is wrong with terms, see `translation.term_placement`; term_inserted:
+    whether a term stands beside words of which none translates it.
     """
 
     ids: tuple[int, ...]
@@ -49,6 +50,7 @@ class Hypothesis:
     token_scores: tuple[float, ...]
     missing: int = 0
     term_faults: int = 0
+    term_inserted: bool = False
 
 
 @dataclass(frozen=True)

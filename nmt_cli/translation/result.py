@@ -110,6 +110,7 @@ def search_flags(
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
+        "term_moved": any(hypothesis.term_inserted for hypothesis in best),
         "unknown_words": any(subwords.unk_id in source.ids for source in searched)
         or any(WRONG_BYTES in piece.text for piece in pieces),
     }

@@ -265,7 +265,7 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     ("changes", "fitting", "is_too_short"),
     [
         ({}, 70, True),
-        ({}, 300, False),
+        ({}, 150, False),
         ({"epochs": 900.0}, 70, False),
         ({"fine_tunes": True}, 70, False),
     ],
@@ -275,7 +275,7 @@ def test_steps_in_which_a_new_model_learns_nothing_are_not_advised(
 ) -> None:
     limited = replace(OUTLINE, max_hours=0.15, warmup=3, **changes)
     line = shown(EndsEarly(3, fitting, fitting, fitting, 500.0), outline=limited)[-1]
-    too_short = "(a model hardly learns to translate in so few steps: give it a larger --max-hours)"
+    too_short = "(so few steps teach a new model little: best give it a larger --max-hours)"
     assert line.endswith(too_short) == is_too_short
     assert ("`--max-steps" in line) != is_too_short
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SHARE_WORTHWHILE = 0.7
 # A run that is shorter than so many times its warm-up is noted.
 LEAST_WARMUPS = 2
-# In fewer steps, which see fewer epochs of the text, a new model hardly learns to translate.
-FEWEST_STEPS, FEWEST_EPOCHS = 300, 3
+# In fewer steps, which see fewer epochs of the text, a new model learns little.
+FEWEST_STEPS, FEWEST_EPOCHS = 150, 3
 LONG_SECONDS = 24 * 3_600
 # Fine-tuning that sees each pair more often is warned of; what is advised in its place.
 MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
@@ -217,8 +217,8 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     options = warmup_options(end.fitting, outline)
     # Another warm-up makes another run, unlike another number of steps; a run that is continued is
     # not to be given up for that.
-    if _is_too_short(end.fitting, outline):
-        advice = "a model hardly learns to translate in so few steps: give it a larger --max-hours"
+    if _is_too_short(end.last, outline):
+        advice = "so few steps teach a new model little: best give it a larger --max-hours"
     elif end.fitting and not (options and outline.step):
         words = [f"--max-steps {end.fitting}", *filter(None, [options])]
         if end.fitting < outline.average_span:

@@ -10,6 +10,7 @@ FLAGS = {
     "at_limit": "the translation was cut off at the maximum length",
     "repetition": "the translation repeats itself",
     "term_missing": "there was no room for a term of the glossary",
+    "term_moved": "a term of the glossary may be at the wrong place",
     "number_mismatch": "source and translation have different numbers",
     "placeholder_lost": "a placeholder, address, tag, part number or name in a program is missing",
     "untranslated": "the translation is in the source language",
@@ -25,7 +26,7 @@ FLAGS = {
 NEED_STATISTICS = ("untranslated", "length_outlier", "low_confidence")
 # Flags that a second translation with other settings may not have. So may `unknown_words` where the
 # translation itself has them, see `Translation.is_broken`.
-RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words", "markup_moved"}
+RETRIED = frozenset(FLAGS) - {"empty", "split", "term_moved", "unknown_words", "markup_moved"}
 
 
 def in_order(flags: Collection[str]) -> tuple[str, ...]:

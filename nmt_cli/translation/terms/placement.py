@@ -50,7 +50,8 @@ class Draft(NamedTuple):
     """A translation whose words were replaced by terms.
 
     ids: without EOS; replaced: each replaced word; log_prob: before words were replaced; settled:
-    whether no search can find a translation that is preferred; forced: its own scores, if known.
+    whether no search can find a translation that is preferred; forced: its own scores, if known;
+    inserted: whether a term replaces no word.
     """
 
     ids: tuple[int, ...]
@@ -58,6 +59,7 @@ class Draft(NamedTuple):
     log_prob: float
     settled: bool
     forced: ForcedPair | None
+    inserted: bool = False
 
 
 class TermPlacer:
@@ -192,7 +194,9 @@ class TermPlacer:
             scores = (draft.forced or forced[source]).token_scores
             log_prob = sum(scores)
             score = ranker.score_of(log_prob, len(scores))
-            result[source] = Hypothesis(draft.ids + ends, log_prob, score, tuple(scores))
+            result[source] = Hypothesis(
+                draft.ids + ends, log_prob, score, tuple(scores), term_inserted=draft.inserted
+            )
         return result
 
     def _drafts(self, plain: Mapping[Source, Hypothesis]) -> dict[Source, Draft]:
@@ -264,13 +268,14 @@ class TermPlacer:
         if self._spaced:
             joined = joined_draft(ids, chosen, self._spellings, self._subwords)
         draft = draft if joined is None else list(joined)
+        inserted = any(placed.span.begin == placed.span.end for placed in chosen)
         settled = (
-            all(placed.span.begin < placed.span.end for placed in chosen)
+            not inserted
             and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
             and not self.missing(constraints, draft)
         )
         forced = chosen[0].forced if len(chosen) == 1 and joined is None else None
-        return Draft(tuple(draft), replaced, plain.log_prob, settled, forced)
+        return Draft(tuple(draft), replaced, plain.log_prob, settled, forced, inserted)
 
     def _ranked(
         self, source: Source, hypotheses: Iterable[Hypothesis], draft: Draft | None

@@ -28,7 +28,10 @@ def translation(
         (("split", "unknown_words"), False),
         (("split", "copied"), True),
         *(
-            ((flag,), flag not in ("empty", "split", "unknown_words", "markup_moved"))
+            (
+                (flag,),
+                flag not in ("empty", "split", "term_moved", "unknown_words", "markup_moved"),
+            )
             for flag in FLAGS
         ),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,12 @@ def demanded(
     )
 
 
-def placed(
+def placed(subwords: Subwords, *found: Sequence[tuple[str, float]], **given: Any) -> list[str]:
+    """The texts of `ranked`."""
+    return [text_of(subwords, each.ids) for each in ranked(subwords, *found, **given)]
+
+
+def ranked(
     subwords: Subwords,
     found: Sequence[tuple[str, float]] = (),
     *,
@@ -102,7 +108,7 @@ def placed(
     alone: Mapping[str, float] = ALONE,
     place: int = 2,
     attention: float = 1.0,
-) -> list[str]:
+) -> list[Hypothesis]:
     """The translations of SRC where `forms` are demanded for `dog`, best first.
 
     found: translations of the search with the term, and their log-probabilities.
@@ -113,10 +119,9 @@ def placed(
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
         for text, log_prob in ((plain, -1.0), *found)
     ]
-    ranked = placer.place(
+    return placer.place(
         {source: hypotheses[:1]}, lambda sources: dict.fromkeys(sources, hypotheses[1:]), config
     )[source]
-    return [text_of(subwords, each.ids) for each in ranked]
 
 
 PLACED = "der alte Köter schläft"
@@ -336,15 +341,17 @@ def test_hyphens_of_a_translation_join_its_words(text: str, of_cat: float, expec
 
 def test_space_that_is_an_id_by_itself_is_replaced_with_its_word(subwords: Subwords) -> None:
     assert len(ids_of(subwords, "z")) == 3  # the space, the letter, EOS
-    ranked = placed(subwords, plain="der alte z schläft", place=3, alone={"z": -0.1})
-    assert ranked[0] == "der alte Köter schläft"
+    texts = placed(subwords, plain="der alte z schläft", place=3, alone={"z": -0.1})
+    assert texts[0] == "der alte Köter schläft"
 
 
 def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
     words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
     assert span_of(0, words, weights_of(words, weights, equal(2))) == TermSpan(1, 1, 0)
-    ranked = placed(subwords, plain="der alte schläft die", place=0, attention=1e-5)
-    assert ranked[0] == "Köter der alte schläft die"
+    found = ranked(subwords, plain="der alte schläft die", place=0, attention=1e-5)
+    assert [each.term_inserted for each in found] == [True, False]
+    assert not any(each.term_inserted for each in ranked(subwords))
+    assert text_of(subwords, found[0].ids) == "Köter der alte schläft die"
 
 
 def test_next_word_belongs_to_the_term_where_it_is_likely_behind_it() -> None:

@@ -1,9 +1,12 @@
 """Lines that are a term of the glossary and nothing else, such as labels, become the term."""
 
+from typing import Any
+
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.terms.placement import Draft, TermPlacer
 from nmt_cli.translation.translator import Translator
 
 GLOSSARY = Constraints(glossary={"part number": ["winzig", "winzige"], "dog": ["Hund"]})
@@ -44,3 +47,19 @@ def test_alternatives_follow_the_form(translator: Translator) -> None:
 def test_two_terms_are_both_there(translator: Translator) -> None:
     [found] = translator.translate(["part number dog"], constraints=GLOSSARY)
     assert all(form in found.text for form in ("inzig", "Hund"))
+
+
+@pytest.mark.parametrize("inserted", [True, False])
+def test_inserted_term_has_a_flag(
+    inserted: bool, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model left out the word that the term translates, so that its place is a guess."""
+    draft = TermPlacer._draft
+
+    def drafted(placer: TermPlacer, *given: Any) -> Draft:
+        return draft(placer, *given)._replace(inserted=inserted, settled=True)
+
+    monkeypatch.setattr(TermPlacer, "_draft", drafted)
+    [found] = translator.translate(["the dog"], constraints=GLOSSARY)
+    assert "Hund" in found.text
+    assert ("term_moved" in found.flags) == inserted
