@@ -267,7 +267,7 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
         ({}, 70, True),
         ({}, 150, False),
         ({"epochs": 900.0}, 70, False),
-        ({"fine_tunes": True}, 70, False),
+        ({"fine_tunes": True, "epochs": 40.0}, 70, False),
     ],
 )
 def test_steps_in_which_a_new_model_learns_nothing_are_not_advised(
@@ -294,6 +294,13 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     assert "`--max-steps 400` fits" in line
     (line,) = shown(EndsEarly(3, 500, 500, 400, 240.0), outline=limited)[2:]
     assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
+
+
+def test_steps_that_fit_do_not_contradict_the_warning_of_many_epochs() -> None:
+    tuned = replace(OUTLINE, fine_tunes=True, steps=400, epochs=400.0, warmup=4, max_hours=0.05)
+    lines = shown(EndsEarly(3, 291, 291, 240, 150.0), outline=tuned)
+    assert "each pair is seen about 400 times" in lines[2]
+    assert lines[-1].endswith("(fewer steps, as in the warning above, may fit)")
 
 
 def test_steps_that_fit_come_with_checkpoints_to_average() -> None:

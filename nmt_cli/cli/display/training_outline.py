@@ -217,7 +217,9 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     options = warmup_options(end.fitting, outline)
     # Another warm-up makes another run, unlike another number of steps; a run that is continued is
     # not to be given up for that.
-    if _is_too_short(end.last, outline):
+    if many_epochs(outline):
+        advice = "fewer steps, as in the warning above, may fit"
+    elif _is_too_short(end.last, outline):
         advice = "so few steps teach a new model little: best give it a larger --max-hours"
     elif end.fitting and not (options and outline.step):
         words = [f"--max-steps {end.fitting}", *filter(None, [options])]

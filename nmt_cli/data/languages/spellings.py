@@ -12,6 +12,8 @@ from nmt_cli.plurals import enumerated
 # A letter counts if at least this share of the lines of one text has it, and the other text would
 # have it so often if it were as frequent there, but has at most this share of that number.
 LEAST_LINES, LEAST_EXPECTED, MOST_FOUND = 0.01, 30, 0.02
+# The one text has it so often itself: a rare word of a small text says nothing.
+FEWEST_FOUND = 20
 # Fewer training lines, as those of a domain, lack letters by chance.
 FEWEST_TRAINED = 1_000
 # Texts with more letters than alphabets have are of another kind of script, such as Chinese, in
@@ -47,7 +49,8 @@ def letters_of_one(lines: Sequence[str], others: Sequence[str]) -> list[tuple[st
     return [
         (letter, count)
         for letter, count in found.most_common()
-        if count * ratio >= LEAST_EXPECTED
+        if count >= FEWEST_FOUND
+        and count * ratio >= LEAST_EXPECTED
         and there[letter] <= MOST_FOUND * count * ratio
         and _lines_with(letter, lines) >= LEAST_LINES * len(lines)
     ]
@@ -75,7 +78,8 @@ def marks_of_one(lines: Sequence[str], others: Sequence[str]) -> list[tuple[str,
         usual = round(found * letters_there / max(1, letters))
         with_marks = sum(pattern.search(line) is not None for line in lines)
         if (
-            usual >= LEAST_EXPECTED
+            found >= FEWEST_FOUND
+            and usual >= LEAST_EXPECTED
             and there <= MOST_FOUND * usual
             and with_marks >= LEAST_LINES * len(lines)
         ):

@@ -63,6 +63,9 @@ def test_a_letter_that_one_line_in_fifty_has_is_named_too(
         # Too few to be expected, and a word of few lines that has the letter often.
         (TRAIN[35:], VALID[35:]),
         (["ã" * 60, *PLAIN], PLAIN),
+        # A word of a small text, whose letter the long one has rarely.
+        ([*["haguã mita"] * 19, *PLAIN], [*["haguâ mita"] * 19, *["ko mita"] * 180]),
+        (PLAIN, ["haguâ mita"] * 19),
         # Letters that the other text has rarely, as those of names.
         ([*["haguã mita"] * 60, *PLAIN], [*["hagua mita"] * 58, "haguã ãã", *PLAIN]),
         # Few lines to train on, as those of a domain.
@@ -112,8 +115,9 @@ def test_marks_that_only_one_of_the_texts_has_are_counted(
         # In other forms.
         (QUOTED, [line.replace('"', "\u201c") for line in QUOTED]),
         (SPOKEN, [line.replace("'", "\u2019") for line in SPOKEN]),
-        # Too few to be expected, and of few lines.
+        # Too few to be expected, of few lines, and of a small text.
         (QUOTED, PLAIN[:250]),
+        (PLAIN, QUOTED[:9]),
         (['"' * 200, *PLAIN], PLAIN),
         # Apostrophes as quotation marks.
         ([*["ko 'mita haj'"] * 60, *PLAIN], PLAIN),
