@@ -237,8 +237,10 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     assert shown(end, STEP, outline=limited)[2:] == [
         "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000: the schedule of "
         "the learning rate does not reach its end (`--max-steps 70` fits into 0.15 hours, with "
-        "validations)"
+        "validations; stop with Ctrl-C and add it to the command, or leave it)"
     ]
+    (line,) = shown(end, replace(end, last=120, fitting=110), STEP, outline=limited)[3:]
+    assert line.startswith("measured again: about 8m 20s until")
     endless = replace(limited, schedule_ends=False)
     reached = "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000"
     assert shown(end, STEP, outline=endless)[2:] == [reached]
@@ -293,7 +295,7 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     (line,) = shown(EndsEarly(23, 500, 500, 400, 240.0), outline=replace(limited, step=20))[2:]
     assert "`--max-steps 400` fits" in line
     (line,) = shown(EndsEarly(3, 500, 500, 400, 240.0), outline=limited)[2:]
-    assert line.endswith("(`--max-steps 400` fits into 0.08 hours, with validations)")
+    assert line.endswith("Ctrl-C and add it to the command, or leave it)")
 
 
 def test_steps_that_fit_do_not_contradict_the_warning_of_many_epochs() -> None:

@@ -133,8 +133,9 @@ class TrainDisplay:
 
     def _ends_early(self, end: "EndsEarly") -> None:
         if self._outline is not None:
+            again = "measured again: " if self._has_estimated else ""
             self._has_estimated = True
-            self._console.note(early_end(end, self._outline))
+            self._console.note(f"{again}{early_end(end, self._outline)}")
 
     def _validating(self, validating: "Validating") -> None:
         text = validating.activity

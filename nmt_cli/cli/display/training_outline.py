@@ -228,7 +228,8 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         steps = f"`{' '.join(words)}`"
         new_run = "this is a new run, with another `--out`"
         if end.fitting >= SHARE_WORTHWHILE * end.last:
-            advice = f"{steps} fits into {hours}, with validations{f'; {new_run}' * bool(options)}"
+            use = new_run if options else "stop with Ctrl-C and add it to the command, or leave it"
+            advice = f"{steps} fits into {hours}, with validations; {use}"
         else:
             advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"
     return f"{reached}: {consequence} ({advice})"
