@@ -34,11 +34,11 @@ def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
 
 
 def logged(out: Path) -> list[dict]:
-    """The records of log.jsonl without those that depend on the clock."""
+    """The records of log.jsonl without the clock, and without the threads of their process."""
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     clocked = (
         "seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second", "gpu_time_flops",
-        "peak_share",
+        "peak_share", "threads",
     )  # fmt: skip
     return [{k: v for k, v in record.items() if k not in clocked} for record in records]
 
