@@ -390,6 +390,46 @@ def test_weights_of_a_validation_are_named_where_they_change() -> None:
     ]  # fmt: skip
 
 
+def test_a_validation_of_the_same_average_as_the_last_one_says_so() -> None:
+    """Between two checkpoints, as where a time limit ends a run, the average is the same."""
+    of_steps = [(), (20, 40), (20, 40), (40, 60)]
+    found = [
+        replace(FOUND, weights="mean" if steps else "current", averaged=max(1, len(steps)),
+                steps=steps, samples=())
+        for steps in of_steps
+    ]  # fmt: skip
+    reports = [
+        replace(REPORT, step=step, validation=each)
+        for step, each in zip((30, 45, 55, 60), found, strict=True)
+    ]
+    lines = shown(*reports)[2:]
+    assert [line.partition("BLEU 96.30")[2].partition(" *best")[0] for line in lines] == [
+        "", " (average of 2)", " (the same average of 2 as at step 45)", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("published", "why"),
+    [
+        (
+            Published(900, "mean", (880, 900), 20.5, 7.5),
+            "the published weights are the last average",
+        ),
+        (Published(900, "current", (900,), 20.5, 7.5), "there is no average of checkpoints"),
+        (Published(900, "mean", (880, 900), 20.5, 7.5, comparison="on 400 pairs"), ""),
+    ],
+)
+def test_an_announced_comparison_that_is_not_needed_is_named(
+    published: Published, why: str
+) -> None:
+    end = replace(REPORT, note="finished: 900 steps are done", published=published)
+    announced = shown(end, outline=replace(OUTLINE, compared=400))[2:]
+    expected = [f"nothing was compared at the end: {why}"] if why else []
+    assert announced == [*shown(end)[2:-1], *expected, shown(end)[-1]]
+    stopped = replace(end, note="saved at step 810; run the same command to resume")
+    assert shown(stopped, outline=replace(OUTLINE, compared=400))[2:] == shown(stopped)[2:]
+
+
 def test_validation_before_the_first_step_is_one_line() -> None:
     before = replace(REPORT, step=0, validation=FOUND)
     assert shown(before)[2:] == ["before training: BLEU 96.30, perplexity 1.04"]

@@ -71,7 +71,8 @@ class TrainDisplay:
         self._outline: Outline | None = None
         self._has_warned = False
         self._has_estimated = False
-        self._weights = CURRENT
+        # The last validation after the first step, with its step.
+        self._last_validation: tuple[int, Validation] | None = None
         self._mean = MeanLoss()
 
     def event(self, event: "Event") -> None:
@@ -179,17 +180,32 @@ class TrainDisplay:
                 f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
             )
         elif report.validation is not None:
-            line = validation_line(report, report.validation, self._rates(report), self._weights)
+            mark = self._new_weights(report.validation)
+            line = validation_line(report, report.validation, mark, self._rates(report))
             self._mean = MeanLoss()
-            self._weights = weights_of(report.validation)
+            self._last_validation = report.step, report.validation
             self._console.note(line)
             for source, reference, output in report.validation.samples[:1]:
                 self._console.note(pair_lines(source, output, reference, self._console.columns))
         if report.is_warning:
             self._console.warning(report.note)
         elif report.note:
-            for line in closing(report, report.note, self._command, self._model):
+            lines = closing(report, report.note, self._command, self._model)
+            if self._outline is not None and self._outline.compared:
+                lines[-1:-1] = filter(None, [why_not_compared(report, report.note)])
+            for line in lines:
                 self._console.note(line)
+
+    def _new_weights(self, validation: "Validation") -> str:
+        """Which weights were validated, unless they are of the same kind as the last ones."""
+        weights = weights_of(validation)
+        if self._last_validation is None:
+            return "" if weights == CURRENT else weights
+        step, last = self._last_validation
+        # A validation of an earlier process was restored from JSON.
+        if validation.steps and tuple(validation.steps) == tuple(last.steps):
+            return f"the same {weights} as at step {step:,}"
+        return "" if weights == weights_of(last) else weights
 
     def _rates(self, report: "Report") -> str:
         """The loss, learning rate and speed, if there is no bar that shows them."""
@@ -234,13 +250,10 @@ def weights_of(validation: "Validation") -> str:
     return f"average of {validation.averaged}" if validation.averaged > 1 else CURRENT
 
 
-def validation_line(
-    report: "Report", validation: "Validation", rates: str, before: str = CURRENT
-) -> str:
-    """The results of a validation; before: the weights of the last one, which are not repeated."""
+def validation_line(report: "Report", validation: "Validation", weights: str, rates: str) -> str:
+    """The results of a validation; weights: which were validated, "" to leave that out."""
     bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
-    weights = weights_of(validation)
-    mean = "" if weights == before else f" ({weights})"
+    mean = f" ({weights})" if weights else ""
     return (
         f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
         f"validation perplexity {short_perplexity(validation.perplexity)}{bleu}{mean}"
@@ -282,6 +295,16 @@ def closing(report: "Report", note: str, command: str, model: str) -> list[str]:
     if is_fine_tuned and report.published.step == report.step and note.startswith("finished"):
         lines.append("the last validation was the best one, so more steps may help")
     return lines
+
+
+def why_not_compared(report: "Report", note: str) -> str:
+    """Why the comparison that was announced has not taken place at the end; "" if it has."""
+    published = report.published
+    if published is None or published.comparison or not note.startswith("finished"):
+        return ""
+    if published.weights == "current":
+        return "nothing was compared at the end: there is no average of checkpoints"
+    return "nothing was compared at the end: the published weights are the last average"
 
 
 def best_line(published: "Published") -> list[str]:

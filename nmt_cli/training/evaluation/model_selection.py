@@ -116,6 +116,7 @@ class ModelSelector:
             validation = replace(
                 self._validate(chosen, poll, validations[best]),
                 averaged=max(1, len(chosen.steps)),
+                steps=chosen.steps,
                 weights=chosen.kind,
             )
         finally:

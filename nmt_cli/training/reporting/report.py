@@ -21,7 +21,7 @@ class Validation:
     bleu: of beam-search output on the first pairs, with its signature, or None where not decoded;
     sentences: how many these are; text: the beginning of the SHA-256 of the validation text;
     weights: those that were decoded: current, mean (of checkpoints) or ema (moving average);
-    averaged: checkpoints in that mean, else 1;
+    averaged: checkpoints in that mean, else 1; steps: theirs, else none;
     samples: (source, reference, translation) of a few pairs; best: whether no validation of this
     run was better so far; confidence: what is usual of the translations' log-probabilities, as
     `translation.quality.checker.Confidence` writes it, or "".
@@ -39,6 +39,7 @@ class Validation:
     confidence: str = ""
     sentences: int = 0
     text: str = ""
+    steps: tuple[int, ...] = ()
 
     @property
     def score(self) -> float:

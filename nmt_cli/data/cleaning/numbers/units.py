@@ -17,19 +17,15 @@ from nmt_cli.data.cleaning.numbers.notation import (
 )
 from nmt_cli.data.languages.words import function_words
 
-# Units that are written alike in many languages.
+# Symbols of units, which hardly any language translates.
 _SYMBOL = (
-    r"[%٪$€£]|(?:°[CF]?|[kcm]?m[²³23]?|km/h|[km]?g|[mhk]?[lL]|[kMG]?W|[kM]?Wh|[kMG]?Hz|k?V|[kM]?Pa)"
-    r"(?![\w²³/-])"
-)
-_WITH_UNIT = re.compile(rf"({CURRENCY}){GAP}({AMOUNT})|{AMOUNT_BEFORE}({_SYMBOL})")
-
-# Symbols of technical text, which hardly any language translates.
-_TECHNICAL_SYMBOL = (
     r"(?:°[CF]|[kcmnµμ]?m[²³23]?|km/h|m/s|[kmµμ]?g|[mµμhkc]?[lL]|[kMGm]?W|[kM]?Wh|[kMG]?Hz|[km]?V"
-    r"|mA|m?Ah|[hkM]?Pa|m?bar|psi|k?N|N ?m|dB|k?J|kcal|[kMGT]B|rpm|k?Ω)"
+    r"|mA|m?Ah|[hkM]?Pa|m?bar|psi|k?N|N ?m|dB|k?J|kcal|[kMGT]B|rpm|k?Ω)(?![\w²³/'’-])"
 )
-_TECHNICAL = re.compile(rf"{AMOUNT_BEFORE}({_TECHNICAL_SYMBOL})(?![\w²³/'’-])")
+_WITH_SYMBOL = re.compile(rf"{AMOUNT_BEFORE}({_SYMBOL})")
+_WITH_UNIT = re.compile(
+    rf"({CURRENCY}){GAP}({AMOUNT})|{AMOUNT_BEFORE}([%٪$€£]|{_SYMBOL}|°(?![\w²³/-]))"
+)
 # What may be behind a number without a unit: the end of a phrase, or a word that begins another.
 _END = re.compile(r"[ \u00a0\u202f]*(?:[.,;:!?)»\"”…]|$)")
 _NEXT_WORD = re.compile(r"[ \u00a0\u202f]([^\W\d_]{2,})(?![^\W\d_]| \d)")
@@ -55,7 +51,7 @@ def units_are_lost(src: str, tgt: str, languages: Sequence[str]) -> bool:
 
 
 def _lacks_unit(side: str, other: str, language: str) -> bool:
-    units = {(value_of(match[1]), match[2]) for match in _TECHNICAL.finditer(side)}
+    units = {(value_of(match[1]), match[2]) for match in _WITH_SYMBOL.finditer(side)}
     if not units:
         return False
     function = function_words(language) - _JOINING_WORDS
@@ -80,6 +76,8 @@ def units_are_swapped(src: str, tgt: str) -> bool:
     >>> [units_are_swapped("$100, €200 and $300", tgt) for tgt in (
     ...     "100 €, 200 $ et 300 $", "300 $, 200 € et 100 $", "100 €, 200 € et 300 $")]
     [True, False, False]
+    >>> units_are_swapped("6 bar at 900 rpm", "900 bar bei 6 rpm")
+    True
     """
     return _have_other_units(src, tgt) or any(
         _has_number_of_another(pattern, src, tgt) for pattern in (MONEY, PERCENT)
