@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
+# Commands of hints are run by a shell, where they call `nmt`.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])  # noqa: PTH120
 # Tiny models lose by threads; set before torch is loaded, for commands started by tests too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Triton reads this once, when it is first imported, by torch too: no single test could set it in

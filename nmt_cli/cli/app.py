@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
+BEFORE_TRAINING = "Convert files; prepare parallel text for training"
 TRAINING = "Train a model, run again to resume; compare runs"
 AFTER_TRAINING = "Average checkpoints; learn word translations"
 TRANSLATION = "Translate text line by line, or over HTTP"
@@ -28,7 +29,8 @@ EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
-    "prepare": "Prepare parallel text for training",
+    "convert": BEFORE_TRAINING,
+    "prepare": BEFORE_TRAINING,
     "train": TRAINING,
     "runs": TRAINING,
     "average": AFTER_TRAINING,

@@ -14,7 +14,6 @@ COMMANDS = {
     "eval": "score",
     "evaluate": "score",
     "bleu": "score",
-    "convert": "export",
     "inspect": "info",
     "show": "info",
     "quantize": "export",

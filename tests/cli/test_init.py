@@ -467,6 +467,6 @@ def test_a_tmx_file_without_languages_is_named_with_its_conversion(
     err = capsys.readouterr().err
     assert "`memory.tmx` looks like TMX" in err
     assert "cannot be guessed" not in err
-    subprocess.run(err[err.index("python3 -c") :].strip(), shell=True, check=True)
+    subprocess.run(err[err.index("nmt convert") :].strip(), shell=True, check=True)
     assert main(["init", "--train-tsv", "memory.en-fr.tsv"]) == 0
     assert "en to fr" in capsys.readouterr().err

@@ -191,8 +191,9 @@ def test_the_segments_of_a_translation_memory_are_those_of_the_source_language()
     warnings: list[str] = []
     warn_of_format(Mock(warning=warnings.append), "mem.tmx", "deu_Latn")
     [warning] = warnings
-    assert "in the language `de`: python3 -c " in warning
-    assert warning.endswith(" de < mem.tmx | nmt translate")
+    assert warning.endswith(
+        "in the language `de`: nmt convert mem.tmx --columns de | nmt translate"
+    )
 
 
 def test_verify_counts_correct_lines(nmt) -> None:

@@ -28,8 +28,8 @@ from nmt_cli.data.cleaning.held_out.digests import PAIR_DIGEST, SENTENCE_DIGEST
 from nmt_cli.data.cleaning.pair_lists import REPAIRED_ROWS, cell
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import repair_hint
+from nmt_cli.data.text.formats.separated_values import unquote_command
 from nmt_cli.data.text.line_pairs import LinePairs, read_pairs
-from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.tables.columns import TableColumns
 from nmt_cli.data.text.tables.header_rows import BrokenCells, is_header
 from nmt_cli.plurals import agreeing, counted

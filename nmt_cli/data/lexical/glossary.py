@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.text.composed import composed
-from nmt_cli.data.text.formats.pair_files import conversion_to_tsv, separator_of
+from nmt_cli.data.text.formats.conversion import convert_command
+from nmt_cli.data.text.formats.pair_files import separator_of
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.data.text.shell_commands import converted_name
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 
@@ -153,9 +155,9 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
 
 def _conversion(rows: Sequence[str], name: str) -> str:
     """The command that converts a glossary with another separator than tabs, or ""."""
-    if any("\t" in row for row in rows) or not (separator := separator_of(rows, name)):
+    if any("\t" in row for row in rows) or not separator_of(rows, name):
         return ""
-    return f"; to convert it: {conversion_to_tsv(name, separator)}"
+    return f"; to convert it: {convert_command(name, converted_name(name, '.tsv'), columns='1,2')}"
 
 
 def read_glossaries(paths: Iterable[Path | str]) -> tuple[Entry, ...]:

@@ -9,15 +9,14 @@ from nmt_cli.data.text.formats.pair_files import (
     MIN_ROWS,
     MOST_QUOTED,
     is_quoted,
-    is_subtitle_time,
     is_xml,
     labelled_lines_error,
     not_tsv_error,
     quoted_error,
-    subtitles_error,
     unquoted,
     xml_error,
 )
+from nmt_cli.data.text.formats.subtitles import is_subtitle_time, subtitles_error
 from nmt_cli.data.text.labels.line_labels import is_label
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns

@@ -3,7 +3,6 @@
 import itertools
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import PurePath
 
 from nmt_cli.data.preparation.text_check import COMPRESSED
@@ -19,27 +18,8 @@ _COMPOSE = (
     "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
 )
 
-# In Python: the text of a cell as one line. Only ASCII spaces are removed: U+0085 and U+00A0 are
-# bytes of letters in UTF-8 that was read as Latin-1.
-AS_LINE = (
-    r'import re; as_line = lambda text: " ".join(filter(None, (part.strip(" ") '
-    r'for part in re.split("[\t\r\n]", text))))'
-)
-# A quoted cell has no tabs; what precedes and follows it ends a cell or a row.
-_UNQUOTED = (
-    r're.sub("(?<![^\t\n])\"((?:[^\"\t]|\"\")*)\"(?![^\t\n])", '
-    r'lambda cell: as_line(cell[1].replace("\"\"", "\"")), '
-    'open(0, encoding="utf-8-sig", errors="surrogateescape").read())'
-)
 # Bytes that are not UTF-8 stay as they are, for the check of the file that is written.
 KEEP_BYTES = 'sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")'
-_UNQUOTE = f'import sys; {AS_LINE}; {KEEP_BYTES}; print({_UNQUOTED}, end="")'
-_UNQUOTE_COLUMNS = (
-    f"import sys; {AS_LINE}; {KEEP_BYTES}; text = {_UNQUOTED}; "
-    r'[print(*(cell for i in sys.argv[1:] for cell in row.split("\t")[int(i) - 1 : int(i)]), '
-    r'sep="\t") for row in text.removesuffix("\n").split("\n")]'
-)
-
 
 # A command that replaces HTML entities with their characters.
 UNESCAPE = (
@@ -48,13 +28,6 @@ UNESCAPE = (
 
 # A command that joins the subwords of subword-nmt.
 JOIN_SUBWORDS = "sed -E 's/@@( |$)//g'"
-
-# In awk: a cue is a paragraph; its text follows the line with its time.
-_CUES = (
-    'BEGIN {RS = ""; FS = "\\n"} {text = ""; found = 0; for (i = 1; i <= NF; i++) '
-    'if (found) text = text (text ? " " : "") $i; else if ($i ~ / --> /) found = 1; '
-    "if (found) print text}"
-)
 
 
 def copy_command(
@@ -99,54 +72,6 @@ def unescape_command(name: str) -> str:
     return copy_command(UNESCAPE, name, "unescaped", takes_name=False)
 
 
-def cues_command(name: str) -> str:
-    """Return the command that writes the text of each cue of a subtitle file to one line.
-
-    >>> cues_command("film.en.srt").rpartition("' ")[2]
-    '> film.cues.en'
-    """
-    stem = name
-    for suffix in (*COMPRESSED, ".srt", ".vtt"):
-        stem = stem.removesuffix(suffix)
-    program = decompressor(name)
-    text = f"{program} -dc {shlex.quote(name)} | tr" if program else f"< {shlex.quote(name)} tr"
-    out = shlex.quote(name_beside(stem, "cues"))
-    return f"{text} -d '\\r' | awk {shlex.quote(_CUES)} > {out}"
-
-
-def unquote_command(name: str) -> str:
-    """Return the command that unquotes the cells of a TSV file that a spreadsheet has quoted.
-
-    Line breaks in these cells become spaces. Other quotation marks are kept.
-
-    >>> unquote_command("a.tsv").partition(" < ")[2]
-    'a.tsv > a.converted.tsv'
-    """
-    return copy_command(f"python3 -c {shlex.quote(_UNQUOTE)}", name, "converted", takes_name=False)
-
-
-def two_columns_command(name: str, columns: tuple[str, str], *, quoted: bool) -> str:
-    r"""Return the command that takes two columns of a TSV file, which count from 1.
-
-    quoted: whether it has cells that a spreadsheet has quoted, which are unquoted before.
-
-    >>> two_columns_command("a.tsv", ("2", "3"), quoted=False)
-    'cut -f2,3 a.tsv > a.two-columns.tsv'
-    >>> two_columns_command("a.tsv", ("3", "2"), quoted=False).partition("{")[2]
-    'print $3 "\\t" $2}\' a.tsv > a.two-columns.tsv'
-    >>> two_columns_command("a.tsv", ("2", "3"), quoted=True).partition("' ")[2]
-    '2 3 < a.tsv > a.two-columns.tsv'
-    """
-    if not quoted and columns[0].isdecimal() and int(columns[0]) > int(columns[1]):
-        # `cut` keeps the order of the file.
-        program = f'{{print ${columns[0]} "\\t" ${columns[1]}}}'
-        return copy_command(shlex.join(["awk", "-F", r"\t", program]), name, "two-columns")
-    if not quoted:
-        return copy_command(f"cut -f{','.join(columns)}", name, "two-columns")
-    command = shlex.join(["python3", "-c", _UNQUOTE_COLUMNS, *columns])
-    return copy_command(command, name, "two-columns", takes_name=False)
-
-
 def is_table_name(name: str) -> bool:
     """Whether a file of this name has pairs as one table, of nmt's format or another.
 
@@ -187,28 +112,16 @@ def removal_command(pattern: str, by: str = "") -> str:
     return shlex.join(["python3", "-c", program])
 
 
-def tsv_command(command: Sequence[str], name: str, suffix: str = ".tsv", *, then: str = "") -> str:
-    """The command that lets `command` read the file `name` from stdin and writes a TSV file.
+def converted_name(name: str, suffix: str) -> str:
+    """The name of a converted copy beside a file, with another suffix, which no file has.
 
-    That is called like the file, or otherwise if there is a file of this name. Of stdin only
-    `command` is returned. suffix: of the file that is written. then: another command, which changes
-    what the first one writes.
-
-    >>> tsv_command(["c", "a b"], "my/pairs.jsonl.gz"), tsv_command(["c"], "-")
-    ("gzip -dc my/pairs.jsonl.gz | c 'a b' > my/pairs.tsv", 'c')
+    >>> converted_name("my/pairs.csv.gz", ".tsv"), converted_name("pairs", ".tsv")
+    ('my/pairs.tsv', 'pairs.tsv')
     """
-    shown, quoted = shlex.join(command), shlex.quote(name)
-    then = f" | {then}" if then else ""
-    if name in STDIN_NAMES:
-        return shown + then
     plain = without_compression(name)
     stem = next((plain.removesuffix(end) for end in _CONVERTED if plain.endswith(end)), plain)
     out = f"{stem}{suffix}"
-    out = shlex.quote(name_beside(out, "converted") if os.path.lexists(out) else out)
-    program = decompressor(name)
-    if program:
-        return f"{program} -dc {quoted} | {shown}{then} > {out}"
-    return f"{shown} < {quoted}{then} > {out}"
+    return name_beside(out, "converted") if os.path.lexists(out) else out
 
 
 def without_compression(name: str) -> str:

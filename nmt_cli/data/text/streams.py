@@ -122,6 +122,11 @@ def open_raw(path: Path | str, name: str) -> Readable:
         raise NoInputError(f"`{name}` cannot be read: {error.strerror}") from error
 
 
+def open_binary(path: Path | str, name: str) -> io.BufferedReader:
+    """Open the decompressed bytes of a file; raises NoInputError."""
+    return io.BufferedReader(_PrefixedFile(b"", open_stream(open_raw(path, name))))
+
+
 class _PrefixedFile(io.RawIOBase):
     """A file whose first bytes were already read: it returns them again, then the rest."""
 

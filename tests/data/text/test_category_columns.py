@@ -74,7 +74,7 @@ def test_rows_of_two_tiers_with_the_same_times_are_paired_by_a_command(
         assert "only column 5 has sentences, and column 1 has 2 different values (`" in err
         assert "with `Separate column for each tier`" in err
         assert f"`{tiers[first]}` as source and `{tiers[1 - first]}` as target" in err
-        command = err[err.index(": awk ") + 2 :].strip()
+        command = err[err.index(": nmt convert ") + 2 :].strip()
         subprocess.run(["sh", "-c", command], check=True, timeout=120)
         made = Path(shlex.split(command)[-1])
         taken = {tuple(row.split("\t")) for row in made.read_text("utf-8").split("\n") if row}
@@ -111,7 +111,7 @@ def test_names_of_tiers_tell_languages_that_are_not_known(
     rows = [("Ama", *row) for row in annotations(("xnd-tx@Ama", "xne-ft@Ama"))]
     err = said(capsys, "--train-tsv", write(rows), "--src-lang", "xne", "--tgt-lang", "xnd")
     assert "and column 2 has 2 different values" in err
-    assert "`xne-ft@Ama` as source and `xnd-tx@Ama` as target: awk" in err
+    assert "`xne-ft@Ama` as source and `xnd-tx@Ama` as target: nmt convert" in err
 
 
 def test_the_text_tells_tiers_of_the_same_language_by_their_names(
@@ -120,7 +120,7 @@ def test_the_text_tells_tiers_of_the_same_language_by_their_names(
     """Such as the English and the transcription of a speaker of English."""
     name = write(annotations(("English-ft@Ama", "English-tx@Ama")))
     err = said(capsys, "--train-tsv", name, *LANGUAGES)
-    assert "`English-ft@Ama` as source and `English-tx@Ama` as target: awk" in err
+    assert "`English-ft@Ama` as source and `English-tx@Ama` as target: nmt convert" in err
 
 
 @pytest.mark.parametrize("cell", ["a{:03}", "2026-01-02T10:{:02}:30Z"])
@@ -130,7 +130,7 @@ def test_identifiers_and_times_with_letters_are_no_text(
     rows = [(cell.format(n // 2), *row) for n, row in enumerate(annotations())]
     err = said(capsys, "--train-tsv", write(rows), *LANGUAGES)
     assert "only column 6 has sentences, and column 2 has 2 different values" in err
-    assert "`English-ft@Ama` as source and `Xnd-tx@Ama` as target: awk" in err
+    assert "`English-ft@Ama` as source and `Xnd-tx@Ama` as target: nmt convert" in err
 
 
 def test_years_beside_one_text_are_no_annotations(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_neither_language_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     name = write(annotations(("gls", "tx")))
     err = said(capsys, "--train-tsv", name, "--src-lang", "xnd", "--tgt-lang", "xne")
     assert "2 different values" in err
-    assert "awk" not in err
+    assert "nmt convert" not in err
 
 
 def test_speakers_beside_two_texts_are_not_taken_for_one(

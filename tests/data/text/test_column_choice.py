@@ -194,7 +194,6 @@ def test_the_hint_names_the_columns(
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("".join(mark.join(row) + "\n" for row in [HEADER, *table()]))
     assert main(["init", "--train-tsv", "a.txt", "--src-lang", "en", "--tgt-lang", "xnd"]) == 65
-    cells = ("", "") if mark == "\t" else (", row[4:5]", ", row[1:2]")
     assert (
-        f"column 5 (English{cells[0]}) as source and column 2 (Mubu, a guess{cells[1]}) as target"
+        "column 5 (English) as source and column 2 (Mubu, a guess) as target"
     ) in capsys.readouterr().err

@@ -26,7 +26,7 @@ def refusal(content: str, capsys: pytest.CaptureFixture[str], *languages: str) -
     given = ["--train-tsv", "a b.txt", "--src-lang", src, "--tgt-lang", tgt]
     assert main(["init", *given]) == 65
     err = capsys.readouterr().err
-    start = err.index(": awk " if ": awk " in err else ": python3 ") + 2
+    start = err.index(": nmt convert ") + 2
     subprocess.run(err[start:], shell=True, check=True)
     return err, Path("a b.txt.tsv").read_text()
 
@@ -39,7 +39,7 @@ def in_lines(src: str, tgt: str, between: str, behind: str) -> str:
 def test_labels_are_removed_from_alternating_lines(capsys: pytest.CaptureFixture[str]) -> None:
     content = in_lines("Tharo: ", "Old English: ", "\n", "\n\n")
     err, written = refusal("\ufeff" + content, capsys)
-    assert f"convert it, {LABELS}, without these labels: awk" in err
+    assert f"convert it, {LABELS}, without these labels: nmt convert" in err
     assert written == TSV
     # The order of the given languages is taken.
     assert refusal(content.replace("Old English", "English"), capsys, "en", "xyz")[1] == TURNED
@@ -47,7 +47,7 @@ def test_labels_are_removed_from_alternating_lines(capsys: pytest.CaptureFixture
 
 def test_the_label_of_one_side_is_removed(capsys: pytest.CaptureFixture[str]) -> None:
     err, written = refusal(in_lines("", "English: ", "\n", "\n\n"), capsys)
-    assert "convert it, without the label `English`: awk" in err
+    assert "convert it, without the label `English`: nmt convert" in err
     assert written == TSV
 
 
@@ -59,7 +59,7 @@ def test_lines_with_labels_in_turn_are_converted_without_others(
     content += "Tharo: without translation\nNote: end\n"
     err, written = refusal(f"A notebook\n{content}", capsys)
     assert "alternating lines, which begin with `Tharo:` and `Old English:`; nmt reads" in err
-    assert f"{LABELS}, without other lines: python3" in err
+    assert f"{LABELS}, without other lines: nmt convert" in err
     assert written == TSV
     english = content.replace("Old English", "English")
     assert refusal(english, capsys, "en", "xyz")[1] == TURNED
@@ -72,7 +72,7 @@ def test_pairs_with_both_labels_in_a_line_are_converted(
     content = in_lines("Tharo: ", "Old English: ", between, "\n")
     err, written = refusal(f"{content}Note: end\n", capsys)
     assert "looks like pairs with the labels `Tharo:` and `Old English:` in a line; nmt" in err
-    assert f"{LABELS}, without other lines: python3" in err
+    assert f"{LABELS}, without other lines: nmt convert" in err
     assert written == TSV
 
 
@@ -121,7 +121,7 @@ def test_where_nothing_tells_the_pairs_begin_with_the_first_line(
 def test_labels_before_a_tab_are_no_column(behind: str, capsys: pytest.CaptureFixture[str]) -> None:
     err, written = refusal(in_lines("Tharo:\t", "Old English: \t", "\n", behind), capsys)
     assert "alternating lines, which begin with `Tharo:` and `Old English:`; nmt reads" in err
-    assert f"{LABELS}, without other lines: python3" in err
+    assert f"{LABELS}, without other lines: nmt convert" in err
     assert written == TSV
     english = in_lines("Tharo:\t", "English:\t", "\n", behind)
     assert refusal(f"English:\tstray\n{english}", capsys, "en", "xyz")[1] == TURNED

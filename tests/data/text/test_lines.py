@@ -80,12 +80,16 @@ ENGLISH = "the dog of the man is in the garden and it was not with her for he is
     ("columns", "hint"),
     [
         (("7", GERMAN, ENGLISH),
-         "the columns 2 and 3, which look like de and en: cut -f2,3 '{}' > 'my table.two-columns'"),
-        ((ENGLISH, "note", "www.example.org", GERMAN), "which look like en and de: cut -f1,4"),
+         "the columns 2 and 3, which look like de and en: nmt convert '{}' --columns 2,3 -o "
+         "'my table.two-columns'"),
+        ((ENGLISH, "note", "www.example.org", GERMAN),
+         "which look like en and de: nmt convert '{}' --columns 1,4"),
         (("7", "ka to mi {0}", "bu la {0}"),
-         "column 2 as source and column 3 as target, or others in their place: cut -f2,3 "),
+         "column 2 as source and column 3 as target, or others in their "
+         "place: nmt convert '{}' --columns 2,3 "),
         (("7", "ka to mi {0}", "2024"),
-         "two of the columns, with the numbers of source and target for A and B: cut -fA"),
+         "two of the columns, with the numbers of source and target for A and B: nmt "
+         "convert '{}' --columns A,B"),
     ],
 )  # fmt: skip
 def test_columns_of_a_wider_table_are_recognised_by_their_languages(
@@ -112,7 +116,8 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
             list(read_pairs(("t.tsv",), keep_bad_rows=keep_bad_rows))
         message = "`t.tsv`, line 1: 1 column, 2 are needed, most lines have 3"
         assert caught.value.message.startswith(message)
-        assert "the columns 2 and 3, which look like de and en: cut -f2,3" in caught.value.hint
+        columns = "the columns 2 and 3, which look like de and en: nmt convert t.tsv --columns 2,3"
+        assert columns in caught.value.hint
     # One wider line of a table that has two columns otherwise.
     Path("t.tsv").write_text("a\tb\tc\n" + f"{GERMAN}\t{ENGLISH}\n" * 40)
     with pytest.raises(DataError) as caught:
@@ -120,7 +125,7 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
     assert caught.value.message == "`t.tsv`, line 1: 3 columns, 2 are needed (`a | b | c`)"
     assert caught.value.hint == (
         "each line must be: source, tab, target; to keep columns 1 and 2: "
-        "cut -f1,2 t.tsv > t.two-columns.tsv"
+        "nmt convert t.tsv --columns 1,2 -o t.two-columns.tsv"
     )
 
 
@@ -128,7 +133,7 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
 def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    """`cut` would make a pair of the first row of a cell with line breaks."""
+    """Otherwise there would be a pair of the first row of a cell with line breaks."""
     monkeypatch.chdir(tmp_path)
     rows = [f"{index}\t{GERMAN} {index}\t{ENGLISH} {index}\tnote" for index in range(1_200)]
     rows[at] = f'{at}\t"{GERMAN}\n""ja"""\t{ENGLISH}\t'
@@ -138,7 +143,7 @@ def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
         with pytest.raises(DataError) as caught:
             list(read_pairs(("my pairs.tsv",), keep_bad_rows=keep_bad_rows))
         command = caught.value.hint.partition("which look like de and en: ")[2]
-        assert command.startswith("python3 -c ")
+        assert command.startswith("nmt convert ")
         subprocess.run(["bash", "-c", command], check=True)
         written = Path("my pairs.two-columns.tsv").read_bytes()
         assert written.endswith(b"\nGr\xfcn\tGreen\n"), "bytes that are not UTF-8 are kept"
@@ -169,7 +174,7 @@ def test_a_column_of_licences_is_not_taken_for_one_of_sentences(tmp_path: Path) 
     path.write_text("\n".join(rows), "utf-8")
     with pytest.raises(DataError) as caught:
         list(read_pairs((str(path),)))
-    assert "the columns 1 and 2, which look like en and de: cut -f1,2" in caught.value.hint
+    assert "the columns 1 and 2, which look like en and de: nmt convert" in caught.value.hint
 
 
 def test_a_row_without_tab_does_not_make_a_table_one_of_commas(tmp_path: Path) -> None:
@@ -263,6 +268,7 @@ def test_documented_command_removes_the_quotation_marks_of_a_spreadsheet(tmp_pat
     rows = '"""Hi,"" she said."\t"""Hallo"", sagte sie."\r\n"Größe" x\ta "b"\r\n'
     for table in (rows, rows.replace("\r", ""), f"\ufeff{rows}"):
         (tmp_path / "pairs.tsv").write_bytes(table.encode())
+        (tmp_path / "pairs.unquoted.tsv").unlink(missing_ok=True)
         subprocess.run(command, shell=True, check=True, cwd=tmp_path)
         unquoted = (tmp_path / "pairs.unquoted.tsv").read_bytes().decode()
         assert unquoted == '"Hi," she said.\t"Hallo", sagte sie.\n"Größe" x\ta "b"\n'

@@ -8,8 +8,8 @@ import pytest
 from nmt_cli.cli import main
 from nmt_cli.config.schema import DataConfig, load
 from nmt_cli.data.preparation.notes import swapped_notes
+from nmt_cli.data.text.formats.separated_values import unquote_command
 from nmt_cli.data.text.line_pairs import read_pairs
-from nmt_cli.data.text.shell_commands import unquote_command
 from nmt_cli.data.text.tables.columns import TableColumns
 from nmt_cli.errors import DataError
 from nmt_cli.extras.project_files import ProjectTexts, options_of
@@ -96,10 +96,10 @@ def test_sentences_in_quotation_marks_are_no_cells_of_a_spreadsheet(
 def test_several_tables_and_quoted_cells_get_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     write("two.tsv", *(row[::2] for row in ROWS))
     assert main(["init", *TRAIN, "--train-tsv", "two.tsv", *LANGUAGES]) == 65
-    assert "awk -F" in capsys.readouterr().err
+    assert ": nmt convert d.tsv --columns 3,1 -o" in capsys.readouterr().err
     write("d.tsv", *ROWS, ('"a ""b"" c"', "noun", "x"))
     assert main(["init", *TRAIN, *LANGUAGES]) == 65
-    assert "python3 -c" in capsys.readouterr().err
+    assert ": nmt convert d.tsv --columns 1,3 --unquote -o" in capsys.readouterr().err
 
 
 def test_the_header_below_a_caption_is_dropped() -> None:

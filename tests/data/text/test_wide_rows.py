@@ -50,7 +50,7 @@ def test_with_several_tables_the_command_is_named() -> None:
     rows[2::3] = [f"{row}\tnot sure about this" for row in rows[2::3]]
     Path("other.tsv").write_text("Yes.\tJa.\n", encoding="utf-8")
     (note,) = notes_of(rows, data_train=[("my train.tsv",), ("other.tsv",)])
-    assert "to keep columns 1 and 2: cut -f1,2" in note
+    assert "to keep columns 1 and 2: nmt convert 'my train.tsv' --columns 1,2 -o" in note
     subprocess.run(["sh", "-c", note.partition("2: ")[2]], check=True, timeout=120)
     assert list(read_pairs(("my train.two-columns.tsv",))) == PAIRS
 
@@ -77,7 +77,7 @@ def test_validation_tables_with_such_rows_are_refused_with_the_command() -> None
     with pytest.raises(DataError, match="line 2: 3 columns, 2 are needed") as caught:
         list(read_pairs(("v.tsv",)))
     assert caught.value.hint.endswith(
-        "to keep columns 1 and 2: cut -f1,2 v.tsv > v.two-columns.tsv"
+        "to keep columns 1 and 2: nmt convert v.tsv --columns 1,2 -o v.two-columns.tsv"
     )
 
 

@@ -153,6 +153,20 @@ TABLE: dict[str, list[Try]] = {
             )
         ),
     ],
+    "nmt convert": [
+        *refused(*(f"terms.tsv --columns 1 -o {out}" for out in NEEDED)),
+        # It reads no model, and a link to a file of one is replaced, not that file.
+        *refused(
+            *(f"terms.tsv --columns 1 -o {out} --force" for out in NEEDED if out != "own-hard")
+        ),
+        *refused(
+            "terms.tsv --columns 2,1 -o terms.tsv --force", "terms.tsv --columns 1 -o log.jsonl"
+        ),
+        Try("terms.tsv --columns 2,1 -o new", 0, ("new",)),
+        Try("terms.tsv --columns 2,1 -o config.toml --force", 0, ("config.toml",)),
+        # What fails replaces nothing.
+        Try("terms.tsv -o config.toml --force", 65),
+    ],
     "nmt shortlist": [Try("--corpus text --model model", 78), Try("--corpus text --model .", 65)],
     "nmt translate": [
         *refused(*(f"test.en --model own -o {out}" for out in NEEDED)),

@@ -20,8 +20,7 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
     """
     from nmt_cli.data.languages.codes import base_code
     from nmt_cli.data.languages.names import is_tsv
-    from nmt_cli.data.text.formats.tmx import tmx_to_tsv
-    from nmt_cli.data.text.shell_commands import STDIN_NAMES, without_compression
+    from nmt_cli.data.text.shell_commands import without_compression
     from nmt_cli.data.text.tables.source_column import source_column
     from nmt_cli.documents.kinds import kind_by_suffix
     from nmt_cli.translation.callers.pivot import UNNAMED
@@ -31,7 +30,7 @@ def warn_of_format(console: "Console", file: str, language: str) -> None:
     if plain.lower().endswith(".tmx"):
         is_named = language not in UNNAMED
         code = base_code(language) if is_named else "en"
-        segments = _reading(tmx_to_tsv(STDIN_NAMES[0], [code]), file)
+        segments = shlex.join(["nmt", "convert", file, "--columns", code])
         console.warning(
             f"`{file}` is named like a translation memory: its tags are translated as text; to "
             f"translate its segments in the language `{code}`"

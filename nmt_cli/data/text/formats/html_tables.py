@@ -1,31 +1,10 @@
-"""Names the command that converts the tables of an HTML page to TSV."""
+"""Recognises HTML pages, and reads their tables."""
 
-from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
-
-# Rows and cells need no end tags in HTML.
-_HTML_TO_TSV = """\
-import sys
-AS_LINE
+from collections.abc import Iterator
 from html.parser import HTMLParser
-sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
-sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-class Tables(HTMLParser):
- row = []
- def end(self):
-  if self.row: print(*(as_line(cell) for cell in self.row), sep="\\t")
-  self.row = []
- def handle_starttag(self, tag, _):
-  if tag in ("tr", "table"): self.end()
-  elif tag in ("td", "th"): self.row.append("")
-  elif tag in ("br", "p", "div", "li") and self.row: self.row[-1] += "\\n"
- def handle_endtag(self, tag):
-  if tag in ("tr", "table"): self.end()
- def handle_data(self, text):
-  if self.row: self.row[-1] += text
-tables = Tables()
-tables.feed(sys.stdin.read())
-tables.close()
-tables.end()"""
+
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
+from nmt_cli.data.text.language_hints import FormatAdvice
 
 
 def is_html(line: str) -> bool:
@@ -38,8 +17,56 @@ def is_html(line: str) -> bool:
     return "\t" not in line and start.startswith(("<!doctype html", "<html", "<table"))
 
 
-def html_hint(name: str) -> str:
-    """Return how to convert the tables of an HTML page; cells become columns."""
-    program = one_line(_HTML_TO_TSV.replace("AS_LINE", AS_LINE))
-    command = tsv_command(["python3", "-c", program], name)
-    return f"convert its tables, a row to a line and a cell to a column: {command}"
+def html_advice(name: str) -> FormatAdvice:
+    """How to convert the tables of an HTML page; cells become columns."""
+    conversion = Conversion("HTML", _table_rows)
+    return FormatAdvice.of(
+        conversion, name, "convert its tables, a row to a line and a cell to a column"
+    )
+
+
+def _table_rows(source: SourceFile, _: Columns) -> Iterator[Row]:
+    tables = _Tables()
+    with source.text() as text:
+        for line in text:
+            tables.feed(line)
+            yield from tables.take()
+    tables.close()
+    tables.end_row()
+    yield from tables.take()
+
+
+class _Tables(HTMLParser):
+    """Collects the rows of tables. Rows and cells need no end tags in HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: list[str] = []
+        self._rows: list[list[str]] = []
+
+    def take(self) -> list[list[str]]:
+        """The rows that are complete, once."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    def end_row(self) -> None:
+        """The row is complete."""
+        if self._row:
+            self._rows.append(self._row)
+        self._row = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in ("tr", "table"):
+            self.end_row()
+        elif tag in ("td", "th"):
+            self._row.append("")
+        elif tag in ("br", "p", "div", "li") and self._row:
+            self._row[-1] += "\n"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("tr", "table"):
+            self.end_row()
+
+    def handle_data(self, data: str) -> None:
+        if self._row:
+            self._row[-1] += data

@@ -1,80 +1,71 @@
-"""Recognises pairs in JSON lines and arrays, and names the command that converts them to TSV."""
+"""Recognises pairs in JSON lines and arrays, and reads them."""
 
 import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import IO
 
 from nmt_cli.data.languages.labels import in_given_order
-from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
+from nmt_cli.data.text.formats.conversion import (
+    Columns,
+    Conversion,
+    Row,
+    SourceFile,
+    as_line,
+    first_numbers,
+)
+from nmt_cli.data.text.language_hints import FormatAdvice
 from nmt_cli.data.text.tables.column_choice import sentence_columns
+from nmt_cli.errors import DataError
 
 # The keys that lead to a text: one, or two where an object within the row has it.
 Keys = tuple[str, ...]
 # At least this share of the lines that are not empty are objects.
 LEAST_OBJECTS = 0.5
-# Lines that cannot be converted are counted, and the first of them named.
-_JSON_TO_TSV = """\
-import json, sys
-AS_LINE
-sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
-sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-bad = []
-for n, line in enumerate(sys.stdin, 1):
- try:
-  row = json.loads(line)
-  pair = [*map(as_line, (SOURCE, TARGET))]
-  if not all(pair): raise ValueError
-  print("\\t".join(pair))
- except (ValueError, KeyError, TypeError): bad.append(n)
-if bad: print("skipped lines that are not JSON or lack a text:", len(bad), "in all, the first:", \
-*bad[:9], file=sys.stderr)"""
-
-# What the program for an array has in place of parts of that for lines: all of it is read at once,
-# and its entries are numbered.
-_ROWS = "enumerate(sys.stdin, 1)", "enumerate(json.load(sys.stdin), 1)"
-_LINE = "row = json.loads(line)", "row = line"
-_SKIPPED = "skipped lines that are not JSON or lack", "skipped entries that lack"
 # What precedes the first and each other object of an array.
 _NEXT_OBJECT = re.compile(r"\s*[\[,]\s*(?=\{)")
 MOST_OBJECTS = 300
 
 
-def json_lines_hint(rows: Sequence[str], name: str, languages: Sequence[str] = ()) -> str | None:
-    """Return how to convert a file of JSON lines, or None if it is none.
-
-    rows: some of its lines; languages: the codes of source and target, if they are known.
-    """
-    objects = json_objects(rows)
-    return _objects_hint(objects, name, languages) if objects else None
-
-
-def json_array_hint(rows: Sequence[str], name: str, languages: Sequence[str] = ()) -> str | None:
-    """Return how to convert a file of one JSON array, or None if it is none.
+def json_advice(
+    rows: Sequence[str], name: str, languages: Sequence[str] = ()
+) -> FormatAdvice | None:
+    """What a file of JSON lines, or of one JSON array, is, and how to convert it; None for others.
 
     rows: its first lines; languages: the codes of source and target, if they are known.
     """
-    objects = array_objects(rows)
-    return _objects_hint(objects, name, languages, is_array=True) if objects else None
+    if objects := json_objects(rows):
+        return _advice(objects, name, languages, "JSON lines", is_array=False)
+    if objects := array_objects(rows):
+        return _advice(objects, name, languages, "a JSON array", is_array=True)
+    return None
 
 
-def _objects_hint(
+def _advice(
     objects: Sequence[dict[str, object]],
     name: str,
     languages: Sequence[str],
+    kind: str,
     *,
-    is_array: bool = False,
-) -> str:
+    is_array: bool,
+) -> FormatAdvice:
     """How to convert a file with these objects."""
     fields = text_fields(objects, languages)
     if fields is None:
-        return (
+        return FormatAdvice(
+            kind,
             "no two texts are found in its objects, or in objects within them: write a file with "
-            "the source sentences, a tab and their translations"
+            "the source sentences, a tab and their translations",
         )
+    known = {".".join(keys): keys for row in objects for keys in _texts(row)}
     src, tgt = map(".".join, fields)
-    command = json_to_tsv(name, fields, is_array=is_array)
-    return f"convert it, with `{src}` as source and `{tgt}` as target: {command}"
+    read = partial(_json_rows, fields=known, is_array=is_array)
+    conversion = Conversion(kind, read, (src, tgt), tuple(known))
+    return FormatAdvice.of(
+        conversion, name, f"convert it, with `{src}` as source and `{tgt}` as target"
+    )
 
 
 def json_objects(rows: Sequence[str]) -> list[dict[str, object]]:
@@ -160,20 +151,52 @@ def _texts(fields: dict[str, object]) -> dict[Keys, str]:
     return texts
 
 
-def json_to_tsv(name: str, fields: tuple[Keys, Keys], *, is_array: bool = False) -> str:
-    """Return the command that converts two fields of a file of JSON lines, or an array, to TSV.
+def _json_rows(
+    source: SourceFile, columns: Columns, fields: Mapping[str, Keys], *, is_array: bool
+) -> Iterator[Row]:
+    """The two texts of each object; those without both are counted in the notes."""
+    keys = [fields[column] for column in columns]
+    bad = []
+    with source.text() as text:
+        objects = _array(source, text) if is_array else map(_parsed, text)
+        for number, row in enumerate(objects, 1):
+            texts = [_text(row, path) for path in keys]
+            if all(texts):
+                yield texts
+            else:
+                bad.append(number)
+    if bad:
+        what = "entries that lack" if is_array else "lines that are not JSON or lack"
+        source.notes.append(f"skipped {what} a text: {first_numbers(bad)}")
 
-    It leaves out the lines without both texts, and says on stderr which these are.
-    """
-    src, tgt = ("row" + "".join(f"[{_literal(key)}]" for key in keys) for keys in fields)
-    program = _JSON_TO_TSV.replace("AS_LINE", AS_LINE)
-    program = program.replace("SOURCE, TARGET", f"{src}, {tgt}")
-    if is_array:
-        for lines_code, array_code in (_ROWS, _LINE, _SKIPPED):
-            program = program.replace(lines_code, array_code)
-    return tsv_command(["python3", "-c", one_line(program)], name)
+
+def _array(source: SourceFile, text: IO[str]) -> list[object]:
+    try:
+        value = json.load(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"`{source.name}` is no complete JSON array: {error}", "write it again, in full"
+        ) from error
+    return value if isinstance(value, list) else []
 
 
-def _literal(key: str) -> str:
-    """A key as Python code."""
-    return json.dumps(key, ensure_ascii=False)
+def _parsed(line: str) -> object:
+    """The value of a line of JSON; None if it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(row: object, keys: Keys) -> str:
+    """The text in an object that these keys lead to; "" if there is none that can be written."""
+    for key in keys:
+        row = row.get(key) if isinstance(row, dict) else None
+    if not isinstance(row, str):
+        return ""
+    try:
+        row.encode("utf-8", errors="surrogateescape")
+    except UnicodeEncodeError:
+        # Half a surrogate pair.
+        return ""
+    return as_line(row)

@@ -6,10 +6,12 @@ Such are `Tharo: ...` above `English: ...`, and `Tharo: ... / English: ...`.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.languages.names import code_of_name
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
 from nmt_cli.data.text.formats.label_turns import LabelledLine, begins_pairs
 from nmt_cli.data.text.labels.line_labels import (
     COLON,
@@ -18,8 +20,8 @@ from nmt_cli.data.text.labels.line_labels import (
     common_label,
     label_of,
 )
+from nmt_cli.data.text.language_hints import FormatAdvice
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.shell_commands import AS_LINE, KEEP_BYTES, tsv_command
 
 # So many pairs at least have the labels.
 FEWEST_PAIRS = 5
@@ -33,13 +35,13 @@ _LABEL_WITHIN = re.compile(rf'(?<=\s)([^\s:\uff1a"`]+){LABEL_COLON}')
 
 def labels_in_turn(
     rows: Sequence[str], name: str, languages: Sequence[str] = ()
-) -> tuple[str, str] | None:
+) -> FormatAdvice | None:
     """What a file whose lines begin with two labels in turn looks like, and how to convert it.
 
     None if it is no such file. languages: the codes of source and target, if they are known.
 
     >>> rows = ["Tharo: ka mi", "English: So it is.", "Note: old"] * 5
-    >>> labels_in_turn(rows, "a.txt")[0]
+    >>> labels_in_turn(rows, "a.txt").kind
     'source and target in alternating lines, which begin with `Tharo:` and `English:`'
     >>> labels_in_turn(["He: a", "She: b", "She: c"] * 5, "a.txt") is None
     True
@@ -60,7 +62,7 @@ def labels_in_turn(
     others = rf"(?:(?!{starts[0]}|{starts[1]}).*\n)*"
     pattern = rf"^{starts[0]}(.*)\n{others}{starts[1]}(.*)"
     kind = f"source and target in alternating lines, which begin with `{first}:` and `{second}:`"
-    return kind, _conversion(pattern, (first, second), name, languages)
+    return _advice(pattern, (first, second), name, languages, kind)
 
 
 def _labelled_lines(rows: Sequence[str]) -> Iterator[LabelledLine]:
@@ -90,11 +92,11 @@ def _likeliest(labels: Iterable[str]) -> list[str]:
 
 def labels_in_line(
     rows: Sequence[str], name: str, languages: Sequence[str] = ()
-) -> tuple[str, str] | None:
+) -> FormatAdvice | None:
     """What a file that has both sides with their labels in a line looks like; else as above.
 
     >>> rows = [f"Tharo: ka {number} / English: so {number}" for number in range(5)]
-    >>> labels_in_line(rows, "a.txt")[0]
+    >>> labels_in_line(rows, "a.txt").kind
     'pairs with the labels `Tharo:` and `English:` in a line'
     """
     first = common_label(rows, FEWEST_PAIRS)
@@ -118,7 +120,7 @@ def labels_in_line(
     within = r"[ \t]*".join(map(re.escape, [*lead, last]))
     pattern = rf"^{start.pattern}(.*?){within}{COLON}(.*)"
     kind = f"pairs with the labels `{first.text}:` and `{second}:` in a line"
-    return kind, _conversion(pattern, (first.text, second), name, languages)
+    return _advice(pattern, (first.text, second), name, languages, kind)
 
 
 def _common_end(before: Sequence[Sequence[str]], fewest: float) -> tuple[str, ...]:
@@ -136,17 +138,21 @@ def _common_end(before: Sequence[Sequence[str]], fewest: float) -> tuple[str, ..
     return ()
 
 
-def _conversion(pattern: str, labels: tuple[str, str], name: str, languages: Sequence[str]) -> str:
+def _advice(
+    pattern: str, labels: Columns, name: str, languages: Sequence[str], kind: str
+) -> FormatAdvice:
     """How to convert a file to the pairs that a regular expression finds."""
     order = in_given_order(labels, (0, 1), languages)
-    pair = "pair" if order == (0, 1) else "pair[::-1]"
-    program = (
-        f"import sys; {AS_LINE}; {KEEP_BYTES}; "
-        'text = open(0, encoding="utf-8-sig", errors="surrogateescape").read(); '
-        rf'[print(*map(as_line, {pair}), sep="\t") for pair in re.findall(r"(?m){pattern}", text)]'
-    )
     src, tgt = (labels[index] for index in order)
-    return (
-        f"convert it, with `{src}` as source and `{tgt}` as target, without other lines: "
-        f"{tsv_command(['python3', '-c', program], name)}"
-    )
+    read = partial(_found_rows, pattern=re.compile(rf"(?m){pattern}"), labels=labels)
+    conversion = Conversion(kind, read, (src, tgt), labels)
+    what = f"convert it, with `{src}` as source and `{tgt}` as target, without other lines"
+    return FormatAdvice.of(conversion, name, what)
+
+
+def _found_rows(
+    source: SourceFile, columns: Columns, pattern: re.Pattern[str], labels: Columns
+) -> Iterator[Row]:
+    with source.text() as text:
+        for match in pattern.finditer(text.read()):
+            yield [match[labels.index(label) + 1] for label in columns]

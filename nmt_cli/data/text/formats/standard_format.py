@@ -1,4 +1,4 @@
-r"""Recognises Toolbox and FLEx files in standard format (SFM), and converts their texts to TSV.
+r"""Recognises Toolbox and FLEx files in standard format (SFM), and reads their texts.
 
 Each line begins with a marker, such as `\tx`, or goes on with the field of the line before.
 """
@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from nmt_cli.data.text.shell_commands import AS_LINE, one_line, tsv_command
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile, as_line
+from nmt_cli.data.text.language_hints import FormatAdvice
 from nmt_cli.data.text.tables.column_choice import chosen_columns
 
 # Text and translation of interlinear text, and examples and entries of dictionaries.
@@ -18,44 +19,22 @@ _PAIRS = (
 _TEXTS = tuple(dict.fromkeys(text for text, _ in _PAIRS))
 _IN_ENGLISH = ("fe", "ge", "xe")
 _MARKER = re.compile(r"\\([A-Za-z_]\w*)(?:\s+|$)")
+_SPACES = re.compile(r"[ \t\r\n]+")
 # At least this share of the lines that are not empty begin with a marker.
 LEAST_MARKED = 0.5
-# A sentence may be in several blocks, each with its lines of text, morphemes and glosses; an entry
-# of a dictionary may have several translations.
-_TO_TSV = """\
-import sys
-AS_LINE
-sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
-sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-first, second = sys.argv[1:]
-text, other = (second, first) if second in TEXTS else (first, second)
-fields, last = {}, ""
-def write():
- cells = [as_line(fields.get(name, "")) for name in (first, second)]
- if all(cells): print(*cells, sep="\\t")
-for line in sys.stdin:
- if line.startswith("\\\\"):
-  last, value = [*re.split("[ \\t\\r\\n]+", line[1:], maxsplit=1), ""][:2]
-  if last in ("ref", "lx") or last == text and other in fields:
-   write()
-   fields = {}
-  elif last == other and text == "lx" and other in fields:
-   write()
-   del fields[other]
-  line = value
- fields[last] = fields.get(last, "") + " " + line
-write()"""
 
 
-def standard_format_hint(rows: Sequence[str], name: str, languages: Sequence[str]) -> str | None:
-    r"""Return how to convert a file in standard format, or None if it is none.
+def standard_format_advice(
+    rows: Sequence[str], name: str, languages: Sequence[str] = ()
+) -> FormatAdvice | None:
+    r"""What a file in standard format is, and how to convert it; None for others.
 
     rows: some of its lines; languages: the codes of source and target, if they are known.
 
     >>> rows = ["\\ref 1", "\\tx Ka mi", "to.", "\\ft So it is."]
-    >>> standard_format_hint(rows, "a.sfm", ()).rpartition("' ")[2]
-    'tx ft < a.sfm > a.tsv'
-    >>> standard_format_hint(["\\item a", "\\item b"], "a.tex", ()) is None
+    >>> standard_format_advice(rows, "a.sfm").hint.rpartition(": ")[2]
+    'nmt convert a.sfm --columns tx,ft -o a.tsv'
+    >>> standard_format_advice(["\\item a", "\\item b"], "a.tex") is None
     True
     """
     filled = [row for row in rows if row.strip()]
@@ -68,12 +47,43 @@ def standard_format_hint(rows: Sequence[str], name: str, languages: Sequence[str
         return None
     if _is_reversed(fields, pair, languages):
         pair = pair[::-1]
-    program = one_line(_TO_TSV.replace("AS_LINE", AS_LINE).replace("TEXTS", repr(_TEXTS)))
-    command = tsv_command(["python3", "-c", program, *pair], name)
-    return (
+    conversion = Conversion("records of Toolbox (standard format, SFM)", _record_rows, pair)
+    what = (
         rf"convert it, with `\{pair[0]}` as source and `\{pair[1]}` as target, or other markers in "
-        f"their place: {command}"
+        "their place"
     )
+    return FormatAdvice.of(conversion, name, what)
+
+
+def _record_rows(source: SourceFile, columns: Columns) -> Iterator[Row]:
+    """The two fields of each record that has both.
+
+    A sentence may be in several blocks, each with its lines of text, morphemes and glosses; an
+    entry of a dictionary may have several translations.
+    """
+    # A single field is that of texts, or needs none.
+    src, tgt = columns[0], columns[-1]
+    text_marker, other = (tgt, src) if tgt in _TEXTS else (src, tgt)
+    fields: dict[str, str] = {}
+
+    def complete() -> Iterator[Row]:
+        cells = [as_line(fields.get(name, "")) for name in columns]
+        if all(cells):
+            yield cells
+
+    last = ""
+    with source.text() as lines:
+        for line in lines:
+            if line.startswith("\\"):
+                last, line = [*_SPACES.split(line[1:], maxsplit=1), ""][:2]
+                if last in ("ref", "lx") or (last == text_marker and other in fields):
+                    yield from complete()
+                    fields.clear()
+                elif last == other and text_marker == "lx" and other in fields:
+                    yield from complete()
+                    del fields[other]
+            fields[last] = f"{fields.get(last, '')} {line}"
+    yield from complete()
 
 
 def _fields(rows: Sequence[str]) -> Iterator[tuple[str, str]]:

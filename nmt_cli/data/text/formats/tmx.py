@@ -1,55 +1,82 @@
-"""Names the command that converts two languages of a TMX file to TSV."""
+"""Reads two languages of a TMX file."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
 
 from nmt_cli.data.languages.labels import place_of
 from nmt_cli.data.languages.names import guess_tsv_languages
-from nmt_cli.data.text.shell_commands import AS_LINE, tsv_command
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
+from nmt_cli.data.text.language_hints import FormatAdvice
+from nmt_cli.errors import DataError
 
 _LANGUAGE = re.compile(r'<tuv\b[^>]*\blang\s*=\s*["\']([\w-]+)["\']')
-_TMX_TO_TSV = (
-    f"import sys, xml.etree.ElementTree as E; {AS_LINE}; codes = []; "
-    # The codes of a format, such as <bpt>, are left out; only <hi> has text of the sentence.
-    't = lambda s: (s.text or "") + "".join(t(e) * (e.tag == "hi") + (e.tail or "") for e in s); '
-    # en stands for en-US, too, but where a unit has both, the same code is taken.
-    'n = lambda c: c.lower().replace("_", "-"); '
-    'f = lambda u, c: min(((n(l) != n(c), s) for v in u.iter("tuv") for k, l in v.items() '
-    'if k.endswith("lang") and (n(l) + "-").startswith(n(c) + "-") for s in v.iter("seg")), '
-    'key=lambda x: x[0], default=("", E.Element("seg")))[1]; '
-    'has_codes = lambda s: any(e.tag not in ("seg", "hi") for e in s.iter()); '
-    "[(row := [f(u, c) for c in sys.argv[1:]], codes.extend(s.tag for s in row if has_codes(s)), "
-    'print(*(as_line(t(s)) for s in row), sep="\\t"), u.clear()) '
-    'for _, u in E.iterparse(sys.stdin.buffer) if u.tag == "tu"]; '
-    'codes and print("segments from which codes of formats, such as <ph> and <bpt>, were left '
-    'out:", len(codes), "(see the documentation of nmt, data.md, Other formats)", file=sys.stderr)'
-)
 
 
-def tmx_hint(start: str, name: str, languages: Sequence[str] = ()) -> str:
-    """Return how to convert a TMX file, which begins with `start`.
+def tmx_advice(start: str, name: str, languages: Sequence[str] = ()) -> FormatAdvice:
+    """How to convert a TMX file, which begins with `start`.
 
     languages: the codes of source and target, if they are known.
     """
     codes = dict.fromkeys(code.lower().replace("_", "-") for code in _LANGUAGE.findall(start))
     chosen = _chosen(list(codes), languages)
     if chosen is None:
-        convert, chosen = "convert it, with the codes of your languages for en and de", ("en", "de")
+        what, chosen = "convert it, with the codes of your languages for en and de", ("en", "de")
     else:
-        convert = f"convert it, with `{chosen[0]}` as source and `{chosen[1]}` as target"
-    return f"{convert}: {tmx_to_tsv(name, chosen, is_named=not languages)}"
+        what = f"convert it, with `{chosen[0]}` as source and `{chosen[1]}` as target"
+    # The name of the new file tells the languages, if that of the TMX does not.
+    is_named = not languages and not guess_tsv_languages([name])
+    suffix = f".{'-'.join(chosen)}.tsv" if is_named else ".tsv"
+    return FormatAdvice.of(Conversion("TMX", _unit_rows, chosen, suffix=suffix), name, what)
 
 
-def tmx_to_tsv(name: str, codes: Sequence[str], *, is_named: bool = False) -> str:
-    """Return the command that converts the segments in two languages of a TMX file to TSV.
+def _unit_rows(source: SourceFile, columns: Columns) -> Iterator[Row]:
+    """The segments of each unit in two languages; "" where it has none."""
+    wanted = [_normal(code) for code in columns]
+    with_codes = 0
+    try:
+        with source.binary() as file:
+            for _, unit in ElementTree.iterparse(file):
+                if unit.tag == "tu":
+                    segments = [_segment(unit, code) for code in wanted]
+                    with_codes += sum(_has_codes(segment) for segment in segments)
+                    yield [_text_of(segment) for segment in segments]
+                    unit.clear()
+    except ElementTree.ParseError as error:
+        raise DataError(
+            f"`{source.name}` is no complete XML: {error}", "write or download it again, in full"
+        ) from error
+    if with_codes:
+        source.notes.append(
+            "segments from which codes of formats, such as <ph> and <bpt>, were left out: "
+            f"{with_codes:,} (docs/data.md, Other formats)"
+        )
 
-    is_named: whether the name of the new file tells the languages, if that of the TMX does not.
 
-    >>> tmx_to_tsv("tm.tmx", ["en", "fr"], is_named=True).rpartition(" ")[2]
-    'tm.en-fr.tsv'
-    """
-    suffix = f".{'-'.join(codes)}.tsv" if is_named and not guess_tsv_languages([name]) else ".tsv"
-    return tsv_command(["python3", "-c", _TMX_TO_TSV, *codes], name, suffix)
+def _segment(unit: ElementTree.Element, code: str) -> ElementTree.Element:
+    """The segment in a language: `en` finds en-US, too, but where a unit has both, en counts."""
+    found = [
+        (_normal(value) != code, segment)
+        for variant in unit.iter("tuv")
+        for name, value in variant.items()
+        if name.endswith("lang") and f"{_normal(value)}-".startswith(f"{code}-")
+        for segment in variant.iter("seg")
+    ]
+    return min(found, key=lambda entry: entry[0])[1] if found else ElementTree.Element("seg")
+
+
+def _text_of(node: ElementTree.Element) -> str:
+    """The text without the codes of a format, such as <bpt>; only <hi> has text of the sentence."""
+    within = ((_text_of(child) if child.tag == "hi" else "") + (child.tail or "") for child in node)
+    return (node.text or "") + "".join(within)
+
+
+def _has_codes(segment: ElementTree.Element) -> bool:
+    return any(node.tag not in ("seg", "hi") for node in segment.iter())
+
+
+def _normal(code: str) -> str:
+    return code.lower().replace("_", "-")
 
 
 def _chosen(codes: Sequence[str], languages: Sequence[str]) -> tuple[str, str] | None:

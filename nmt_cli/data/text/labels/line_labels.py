@@ -63,6 +63,11 @@ def common_label(lines: Sequence[str], fewest: int = FEWEST_LINES) -> LineLabel 
     return LineLabel(label, [index for index, other in enumerate(labels) if other == label])
 
 
+def label_pattern(label: str) -> str:
+    """The regular expression of a label at the beginning of a line."""
+    return rf"(?<![^\n])[ \t]*{re.escape(label)}{COLON}[ \t]*"
+
+
 def table_labels_pattern(labels: Sequence[str | None]) -> str:
     """The regular expression of the labels of source and target in a table of two columns."""
     starts = r"(?<![^\n])", r"(?<=\t)"
@@ -85,9 +90,7 @@ def without_labels_commands(paths: Sequence[str], labels: Sequence[str | None]) 
         patterns = {paths[0]: table_labels_pattern(labels)}
     else:
         patterns = {
-            path: rf"(?<![^\n])[ \t]*{re.escape(label)}{COLON}[ \t]*"
-            for path, label in zip(paths, labels, strict=True)
-            if label
+            path: label_pattern(label) for path, label in zip(paths, labels, strict=True) if label
         }
     return [
         copy_command(removal_command(pattern), path, "without-labels", takes_name=False)

@@ -1,14 +1,17 @@
 """Columns of a few values that repeat, such as tiers, speakers and genres, and what they mean."""
 
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 from nmt_cli.data.languages.labels import is_named
 from nmt_cli.data.languages.words import share_of_language
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
+from nmt_cli.data.text.language_hints import FormatAdvice
 from nmt_cli.data.text.letters import are_mostly_letters, has_letters
-from nmt_cli.data.text.shell_commands import copy_command
+from nmt_cli.data.text.shell_commands import name_beside
 
 # A column of fewer filled cells may repeat a few values by chance.
 FEWEST_CELLS = 20
@@ -16,7 +19,7 @@ FEWEST_CELLS = 20
 MOST_WORDS = 4
 VALUES_SHOWN = 3
 LONGEST_VALUE = 40
-# Rows are paired by a command only if nearly all of them have a partner.
+# Rows are paired by a conversion only if nearly all of them have a partner.
 LEAST_PAIRED = 0.9
 
 
@@ -61,17 +64,18 @@ class _Layout(NamedTuple):
     values: list[str]
 
 
-def row_per_text_hint(
+def row_per_text_advice(
     rows: Sequence[Sequence[str]], name: str, languages: Sequence[str], *, quoted: bool
-) -> str:
-    """What to do with a table that has the two languages below each other, in one column; or "".
+) -> FormatAdvice | None:
+    """What to do with a table that has the two languages below each other, in one column, or None.
 
     rows: some of the first ones; languages: the codes of source and target, or none; quoted:
-    whether it has quoted cells, which the command does not read.
+    whether it has quoted cells, which the conversion does not read.
     """
     layout = _layout(rows)
     if layout is None:
-        return ""
+        return None
+    kind = "a table with one text in each row"
     values = layout.values
     count = f"{len(values)} different values" if len(values) > 1 else "one value"
     observation = (
@@ -82,12 +86,21 @@ def row_per_text_hint(
         "export the table with a column for each of them (in ELAN: Export As > Tab-delimited Text, "
         "with `Separate column for each tier`)"
     )
-    sides = None if quoted else _sides(rows, layout, languages)
-    if sides is None:
-        return f"{observation}: {export}"
-    return (
+    conversion = None
+    if not quoted and _are_paired(rows, layout):
+        read = partial(_paired_rows, layout=layout)
+        first = next(row[layout.category].strip() for row in rows if _is_of(row, layout, values))
+        others = (value for value in values if value != first)
+        conversion = Conversion(kind, read, (first, *others), tuple(values))
+    sides = _sides(rows, layout, languages) if conversion else None
+    if conversion is None or sides is None:
+        return FormatAdvice(kind, f"{observation}: {export}", conversion)
+    return FormatAdvice.of(
+        replace(conversion, columns=sides),
+        name,
         f"{observation}: {export}, or pair the rows that are otherwise the same, with `{sides[0]}` "
-        f"as source and `{sides[1]}` as target: {_pairing_command(rows, layout, sides, name)}"
+        f"as source and `{sides[1]}` as target",
+        out=name_beside(name, "two-columns"),
     )
 
 
@@ -116,24 +129,37 @@ def _layout(rows: Sequence[Sequence[str]]) -> _Layout | None:
     return _Layout(texts[0], category, values[category])
 
 
-def _sides(
-    rows: Sequence[Sequence[str]], layout: _Layout, languages: Sequence[str]
-) -> tuple[str, str] | None:
-    """The values of source and target; None unless both are sure, and nearly all rows have a pair.
+def _are_paired(rows: Sequence[Sequence[str]], layout: _Layout) -> bool:
+    """Whether nearly all rows are one of two that differ in their category and their text only.
 
-    Two rows are a pair if only their category and their text differ, as with the same times.
+    Such are two rows with the same times.
     """
-    if len(layout.values) != 2 or len(languages) != 2:
-        return None
-    complete = [row for row in rows if len(row) > max(layout[:2])]
-    complete.sort(key=lambda row: _key(row, layout))
+    if len(layout.values) != 2:
+        return False
+    complete = sorted(_complete(rows, layout), key=lambda row: _key(row, layout))
     groups = [list(group) for _, group in groupby(complete, lambda row: _key(row, layout))]
     wanted = sorted(layout.values)
     pairs = [
         group for group in groups if sorted(row[layout.category].strip() for row in group) == wanted
     ]
-    if 2 * len(pairs) < LEAST_PAIRED * len(rows):
+    return 2 * len(pairs) >= LEAST_PAIRED * len(rows)
+
+
+def _is_of(row: Sequence[str], layout: _Layout, values: Sequence[str]) -> bool:
+    return len(row) > layout.category and row[layout.category].strip() in values
+
+
+def _complete(rows: Sequence[Sequence[str]], layout: _Layout) -> list[Sequence[str]]:
+    return [row for row in rows if len(row) > max(layout.text, layout.category)]
+
+
+def _sides(
+    rows: Sequence[Sequence[str]], layout: _Layout, languages: Sequence[str]
+) -> tuple[str, str] | None:
+    """The values of source and target, of two; None unless both are sure."""
+    if len(languages) != 2:
         return None
+    complete = _complete(rows, layout)
     texts = [
         [row[layout.text] for row in complete if row[layout.category].strip() == value]
         for value in layout.values
@@ -164,20 +190,15 @@ def _key(row: Sequence[str], layout: _Layout) -> tuple[str, ...]:
     return tuple(cell for index, cell in enumerate(row) if index not in layout[:2])
 
 
-def _pairing_command(
-    rows: Sequence[Sequence[str]], layout: _Layout, sides: tuple[str, str], name: str
-) -> str:
-    """The command that writes the texts of two rows with the same other cells as one row."""
-    width = max(map(len, rows))
-    others = [f"${index + 1}" for index in range(width) if index not in layout[:2]]
-    key, text, category = " FS ".join(others), f"${layout.text + 1}", f"${layout.category + 1}"
-    src, tgt = (side.replace("\\", "\\\\").replace('"', '\\"') for side in sides)
-    program = (
-        f'{{sub(/\\r$/, ""); key = {key}}} '
-        f'{category} == "{src}" && !(key in src) {{src[key] = {text}; keys[++count] = key}} '
-        f'{category} == "{tgt}" && !(key in tgt) {{tgt[key] = {text}}} '
-        "END {for (i = 1; i <= count; i++) if (keys[i] in tgt) print src[keys[i]], tgt[keys[i]]}"
-    )
-    return copy_command(
-        shlex.join(["awk", "-F", r"\t", "-v", r"OFS=\t", program]), name, "two-columns"
-    )
+def _paired_rows(source: SourceFile, columns: Columns, layout: _Layout) -> Iterator[Row]:
+    """The texts of two rows with the same other cells; further rows of a side are left out."""
+    texts: dict[tuple[str, ...], dict[str, str]] = {}
+    with source.text() as lines:
+        for line in lines:
+            row = line.rstrip("\n").split("\t")
+            if _complete([row], layout):
+                side = row[layout.category].strip()
+                texts.setdefault(_key(row, layout), {}).setdefault(side, row[layout.text])
+    for sides in texts.values():
+        if all(column in sides for column in columns):
+            yield [sides[column] for column in columns]

@@ -9,10 +9,10 @@ from itertools import chain
 from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.labels import in_given_order, is_named
 from nmt_cli.data.languages.names import code_of_name
-from nmt_cli.data.text.language_hints import other_format_error
+from nmt_cli.data.text.formats.separated_values import TABLE, tab_separated, two_columns_command
+from nmt_cli.data.text.language_hints import FormatAdvice, other_format_error
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.shell_commands import two_columns_command
-from nmt_cli.data.text.tables.category_columns import row_per_text_hint
+from nmt_cli.data.text.tables.category_columns import row_per_text_advice
 from nmt_cli.data.text.tables.column_choice import LONGEST_NAME, chosen_columns
 from nmt_cli.data.text.tables.columns import TableColumns
 from nmt_cli.errors import DataError, NmtError
@@ -32,32 +32,35 @@ _TIER = re.compile(r"\w+(?:[ -]\w+){0,3}@\w+(?:[ -]\w+)?")
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)?(?: *\([^()]+\))?")
 
 
-def columns_hint(
+def columns_advice(
     rows: Sequence[str],
     name: str,
     languages: Sequence[str] = (),
     *,
     quoted: bool = False,
     names_option: bool = False,
-) -> str:
+) -> FormatAdvice:
     """Return how to take the two columns with the sentences from a table of more columns.
 
     rows: some of its lines; languages: the codes of source and target, if they are known; quoted:
     whether it has quoted cells; names_option: whether to name the option in place of a command. The
     columns are those of `chosen_columns`.
 
-    >>> columns_hint(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").partition(" > ")[0]
+    >>> columns_advice(["No\\tEnglish\\tXyz", "1\\ta\\tb"], "p.en-de.tsv").hint.partition(" -o")[0]
     'to take column 2 (English) as source and column 3 (Xyz) as target, or others in their place: \
-cut -f2,3 p.en-de.tsv'
-    >>> columns_hint(["1\\t2\\tb"], "p.tsv").partition(" > ")[0]
-    'to take two of the columns, with the numbers of source and target for A and B: cut -fA,B p.tsv'
+nmt convert p.en-de.tsv --columns 2,3'
+    >>> columns_advice(["1\\t2\\tb"], "p.tsv").hint.partition(" -o")[0]
+    'to take two of the columns, with the numbers of source and target for A and B: nmt convert \
+p.tsv --columns A,B'
     """
     table = [row.split("\t") for row in rows]
     columns = "A", "B"
     which = "two of the columns, with the numbers of source and target for A and B"
+    conversion = None
     if found := chosen_columns(table, languages):
         (first, second), recognised, notes = found
         columns = str(first), str(second)
+        conversion = tab_separated(columns, unquote=quoted)
         if recognised:
             which = f"the columns {first} and {second}, which look like {' and '.join(recognised)}"
         else:
@@ -66,11 +69,12 @@ cut -f2,3 p.en-de.tsv'
                 for column, note in zip(found.columns, notes, strict=True)
             )
             which = f"column {src} as source and column {tgt} as target, or others in their place"
-    elif hint := row_per_text_hint(table, name, languages, quoted=quoted):
-        return hint
-    if names_option:
-        return f"to take {which}: --tsv-columns {','.join(columns)}"
-    return f"to take {which}: {two_columns_command(name, columns, quoted=quoted)}"
+    elif advice := row_per_text_advice(table, name, languages, quoted=quoted):
+        return advice
+    command = f"--tsv-columns {','.join(columns)}"
+    if not names_option:
+        command = two_columns_command(name, columns, quoted=quoted)
+    return FormatAdvice(TABLE, f"to take {which}: {command}", conversion)
 
 
 def usual_columns(rows: Sequence[str]) -> int:
@@ -114,11 +118,11 @@ def row_error(
         quoted = any(map(has_quoted_cell, chain(wider, rest)))
     option = wanted.names_option and not quoted
 
-    def hint_for(languages: Sequence[str]) -> str:
-        hint = columns_hint(wider, name, languages, quoted=quoted, names_option=option)
-        return f"{form}; {hint}"
+    def advice_for(languages: Sequence[str]) -> FormatAdvice:
+        advice = columns_advice(wider, name, languages, quoted=quoted, names_option=option)
+        return advice._replace(hint=f"{form}; {advice.hint}")
 
-    return other_format_error(message, hint_for)
+    return other_format_error(message, advice_for)
 
 
 def _missing_column_error(

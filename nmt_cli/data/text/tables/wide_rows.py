@@ -1,7 +1,7 @@
 """Warns of the rows of a table that are dropped since they have more than two columns."""
 
+from nmt_cli.data.text.formats.separated_values import two_columns_command
 from nmt_cli.data.text.labels.line_labels import is_label, without_label_cells_command
-from nmt_cli.data.text.shell_commands import two_columns_command
 from nmt_cli.data.text.tables.column_choice import LONGEST_NAME, MOST_COLUMNS
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
 from nmt_cli.data.text.tables.header_rows import has_quoted_cell
@@ -51,8 +51,8 @@ class WideRows:
         >>> [note] = wide.notes("a.tsv", 99)
         >>> note.partition(" (")[0]
         '`a.tsv`: 1 of 99 lines has more than two columns and is dropped, the first in line 7'
-        >>> note.partition(" (")[2]
-        '`Yes. | Ja. | said by Tom`); to keep columns 1 and 2: cut -f1,2 a.tsv > a.two-columns.tsv'
+        >>> note.partition("; ")[2]
+        'to keep columns 1 and 2: nmt convert a.tsv --columns 1,2 -o a.two-columns.tsv'
         """
         if self.count < LEAST_WIDE * rows:
             return []

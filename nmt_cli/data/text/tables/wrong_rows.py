@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt_cli.data.text.formats.separated_values import two_columns_command, unquote_command
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.data.text.shell_commands import copy_command, two_columns_command, unquote_command
+from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.data.text.tables.column_choice import LONGEST_NAME, MOST_COLUMNS
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS
 from nmt_cli.data.text.tables.header_rows import BrokenCells, has_quoted_cell

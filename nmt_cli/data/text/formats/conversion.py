@@ -1,0 +1,145 @@
+"""How files of other formats become tables of tab-separated values, for `nmt convert` and hints."""
+
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from nmt_cli.data.text.shell_commands import STDIN_NAMES, converted_name
+from nmt_cli.data.text.streams import open_binary
+from nmt_cli.errors import DataError
+
+Row = Sequence[str]
+# The source and the target, or one of them, by their names in the file: numbers of columns, fields,
+# languages.
+Columns = tuple[str, ...]
+# Only ASCII spaces: U+0085 and U+00A0 are bytes of letters in UTF-8 that was read as Latin-1.
+_BREAKS = re.compile(r"[\t\r\n]")
+FIRST_NAMED = 9
+
+
+@dataclass
+class SourceFile:
+    """A file that is read for a conversion.
+
+    path: where it is; name: how messages call it; notes: what was left out, or changed.
+    """
+
+    path: str
+    name: str
+    notes: list[str] = field(default_factory=list)
+
+    def binary(self) -> io.BufferedReader:
+        """The bytes of the file, decompressed."""
+        return open_binary(self.path, self.name)
+
+    def text(self) -> io.TextIOWrapper:
+        """The lines of the file; bytes that are not UTF-8 stay as they are, as surrogates."""
+        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig", errors="surrogateescape")
+
+
+Reader = Callable[[SourceFile, Columns], Iterator[Row]]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How a file of another format is read.
+
+    kind: what it looks like; columns: what becomes source and target, or None if the reader writes
+    all there is; known: the names that `columns` may have, empty if they are not known; read:
+    yields the cells of each row; suffix: of the file that is written.
+    """
+
+    kind: str
+    read: Reader
+    columns: Columns | None = None
+    known: Sequence[str] = ()
+    suffix: str = ".tsv"
+
+    def with_columns(self, text: str) -> "Conversion":
+        """The conversion of the columns `SOURCE,TARGET`, or of one.
+
+        Raises DataError if there are none such.
+
+        >>> csv = Conversion("CSV", lambda *_: iter(()), ("1", "2"))
+        >>> csv.with_columns("3,1").columns, csv.with_columns("2").columns
+        (('3', '1'), ('2',))
+        """
+        if self.columns is None:
+            raise DataError(
+                f"--columns {text}: there are no columns to choose in {self.kind}",
+                "leave out --columns",
+            )
+        for columns in _readings(text):
+            if all(name in self.known for name in columns) if self.known else all(columns):
+                return replace(self, columns=columns)
+        of_file = f"; the file has {', '.join(self.known)}" if self.known else ""
+        raise DataError(
+            f"--columns {text}: one or two names are needed, separated by a comma{of_file}",
+            f"such as --columns {shlex.quote(','.join(self.columns))}",
+        )
+
+    def rows(self, source: SourceFile) -> Iterator[list[str]]:
+        """Yield the cells of each row, without line breaks and tabs in them."""
+        for row in self.read(source, self.columns or ("1", "2")):
+            yield [as_line(cell) for cell in row]
+
+    def command(self, name: str, out: str = "") -> str:
+        """The command that converts the file `name`; out: the new file, "" for the usual one."""
+        # The first two columns of a table are taken anyway.
+        is_named = self.columns is not None and self.columns != ("1", "2")
+        columns = ",".join(self.columns or ()) if is_named else ""
+        return convert_command(name, out or converted_name(name, self.suffix), columns=columns)
+
+
+def _readings(text: str) -> Iterator[Columns]:
+    """The columns that a text may name; names may have commas.
+
+    >>> list(_readings("en,de")), list(_readings("en"))
+    ([('en', 'de')], [('en',)])
+    >>> list(_readings("a,b,c"))
+    [('a', 'b,c'), ('a,b', 'c')]
+    """
+    names = text.split(",")
+    if len(names) == 1:
+        yield (text,)
+    for at in range(1, len(names)):
+        yield ",".join(names[:at]), ",".join(names[at:])
+
+
+def convert_command(name: str, out: str, *, columns: str = "", unquote: bool = False) -> str:
+    """The command of nmt that converts the file `name` to the file `out`.
+
+    columns: the value of --columns. Of stdin the result is written to stdout.
+
+    >>> convert_command("a b.jsonl", "a.tsv", columns="en,de")
+    "nmt convert 'a b.jsonl' --columns en,de -o a.tsv"
+    >>> convert_command("stdin", "stdin.tsv", unquote=True)
+    'nmt convert - --unquote'
+    """
+    is_stdin = name in STDIN_NAMES
+    words = ["nmt", "convert", "-" if is_stdin else name]
+    words += ["--columns", columns] if columns else []
+    words += ["--unquote"] if unquote else []
+    return shlex.join(words if is_stdin else [*words, "-o", out])
+
+
+def as_line(text: str) -> str:
+    r"""The text of a cell as one line: its lines joined by spaces, without spaces at their ends.
+
+    >>> as_line(" Yes,\r\n he said.\t"), as_line("\x85 \xa0")
+    ('Yes, he said.', '\x85 \xa0')
+    """
+    return " ".join(filter(None, (part.strip(" ") for part in _BREAKS.split(text))))
+
+
+def first_numbers(numbers: Sequence[int]) -> str:
+    """How many lines or rows there are, and the first ones.
+
+    >>> first_numbers([3, 1200])
+    '2 (3, 1,200)'
+    """
+    first = ", ".join(f"{number:,}" for number in numbers[:FIRST_NAMED])
+    more = ", ..." if len(numbers) > FIRST_NAMED else ""
+    return f"{len(numbers):,} ({first}{more})"

@@ -1,0 +1,142 @@
+"""`nmt convert` writes the pairs of other formats as tables, or nothing."""
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+
+CSV = "id;en;de\n" + "".join(f"{n};The dog is {n}.;Der Hund ist {n}.\n" for n in range(9))
+OBJECTS = [{"text": {"en": "A dog.", "de": "Ein Hund."}, "by": "Ann"}] * 9
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_the_columns_with_sentences_are_written_to_stdout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("a.csv").write_text(CSV)
+    assert main(["convert", "a.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("en\tde\nThe dog is 0.\tDer Hund ist 0.\n")
+    assert out.count("\n") == 10
+    assert err == (
+        "`a.csv` is values separated by semicolons: column 2 is the source, column 3 the target\n"
+        "wrote 10 lines\n"
+    )
+    assert main(["convert", "a.csv", "--columns", "3,1", "-q", "-o", "b.tsv"]) == 0
+    assert Path("b.tsv").read_text().startswith("de\tid\nDer Hund ist 0.\t0\n")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_one_column_can_be_written_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in OBJECTS))
+    assert main(["convert", "a.jsonl", "--columns", "text.de"]) == 0
+    assert capsys.readouterr().out == "Ein Hund.\n" * 9
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_stdin_is_converted_packed_or_not(
+    pack: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(pack)
+    stdin(monkeypatch, pack(json.dumps(OBJECTS).encode()))
+    assert main(["convert", "-", "--src-lang", "de", "--tgt-lang", "en"]) == 0
+    assert capsys.readouterr().out == "Ein Hund.\tA dog.\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "said"),
+    [
+        ("a.tsv", "A dog.\tEin Hund.\n" * 9, [], "there is nothing to convert"),
+        ("a.jsonl", json.dumps(OBJECTS[0]), ["--columns", "text.en,text.fr"],
+         "the file has text.en, text.de, by"),
+        ("a.csv", CSV, ["--columns", "en,de"], "the numbers of columns are needed, from 1"),
+        ("a.csv", CSV, ["--columns", "0,1"], "the numbers of columns are needed, from 1"),
+        ("a.html", "<table><tr><td>a<td>b</table>", ["--columns", "1,2"],
+         "there are no columns to choose in HTML"),
+        ("a.html", "<html><p>Nothing.</p></html>", [], "no pairs were found in `a.html`"),
+        ("a.json", json.dumps(OBJECTS, indent=1)[:-20], [], "no complete JSON array: "),
+        ("a.tmx", "<?xml version='1.0'?>\n<tmx><body><tu><tuv", [], "is no complete XML: "),
+        ("a.xml", "<?xml version='1.0'?>\n<a/>\n", [], "looks like XML"),
+        ("a.tmx", "<?xml version='1.0'?><!DOCTYPE tmx [<!ENTITY a '" + 9999 * "b" + "'>\n"
+         f"<!ENTITY c '{9999 * '&a;'}'>]><tmx><body>{999 * '<tu>&c;</tu>'}</body></tmx>", [],
+         "is no complete XML: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_writes_nothing(
+    name: str, content: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).write_text(content)
+    for output in (["-o", "out.tsv"], []):
+        assert main(["convert", name, *options, *output]) == 65
+        out, err = capsys.readouterr()
+        assert said in err.replace("\n", " ")
+        assert "Traceback" not in err
+        assert out == ""
+    assert [path.name for path in Path().iterdir()] == [name]
+
+
+def test_one_language_alone_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_text(CSV)
+    assert main(["convert", "a.csv", "--src-lang", "en"]) == 2
+    assert "give both --src-lang and --tgt-lang" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_model_is_not_text(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("model").mkdir()
+    assert main(["convert", "model"]) == 66
+    assert "hint: nmt export writes a model for another toolkit" in capsys.readouterr().err
+
+
+def test_broken_documents_of_word_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}"><w:body>')
+    for content in (data.getvalue(), data.getvalue()[:-30]):
+        Path("a.docx").write_bytes(content)
+        assert main(["convert", "a.docx", "-o", "a.txt"]) == 65
+        assert "`a.docx` is no complete document of Word: " in capsys.readouterr().err
+    assert not Path("a.txt").exists()
+
+
+def test_documents_that_would_fill_the_memory_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nmt_cli.data.text.formats.word_documents.MOST_BYTES", 1 << 20)
+    with zipfile.ZipFile("a.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", " " * (1 << 21))
+    assert main(["convert", "a.docx"]) == 65
+    assert "`a.docx` is larger than 1 MiB" in capsys.readouterr().err
+
+
+def test_subtitles_become_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    cues = (f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\nLine {n}\nof two.\n\n" for n in range(1, 4))
+    Path("film.en.srt").write_text("".join(cues))
+    assert main(["convert", "film.en.srt"]) == 0
+    assert capsys.readouterr().out == "".join(f"Line {n} of two.\n" for n in range(1, 4))
+
+
+def test_tiers_are_paired_without_languages_too(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        f"{tier}\t{n}\t{text} {n} ka\n"
+        for n in range(40)
+        for tier, text in (("tx@Ama", "Mubu"), ("ft@Ama", "The dog"))
+    ]
+    Path("a.txt").write_text("".join(rows))
+    assert main(["convert", "a.txt"]) == 0
+    assert capsys.readouterr().out.startswith("Mubu 0 ka\tThe dog 0 ka\n")
+    assert main(["convert", "a.txt", "--columns", "ft@Ama,tx@Ama"]) == 0
+    assert capsys.readouterr().out.startswith("The dog 0 ka\tMubu 0 ka\n")
