@@ -89,6 +89,34 @@ def test_what_cannot_be_converted_writes_nothing(
     assert [path.name for path in Path().iterdir()] == [name]
 
 
+def test_two_parallel_files_become_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.en").write_text("A dog.\n a\tcat \n")
+    Path("a.de.gz").write_bytes(gzip.compress(b"Ein Hund.\r\nGr\xf6\xdfe\r\n"))
+    assert main(["convert", "a.en", "a.de.gz", "-o", "a.tsv"]) == 0
+    assert Path("a.tsv").read_bytes() == b"A dog.\tEin Hund.\na cat\tGr\xf6\xdfe\n"
+    Path("a.en").write_text("A dog.\n\nA cat.\n")
+    assert main(["convert", "a.en", "a.de.gz", "-o", "b.tsv"]) == 65
+    assert "`a.de.gz` has 2 lines, `a.en` has more" in capsys.readouterr().err
+    assert not Path("b.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.csv", "a.csv", "a.csv"], "3 files are given"),
+        (["a.csv", "-"], "stdin cannot be one of two files"),
+        (["a.csv", "--join", "verses"], "--join verses needs two files"),
+        (["a.csv", "a.csv", "--join", "words"], "--join words takes one file"),
+    ],
+)
+def test_wrong_numbers_of_files_are_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.csv").write_text(CSV)
+    assert main(["convert", *arguments]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
 def test_one_language_alone_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.csv").write_text(CSV)
     assert main(["convert", "a.csv", "--src-lang", "en"]) == 2

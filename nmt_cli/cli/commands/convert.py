@@ -4,7 +4,8 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -13,6 +14,7 @@ import typer
 from nmt_cli.cli.options.declarations import ForceFile, Quiet
 from nmt_cli.cli.text_io import STDIN, STDOUT
 from nmt_cli.errors import DataError, NoInputError, UsageError
+from nmt_cli.plurals import agreeing
 
 if TYPE_CHECKING:
     from nmt_cli.data.text.formats.conversion import Conversion
@@ -21,13 +23,26 @@ EXAMPLES = """
 nmt convert pairs.csv -o pairs.tsv
 nmt convert memory.tmx --columns en,fr -o memory.en-fr.tsv
 nmt convert wide.tsv --columns 4,2 -o pairs.tsv
+nmt convert train.en train.de -o train.tsv     two parallel files
 """
 
-File = Annotated[
-    str,
+# The most files: a source and its translation.
+MOST_FILES = 2
+
+
+class Join(StrEnum):
+    """What may be joined."""
+
+    words = "words"
+    verses = "verses"
+
+
+Files = Annotated[
+    list[str],
     typer.Argument(
-        metavar="FILE",
-        help="CSV, JSON lines, TMX, HTML, .docx, subtitles, ... (also compressed); - is stdin",
+        metavar="FILE...",
+        help="CSV, JSON lines, TMX, HTML, .docx, subtitles, ... (also compressed); - is stdin; or "
+        "two parallel files",
     ),
 ]
 Output = Annotated[
@@ -47,6 +62,14 @@ Unquote = Annotated[
     bool,
     typer.Option("--unquote", help="Remove the quotation marks around cells of a TSV file"),
 ]
+JoinOption = Annotated[
+    Join | None,
+    typer.Option(
+        "--join",
+        help="words = join words that a hyphen and a space divide (gram- mar), if the text has "
+        "them in one piece; verses = of two files, join verses with `<range>` to those before",
+    ),
+]
 SourceLanguage = Annotated[
     str | None,
     typer.Option("--src-lang", metavar="CODE", help="Language of the source, to choose columns by"),
@@ -59,11 +82,12 @@ TargetLanguage = Annotated[
 
 def command(
     *,
-    file: File,
+    files: Files,
     output: Output = None,
     force: ForceFile = False,
     columns: ColumnNames = "",
     unquote: Unquote = False,
+    join: JoinOption = None,
     src_lang: SourceLanguage = None,
     tgt_lang: TargetLanguage = None,
     quiet: Quiet = False,
@@ -77,34 +101,77 @@ def command(
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.text_io import note_waiting, require_output, require_text_file
     from nmt_cli.config.protected_files import needed_files
-    from nmt_cli.data.text.convert import conversion_of, write_converted
+    from nmt_cli.data.text.convert import write_converted
     from nmt_cli.data.text.formats.conversion import SourceFile
     from nmt_cli.plurals import counted
 
+    _check(files, join)
     if (src_lang is None) != (tgt_lang is None):
         raise UsageError("one language is given", "give both --src-lang and --tgt-lang")
-    if Path(file).is_dir():
-        raise NoInputError(
-            f"`{file}` is a folder, and a file of text is needed here",
-            "nmt export writes a model for another toolkit, and nmt import reads one of theirs",
-        )
-    require_text_file(file)
+    for file in files:
+        if Path(file).is_dir():
+            raise NoInputError(
+                f"`{file}` is a folder, and a file of text is needed here",
+                "nmt export writes a model for another toolkit, and nmt import reads one of theirs",
+            )
+        require_text_file(file)
     require_output(output)
-    check_outputs([output], needed_files("is read", file), force=force)
+    check_outputs([output], needed_files("is read", *files), force=force)
     console = make_console(quiet=quiet)
-    note_waiting(console, file)
+    note_waiting(console, *files)
     languages = (src_lang, tgt_lang) if src_lang and tgt_lang else None
-    with _readable(file) as path:
-        conversion = conversion_of(path, languages, columns=columns, unquote=unquote)
-        console.note(f"`{file}` is {conversion.kind}{_taken(conversion)}")
+    with _readable(files[0]) as path:
+        conversion = _conversion([path, *files[1:]], languages, columns, join, unquote=unquote)
+        console.note(f"{_named(files)} {conversion.kind}{_taken(conversion)}")
         with _written(output, force=force) as out:
-            written = write_converted(conversion, SourceFile(path, file), out)
+            written = write_converted(conversion, SourceFile(path, files[0]), out)
             if not written.rows:
-                raise DataError(f"no pairs were found in `{file}`", "look at --columns")
+                raise DataError(f"no pairs were found in `{files[0]}`", "look at --columns")
     for note in written.notes:
         console.warning(note)
     where = "" if output is None or str(output) == STDOUT else f" to {output}"
     console.note(f"wrote {counted(written.rows, 'line')}{where}")
+
+
+def _check(files: Sequence[str], join: Join | None) -> None:
+    """Raise UsageError for a wrong number of files."""
+    if len(files) > MOST_FILES:
+        raise UsageError(
+            f"{len(files)} files are given", "name one file, or a source and its translation"
+        )
+    if len(files) == MOST_FILES and STDIN in files:
+        raise UsageError("stdin cannot be one of two files", "name two files")
+    if join is Join.verses and len(files) != MOST_FILES:
+        raise UsageError("--join verses needs two files", "name the source and its translation")
+    if join is Join.words and len(files) == MOST_FILES:
+        raise UsageError("--join words takes one file", "convert each file by itself")
+
+
+def _conversion(
+    paths: Sequence[str],
+    languages: tuple[str, str] | None,
+    columns: str,
+    join: Join | None,
+    *,
+    unquote: bool,
+) -> "Conversion":
+    """How the files are converted; raises DataError if there is no way to do so."""
+    from nmt_cli.data.text.convert import JOINED_WORDS, conversion_of, parallel_files
+    from nmt_cli.data.text.formats.conversion import SourceFile
+
+    if len(paths) == MOST_FILES:
+        other = SourceFile(paths[1], paths[1])
+        conversion = parallel_files(other, join_verses=join is Join.verses)
+    elif join is Join.words:
+        conversion = JOINED_WORDS
+    else:
+        return conversion_of(paths[0], languages, columns=columns, unquote=unquote)
+    return conversion.with_columns(columns) if columns else conversion
+
+
+def _named(files: Sequence[str]) -> str:
+    names = " and ".join(f"`{file}`" for file in files)
+    return f"{names} {agreeing(len(files), 'is', 'are')}"
 
 
 def _taken(conversion: "Conversion") -> str:

@@ -1,19 +1,23 @@
 """Writes the pairs of a file of another format as a table of tab-separated values."""
 
 from collections import deque
-from itertools import islice
+from collections.abc import Iterator
+from itertools import islice, zip_longest
 from typing import BinaryIO, NamedTuple
 
 from nmt_cli.data.text.formats.archives import is_word_document
-from nmt_cli.data.text.formats.conversion import Conversion, SourceFile
+from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile, as_line
 from nmt_cli.data.text.formats.separated_values import tab_separated
 from nmt_cli.data.text.formats.subtitles import SUBTITLES, is_subtitle_time
 from nmt_cli.data.text.formats.word_documents import WORD_DOCUMENT
+from nmt_cli.data.text.hyphenated_words import with_joined_words
+from nmt_cli.data.text.labels.merged_verses import with_joined_verses
 from nmt_cli.data.text.language_hints import OtherFormatError
 from nmt_cli.data.text.line_pairs import ROWS_CHECKED, ROWS_SAMPLED, read_pairs
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.streams import CHUNK_BYTES, open_binary
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 
 class WrittenRows(NamedTuple):
@@ -47,6 +51,41 @@ def conversion_of(
         table = tab_separated(("1", "2") if columns else None, unquote=unquote)
         return table.with_columns(columns) if columns else table
     return recognised.with_columns(columns) if columns else recognised
+
+
+def parallel_files(other: SourceFile, *, join_verses: bool) -> Conversion:
+    """The conversion of a file and its translation to a table; other: the translation.
+
+    join_verses: whether a verse that is part of the line before is joined to it.
+    """
+
+    def read(source: SourceFile, columns: Columns) -> Iterator[Row]:
+        pairs = _side_by_side(source, other)
+        for pair in with_joined_verses(pairs) if join_verses else pairs:
+            yield [pair[int(column) - 1] for column in columns]
+
+    return Conversion("two parallel files", read, ("1", "2"), ("1", "2"))
+
+
+def _side_by_side(source: SourceFile, other: SourceFile) -> Iterator[list[str]]:
+    with source.text() as src_text, other.text() as tgt_text:
+        for number, pair in enumerate(zip_longest(src_text, tgt_text), 1):
+            if None in pair:
+                shorter, longer = (source, other) if pair[0] is None else (other, source)
+                raise DataError(
+                    f"`{shorter.name}` has {counted(number - 1, 'line')}, `{longer.name}` has more",
+                    "line n of one file must be the translation of line n of the other",
+                )
+            yield [as_line(line) for line in pair]
+
+
+def _joined_words(source: SourceFile, _: Columns) -> Iterator[Row]:
+    with source.text(newline="") as text:
+        for line in with_joined_words(text.read()).removesuffix("\n").split("\n"):
+            yield [line]
+
+
+JOINED_WORDS = Conversion("text, whose divided words are joined", _joined_words, as_it_is=True)
 
 
 def _recognised(path: str, languages: tuple[str, str] | None) -> Conversion | None:

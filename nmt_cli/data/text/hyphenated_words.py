@@ -1,28 +1,14 @@
 """Finds words that a PDF or a book has hyphenated at the end of a line: `hyphen- ated`."""
 
 import re
-import shlex
 from collections.abc import Sequence
 
-from nmt_cli.data.text.shell_commands import copy_command, one_line
+from nmt_cli.data.text.formats.conversion import convert_command
+from nmt_cli.data.text.shell_commands import name_beside
 
 PUNCTUATION = '.,;:!?()[]…«»“”„"'
 # The first part has two letters or more, so that `e- mail` is left alone.
-HYPHENATED = r"([^\s-]{2,})- ([^\s-]+)"
-_HYPHENATED = re.compile(HYPHENATED)
-# In Python: as `_is_one_word`, for the words of the whole file.
-_JOIN = f"""
-import re, sys
-for stream in (sys.stdin, sys.stdout):
-    stream.reconfigure(encoding="utf-8", errors="surrogateescape")
-text = sys.stdin.read()
-words = dict.fromkeys(word.strip({PUNCTUATION!r}).lower() for word in text.split())
-def join(match):
-    parts = match[1].lower().lstrip({PUNCTUATION!r}), match[2].lower().rstrip({PUNCTUATION!r})
-    one = match[2][0].isalpha() and not match[2][0].isupper() and "".join(parts) in words
-    return match[1] + match[2] if one and "-".join(parts) not in words else match[0]
-sys.stdout.write(re.sub(r"{HYPHENATED}", join, text))
-""".strip()
+_HYPHENATED = re.compile(r"([^\s-]{2,})- ([^\s-]+)")
 
 
 def hyphenated_words(lines: Sequence[str]) -> list[tuple[int, str]]:
@@ -53,12 +39,24 @@ def _is_one_word(first: str, second: str, words: set[str]) -> bool:
     return is_small and "".join(parts) in words and "-".join(parts) not in words
 
 
+def with_joined_words(text: str) -> str:
+    """A whole text, or table, with such words in one piece.
+
+    >>> with_joined_words("Gram- mar is\\ta grammar, self- employed")
+    'Grammar is\\ta grammar, self- employed'
+    """
+    words = {word.strip(PUNCTUATION).lower() for word in text.split()}
+
+    def joined(match: re.Match[str]) -> str:
+        return match[1] + match[2] if _is_one_word(match[1], match[2], words) else match[0]
+
+    return _HYPHENATED.sub(joined, text)
+
+
 def joining_command(name: str) -> str:
     """The command that joins such words of a file, also of a table, by the words of all of it.
 
-    >>> joining_command("my a.en").rpartition("' < ")[2]
-    "'my a.en' > 'my a.joined.en'"
+    >>> joining_command("my a.en")
+    "nmt convert 'my a.en' --join words -o 'my a.joined.en'"
     """
-    return copy_command(
-        shlex.join(["python3", "-c", one_line(_JOIN)]), name, "joined", takes_name=False
-    )
+    return convert_command(name, name_beside(name, "joined"), join="words")

@@ -86,16 +86,6 @@ def decompressor(name: str) -> str:
     return COMPRESSED.get(PurePath(name).suffix.lower(), "")
 
 
-def one_line(program: str) -> str:
-    r"""A program in Python without three quotes in a row, as one line for any terminal.
-
-    >>> one_line("if a:\n b").count("\n")
-    0
-    """
-    shown = program.replace("\\", "\\\\").replace("\n", "\\n")
-    return f'exec("""{shown} """)'
-
-
 def removal_command(pattern: str, by: str = "") -> str:
     r"""The command that copies stdin without what a regular expression finds; it has no `"`.
 

@@ -48,9 +48,9 @@ def test_such_words_are_warned_of_with_the_command_that_joins_them(
     assert main(arguments) == 0
     said = capsys.readouterr().err
     assert f"warning: 5 words in the first {len(LINES)} lines of the training target" in said
-    assert "are also written in one piece (line 1: `kamur- tol`): python3 -c" in said
-    command = said[said.index("python3 -c") :]
-    command = command[: command.index(" > ")] + " > joined"
+    assert "are also written in one piece (line 1: `kamur- tol`): nmt convert" in said
+    command = said[said.index("nmt convert") :]
+    command = command[: command.index(" -o ")] + " -o joined"
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert Path("joined").read_bytes().decode() == rows(JOINED)
 

@@ -45,10 +45,10 @@ def test_the_command_joins_verses_with_the_lines_before(
     assert said.startswith(
         "warning: 3 pairs of the first 8 lines of the training text `my bible.en.txt` and `b.xnd` "
         "have `<range>` on a side (line 3): the verse is part of the line before, whose other side "
-        "lacks it; join such pairs with the ones before them: python3 -c"
+        "lacks it; join such pairs with the ones before them: nmt convert"
     )
-    command = said[said.index("python3 -c") : said.rindex(" writes a table")]
-    assert command.endswith(" > 'my bible.joined.tsv'")
+    command = said[said.index("nmt convert") : said.rindex(" writes a table")]
+    assert command.endswith(" -o 'my bible.joined.tsv'")
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
     joined = Path("my bible.joined.tsv").read_bytes().decode()
     assert joined == "".join(f"{row}\n" for row in JOINED)
@@ -67,7 +67,7 @@ def test_the_numbers_of_joined_verses_are_left_out(capsys: pytest.CaptureFixture
     Path("a.en").write_text("".join(f"{line}\n" for line in src))
     Path("b.xnd").write_text("1:4-6 ka\n<range>\n<range>\nmi\n<range>\nMRK 2:9 ri\n<range>\n")
     (said,) = warnings("--train", "a.en", "b.xnd", capsys=capsys)
-    command = said[said.index("python3 -c") : said.rindex(" writes a table")]
+    command = said[said.index("nmt convert") : said.rindex(" writes a table")]
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
     rows = [
         "1:4 First Second Third\t1:4-6 ka", "\t", "\t", "3 dogs 14 cats\tmi", "\t",
@@ -76,16 +76,19 @@ def test_the_numbers_of_joined_verses_are_left_out(capsys: pytest.CaptureFixture
     assert Path("a.joined.tsv").read_text().splitlines() == rows
 
 
-def test_tables_and_compressed_files_are_warned_of_without_a_command(
+def test_tables_are_warned_of_without_a_command_and_compressed_files_with_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = [f"{src}\t{tgt.strip()}" for src, tgt in zip(SRC, TGT, strict=True) if "\t" not in tgt]
     Path("b.tsv").write_text("".join(f"{row}\n" for row in rows))
     Path("a.en.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in SRC).encode()))
     Path("b.xnd").write_text("".join(f"{line}\n" for line in TGT))
-    for options in (("--train-tsv", "b.tsv"), ("--train", "a.en.gz", "b.xnd", "--force")):
-        (said,) = warnings(*options, capsys=capsys)
-        assert said.endswith("join such pairs with the ones before them")
+    (said,) = warnings("--train-tsv", "b.tsv", capsys=capsys)
+    assert said.endswith("join such pairs with the ones before them")
+    (said,) = warnings("--train", "a.en.gz", "b.xnd", "--force", capsys=capsys)
+    assert main(["convert", "a.en.gz", "b.xnd", "--join", "verses", "-o", "a.joined.tsv"]) == 0
+    assert "nmt convert a.en.gz b.xnd --join verses -o a.joined.tsv writes a table" in said
+    assert Path("a.joined.tsv").read_text("utf-8") == "".join(f"{row}\n" for row in JOINED)
 
 
 def test_other_text_is_not_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,9 +34,14 @@ class SourceFile:
         """The bytes of the file, decompressed."""
         return open_binary(self.path, self.name)
 
-    def text(self) -> io.TextIOWrapper:
-        """The lines of the file; bytes that are not UTF-8 stay as they are, as surrogates."""
-        return io.TextIOWrapper(self.binary(), encoding="utf-8-sig", errors="surrogateescape")
+    def text(self, newline: str | None = None) -> io.TextIOWrapper:
+        """The lines of the file; bytes that are not UTF-8 stay as they are, as surrogates.
+
+        newline: as of `open`.
+        """
+        return io.TextIOWrapper(
+            self.binary(), encoding="utf-8-sig", errors="surrogateescape", newline=newline
+        )
 
 
 Reader = Callable[[SourceFile, Columns], Iterator[Row]]
@@ -48,7 +53,8 @@ class Conversion:
 
     kind: what it looks like; columns: what becomes source and target, or None if the reader writes
     all there is; known: the names that `columns` may have, empty if they are not known; read:
-    yields the cells of each row; suffix: of the file that is written.
+    yields the cells of each row; suffix: of the file that is written; as_it_is: whether cells may
+    have line breaks and spaces at their ends.
     """
 
     kind: str
@@ -56,6 +62,7 @@ class Conversion:
     columns: Columns | None = None
     known: Sequence[str] = ()
     suffix: str = ".tsv"
+    as_it_is: bool = False
 
     def with_columns(self, text: str) -> "Conversion":
         """The conversion of the columns `SOURCE,TARGET`, or of one.
@@ -81,9 +88,9 @@ class Conversion:
         )
 
     def rows(self, source: SourceFile) -> Iterator[list[str]]:
-        """Yield the cells of each row, without line breaks and tabs in them."""
+        """Yield the cells of each row, usually without line breaks and tabs in them."""
         for row in self.read(source, self.columns or ("1", "2")):
-            yield [as_line(cell) for cell in row]
+            yield list(row) if self.as_it_is else [as_line(cell) for cell in row]
 
     def command(self, name: str, out: str = "") -> str:
         """The command that converts the file `name`; out: the new file, "" for the usual one."""
@@ -108,20 +115,22 @@ def _readings(text: str) -> Iterator[Columns]:
         yield ",".join(names[:at]), ",".join(names[at:])
 
 
-def convert_command(name: str, out: str, *, columns: str = "", unquote: bool = False) -> str:
-    """The command of nmt that converts the file `name` to the file `out`.
+def convert_command(*names: str, columns: str = "", unquote: bool = False, join: str = "") -> str:
+    """The command of nmt that converts one file, or two; the last of the names is the new file.
 
-    columns: the value of --columns. Of stdin the result is written to stdout.
+    columns, join: the values of these options. Of stdin the result is written to stdout.
 
     >>> convert_command("a b.jsonl", "a.tsv", columns="en,de")
     "nmt convert 'a b.jsonl' --columns en,de -o a.tsv"
     >>> convert_command("stdin", "stdin.tsv", unquote=True)
     'nmt convert - --unquote'
     """
-    is_stdin = name in STDIN_NAMES
-    words = ["nmt", "convert", "-" if is_stdin else name]
+    *files, out = names
+    is_stdin = files[0] in STDIN_NAMES
+    words = ["nmt", "convert", *(["-"] if is_stdin else files)]
     words += ["--columns", columns] if columns else []
     words += ["--unquote"] if unquote else []
+    words += ["--join", join] if join else []
     return shlex.join(words if is_stdin else [*words, "-o", out])
 
 
