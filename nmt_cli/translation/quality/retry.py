@@ -14,6 +14,9 @@ OnProgress = Callable[[float], None]
 Translate = Callable[[Sequence[int], SearchConfig, OnProgress], list[Result]]
 
 RETRY_BEAM = 8
+# A wider beam alone makes translations shorter, and many doubtful ones are too short. This exponent
+# of the length penalty is that of the mean log-probability, or nearly so.
+RETRY_ALPHA = 1.0
 # No sequence of this many subwords occurs twice in the second translation.
 RETRY_NGRAM = 4
 
@@ -35,13 +38,15 @@ def _faults(translation: Translation) -> set[str]:
 def retry_settings(search: SearchConfig) -> SearchConfig:
     """The settings of the second translation.
 
-    Sentences are split, the beam is wider, nothing is repeated, and no output is empty.
+    Sentences are split, the beam is wider, longer translations are preferred, nothing is repeated,
+    and no output is empty.
     """
     return replace(
         search,
         retry=False,
         sentences="split",
         beam=max(search.beam, RETRY_BEAM),
+        alpha=max(search.alpha, RETRY_ALPHA),
         min_length=max(search.min_length, 1),
         no_repeat_ngram=search.no_repeat_ngram or RETRY_NGRAM,
     )
@@ -50,13 +55,21 @@ def retry_settings(search: SearchConfig) -> SearchConfig:
 def better(first: Translation, second: Translation) -> Translation:
     """The better of two translations.
 
-    That is the one that did not fail, else the one with fewer flags, else that of the better score.
+    That is the one that did not fail, else the one with fewer flags, else that of the higher mean
+    log-probability: scores of different settings of the length penalty cannot be compared.
     """
 
     def quality(translation: Translation) -> tuple[bool, int, float]:
-        return "failed" not in translation.flags, -len(_faults(translation)), translation.score
+        faults = len(_faults(translation))
+        return "failed" not in translation.flags, -faults, _mean_log_prob(translation)
 
     return max(first, second, key=quality)
+
+
+def _mean_log_prob(translation: Translation) -> float:
+    """The mean log-probability of the subwords; the score where these are not known."""
+    scores = translation.hypotheses[0].token_scores if translation.hypotheses else ()
+    return sum(scores) / len(scores) if scores else translation.score
 
 
 def with_retry(

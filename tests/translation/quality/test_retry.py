@@ -45,10 +45,10 @@ def test_doubtful_lines_are_those_that_may_get_better(
 def test_retry_settings_widen_the_beam_and_forbid_repetitions_and_empty_output() -> None:
     settings = retry_settings(SearchConfig(beam=2, retry=True, alpha=0.9))
     assert settings == SearchConfig(
-        beam=8, alpha=0.9, sentences="split", no_repeat_ngram=4, min_length=1, retry=False
+        beam=8, alpha=1.0, sentences="split", no_repeat_ngram=4, min_length=1, retry=False
     )
-    kept = retry_settings(SearchConfig(beam=12, no_repeat_ngram=2, min_length=3))
-    assert (kept.beam, kept.no_repeat_ngram, kept.min_length) == (12, 2, 3)
+    kept = retry_settings(SearchConfig(beam=12, alpha=1.2, no_repeat_ngram=2, min_length=3))
+    assert (kept.beam, kept.alpha, kept.no_repeat_ngram, kept.min_length) == (12, 1.2, 2, 3)
 
 
 def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> None:
@@ -63,6 +63,19 @@ def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> N
     assert better(first, same) is first
     failed = translation(("failed",), 0.0)
     assert better(failed, translation(("copied", "at_limit"), -5.0)) is not failed
+
+
+def test_of_equally_doubtful_translations_the_likelier_is_kept_whatever_the_length_penalty() -> (
+    None
+):
+    """A higher exponent of the length penalty divides the same log-probability by more."""
+
+    def scored(score: float, *log_probs: float) -> Translation:
+        best = Alternative("text", score, sum(log_probs), token_scores=log_probs)
+        return dataclasses.replace(translation(("copied",), score), hypotheses=(best,))
+
+    first, second = scored(-0.8, -0.5, -0.7), scored(-0.7, -0.9, -0.5, -0.8)
+    assert better(first, second) is better(second, first) is first
 
 
 def test_broken_characters_of_the_translation_are_doubtful_unlike_unknown_words_of_the_source() -> (
