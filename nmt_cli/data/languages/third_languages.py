@@ -130,9 +130,13 @@ def _found(
 def _language_of_words(
     words: Iterable[str], languages_of: LanguagesOf, codes: Iterable[str]
 ) -> tuple[str, int, int]:
-    """The language with most of these words, their number, and the most of one of `codes`."""
+    """The language with most of these words, their number, and the most of one of `codes`.
+
+    Of several languages with as many words, it is the first in the order of their codes.
+    """
     counts = Counter(code for word in words for code in languages_of.get(word, ()))
-    best, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    # The words come from sets, whose order differs from process to process.
+    best, most = max(sorted(counts.items()), key=lambda item: item[1], default=("", 0))
     return best, most, max((counts[code] for code in codes), default=0)
 
 
