@@ -189,7 +189,10 @@ class TestFindingFiles:
     ) -> None:
         assert main(["init"]) == 2
         err = capsys.readouterr().err
-        assert "training text in de and en: which is the source language?" in err
+        assert (
+            "training text in German (`de`) and English (`en`): which is the source language?"
+            in err
+        )
         assert "nmt init --src-lang de --tgt-lang en" in err
         assert not Path("nmt.toml").exists()
 

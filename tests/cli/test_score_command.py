@@ -177,7 +177,8 @@ def test_a_gate_does_not_pass_for_the_wrong_file(nmt: Nmt, gate: list[str]) -> N
     write("de.txt", GERMAN)
     foreign = nmt("en.txt", "de.txt", *gate)
     assert (foreign.code, foreign.out) == (65, "")
-    assert foreign.err.startswith("error: the hypotheses seem to be in en, the reference `de.txt`")
+    seem = "error: the hypotheses seem to be in English (`en`), the reference `de.txt` in German ("
+    assert foreign.err.startswith(seem)
     # A perfect translation may be the same text.
     write("copy.txt", GERMAN)
     assert nmt("copy.txt", "de.txt", *gate).code == 0
@@ -189,18 +190,16 @@ RUSSIAN = ["Она сказала, что дом на холме не прода
 
 
 @pytest.mark.parametrize(
-    ("reference", "languages"), [(GERMAN, ("en", "de")), (RUSSIAN, ("en", "Cyrillic script"))]
+    ("reference", "language"), [(GERMAN, "German (`de`)"), (RUSSIAN, "Cyrillic script")]
 )
-def test_score_warns_of_differing_languages(
-    nmt: Nmt, reference: list[str], languages: tuple[str, str]
-) -> None:
+def test_score_warns_of_differing_languages(nmt: Nmt, reference: list[str], language: str) -> None:
     write("en.txt", ENGLISH)
     write("other.txt", reference)
     result = nmt("en.txt", "other.txt", "--json")
     assert result.code == 0
     assert result.err == (
-        f"warning: the hypotheses seem to be in {languages[0]}, the reference `other.txt` in "
-        f"{languages[1]}\n"
+        f"warning: the hypotheses seem to be in English (`en`), the reference `other.txt` in "
+        f"{language}\n"
     )
     assert nmt("en.txt", "other.txt", "--quiet").err == ""
     write("same.txt", [line.replace("house", "hut").replace("Haus", "Heim") for line in reference])
@@ -308,7 +307,10 @@ def test_references_in_the_source_language_of_the_project_are_warned_of(nmt: Nmt
         ("out.xnd", short), ("ref.en", short), ("ref.xnd", short),
     ):  # fmt: skip
         write(name, lines)
-    seems = "seems to be in en, but the settings name en as the source language and xnd as the"
+    seems = (
+        "seems to be in English (`en`), which the settings name as the source language; the target "
+        "language is `xnd`: name a reference in `xnd`"
+    )
     assert seems not in nmt("ndara", "english").err
     write("nmt.toml", [LANGUAGES])
     for hypotheses, reference, is_wrong in (

@@ -163,7 +163,10 @@ def test_test_set_of_another_language_than_the_model_is_warned_of(tmp_path: Path
     third = [FUNCTION_WORDS["de"]] * 20
     warn_of_test_set(["a", "b"], third, texts["fr"], config, Console(stream))
     said = " ".join(stream.getvalue().split())
-    assert f"seems to be in de, but `{model}` translates from en to fr: is another --model" in said
+    assert (
+        f"seems to be in German (`de`), but `{model}` translates from en to fr: is another --model"
+        in said
+    )
 
 
 NAMES = [("t.xnd", "t.en"), ("a b", "c"), ("t.tsv",)]
@@ -187,8 +190,10 @@ def test_test_set_in_the_other_direction_than_the_model_is_warned_of(
     said = " ".join(stream.getvalue().split())
     assert f"but `{tmp_path}` translates from en to xnd: name another --model, or" in said
     if len(files) == 1:
-        assert f"`{files[0]}` seems to have xnd in column 1 and en in column 2" in said
+        assert (
+            f"`{files[0]}` seems to have `xnd` in column 1 and English (`en`) in column 2" in said
+        )
         assert "swap the columns: awk" in said
     else:
-        assert f"`{files[0]}` seems to be in xnd and `{files[1]}` in en" in said
+        assert f"`{files[0]}` seems to be in `xnd` and `{files[1]}` in English (`en`)" in said
         assert f'--set \'data.test=["{files[1]}", "{files[0]}"]\'' in said

@@ -255,6 +255,7 @@ def _languages(
     folder: Path, given: "ProjectTexts", src: str | None, tgt: str | None
 ) -> tuple[str, str]:
     """The two languages: those given, or those in the names of the files, or those typed in."""
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.extras.project_files import languages_in
 
     if src and tgt:
@@ -279,8 +280,9 @@ def _languages(
         )
     there = languages_in(folder)
     if len(there) == 2:
+        named = " and ".join(map(shown_language, there))
         raise UsageError(
-            f"there is training text in {there[0]} and {there[1]}: which is the source language?",
+            f"there is training text in {named}: which is the source language?",
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.names import are_swapped
 from nmt_cli.data.languages.side_notes import Head, groups_of, language_notes, text_notes
 from nmt_cli.data.languages.spellings import spelling_notes
@@ -48,7 +49,9 @@ def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
     if len(swapped) == len(texts):
         hint += f"; or, to translate from {tgt} to {src}: --src-lang {tgt} --tgt-lang {src}"
     raise UsageError(
-        f"the source is {src}, the target {tgt}, but the file names say otherwise: {named}", hint
+        f"the source is {shown_language(src)}, the target {shown_language(tgt)}, but the file "
+        f"names say otherwise: {named}",
+        hint,
     )
 
 
@@ -134,7 +137,7 @@ def _sign_of_swapped(head: Head, src: str, tgt: str) -> str:
     text, (src_lines, tgt_lines), others, _ = head
     are_others = others == (base_code(tgt), base_code(src))
     if are_others or only_known_language_is_swapped(src_lines, tgt_lines, src, tgt):
-        return f"is in {tgt} and {src}"
+        return f"is in {shown_language(tgt)} and {shown_language(src)}"
     row = first_row_of_text(zip(src_lines, tgt_lines, strict=False))
     if len(text.paths) > 1 or row is None:
         return ""

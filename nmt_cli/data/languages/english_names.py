@@ -1,5 +1,7 @@
 """The English names of the languages that have a code of two letters (ISO 639-1)."""
 
+from nmt_cli.data.languages.codes import base_code
+
 # The usual name first.
 _NAMES = {
     "aa": "afar", "ab": "abkhazian", "ae": "avestan", "af": "afrikaans", "ak": "akan, twi",
@@ -46,10 +48,24 @@ CODE_OF_ENGLISH_NAME = {name: code for code, names in _NAMES.items() for name in
 
 
 def english_name(code: str) -> str | None:
-    """The usual name of the language of a two-letter code, with a capital letter; None if unknown.
+    """The usual name of the language of a two-letter code, with capital letters; None if unknown.
 
     >>> english_name("my"), english_name("xx")
     ('Burmese', None)
     """
     names = _NAMES.get(code)
     return names.partition(",")[0].title() if names else None
+
+
+def shown_language(language: str) -> str:
+    """A language in a message: its English name and its code, or what is known of it.
+
+    language: a code, or a script where the language is not known.
+
+    >>> shown_language("pt_BR"), shown_language("xnd"), shown_language("Cyrillic script")
+    ('Portuguese (`pt_BR`)', '`xnd`', 'Cyrillic script')
+    """
+    if " " in language:
+        return language
+    name = english_name(base_code(language))
+    return f"{name} (`{language}`)" if name else f"`{language}`"

@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nmt_cli.data.languages.codes import base_code
-from nmt_cli.data.languages.english_names import CODE_OF_ENGLISH_NAME, english_name
+from nmt_cli.data.languages.english_names import (
+    CODE_OF_ENGLISH_NAME,
+    english_name,
+    shown_language,
+)
 from nmt_cli.data.languages.words import is_known
 from nmt_cli.errors import UsageError
 from nmt_cli.plurals import enumerated
@@ -123,9 +127,7 @@ def unknown_codes_note(*codes: str) -> str:
     distinct = dict.fromkeys(codes)
     unknown = [code for code in distinct if not is_language_code(code)]
     wordless = [
-        f"{english_name(base_code(code))} (`{code}`)"
-        for code in distinct
-        if is_language_code(code) and not is_known(code)
+        shown_language(code) for code in distinct if is_language_code(code) and not is_known(code)
     ]
     notes = [f"nmt does not know the common words of {enumerated(wordless)}"] if wordless else []
     names = " and ".join(f"`{code}`" for code in unknown)

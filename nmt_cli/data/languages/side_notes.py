@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import SIDES, TextFiles, side_of
 from nmt_cli.data.languages.third_languages import third_languages
@@ -106,7 +107,7 @@ def language_notes(
             found = [head.text for head in group if head.others[index] == other]
             yield (
                 f"the {side_of(found, index)} {agreeing(len(found), 'looks', 'look')} like "
-                f"{other}, not {code}"
+                f"{shown_language(other)}, not {shown_language(code)}"
             )
         unknown = [head for head in group if head.others[index] is None]
         yield from _missing_words(unknown, index, code)
@@ -123,15 +124,17 @@ def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str
         return
     texts = [text for text, _ in found]
     words, lines = sum(count.found for _, count in found), sum(count.lines for _, count in found)
-    check = f"is the {SIDES[index]} of this pair of files in {code}?"
+    language = shown_language(code)
+    check = f"is the {SIDES[index]} of this pair of files in {language}?"
     if len(texts[0].paths) == 1:
         option = "does `--tsv-columns` name" if texts[0].columns.numbers else "are these"
         check = f"{option} the right columns?"
     count = f"only {words:,}" if words else "none"
     yield (
-        f"the {side_of(texts, index)} {agreeing(len(texts), 'does', 'do')} not look like {code}: "
-        f"{count} of {agreeing(len(texts), 'its', 'their')} first {lines:,} lines of several words "
-        f"{agreeing(words, 'has', 'have')} one of the commonest words of this language; {check}"
+        f"the {side_of(texts, index)} {agreeing(len(texts), 'does', 'do')} not look like "
+        f"{language}: {count} of {agreeing(len(texts), 'its', 'their')} first {lines:,} lines of "
+        f"several words {agreeing(words, 'has', 'have')} one of the commonest words of this "
+        f"language; {check}"
     )
 
 
@@ -149,8 +152,8 @@ def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
                 action = "no pair is dropped"
             yield (
                 f"{len(indices):,} of the first {len(lines):,} lines of the "
-                f"{side_of([head.text], index)} look like {language} (lines {examples}, ...): "
-                f"{action}"
+                f"{side_of([head.text], index)} look like {shown_language(language)} (lines "
+                f"{examples}, ...): {action}"
             )
 
 

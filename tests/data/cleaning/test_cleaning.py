@@ -575,6 +575,9 @@ class TestFilesInOtherLanguages:
         ):
             assert main(command) == 2
             err = capsys.readouterr().err
+            source, target = command[-3::2] if "--src-lang" in command else ("en", "de")
+            said = f"source is English (`{source}`), the target German (`{target}`), but the file"
+            assert said in err
             assert "validation files `valid.de` and `valid.en`" in err
             assert "hint: --valid valid.en valid.de" in err
             assert not (folder / "nmt.toml").exists()
@@ -590,8 +593,8 @@ class TestFilesInOtherLanguages:
             languages = ["--src-lang", codes[0], "--tgt-lang", codes[1]]
             assert main(["init", *given, *languages]) == 65
             err = capsys.readouterr().err
-            said = f"the validation text `valid.en` and `valid.de` is in {codes[1]} and {codes[0]}"
-            assert said in err
+            named = f"German (`{codes[1]}`) and English (`{codes[0]}`)"
+            assert f"the validation text `valid.en` and `valid.de` is in {named}" in err
         assert "hint: --valid valid.de valid.en" in err
         code = main(["prepare", *given, "--no-clean", "--vocab-size", "60", "--src-lang", "en",
                      "--tgt-lang", "de"])  # fmt: skip
@@ -607,7 +610,7 @@ class TestFilesInOtherLanguages:
             options += ["--train-tsv", name]
             assert main(["init", *options]) == 65
             err = capsys.readouterr().err
-            assert f"the training text `{name}` is in de and en" in err
+            assert f"the training text `{name}` is in German (`de`) and English (`en`)" in err
             assert err.endswith("hint: --tsv-columns 2,1\n")
         assert main(["init", *options, "--tsv-columns", "2,1"]) == 0
 
@@ -623,7 +626,7 @@ class TestFilesInOtherLanguages:
         for option in ("--train-tsv", "--valid-tsv"):
             assert main([*init, option, "pairs.tsv"]) == 65
             err = capsys.readouterr().err
-            assert " text `pairs.tsv` is in de and en" in err
+            assert " text `pairs.tsv` is in German (`de`) and English (`en`)" in err
             assert "--tsv-columns" not in err
         command = err.split("swap the columns: ")[1].strip()
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
@@ -674,7 +677,7 @@ class TestFilesInOtherLanguages:
         given = ["--train", "a1", "a2", "--valid", "b1", "b2", "--src-lang", "en"]
         assert main(["init", *given, "--tgt-lang", "de"]) == 65
         err = capsys.readouterr().err
-        assert "the training text `a1` and `a2` is in de and en\n" in err
+        assert "the training text `a1` and `a2` is in German (`de`) and English (`en`)\n" in err
         assert "hint: --train a2 a1\n" in err
 
     def test_one_file_in_another_language_is_a_warning(
@@ -682,7 +685,10 @@ class TestFilesInOtherLanguages:
     ) -> None:
         write_sides(folder, "train", de=ENGLISH)
         assert main(["init", "--train", "train.en", "train.de"]) == 0
-        assert "the training target `train.de` looks like en, not de" in capsys.readouterr().err
+        assert (
+            "the training target `train.de` looks like English (`en`), not German (`de`)"
+            in capsys.readouterr().err
+        )
 
     @pytest.mark.parametrize("codes", [("en", "gsw"), ("gsw", "en")])
     def test_swapped_files_are_found_where_one_language_is_known(
@@ -693,6 +699,7 @@ class TestFilesInOtherLanguages:
             "en": ENGLISH,
             "gsw": "dr Hund vom Maa isch im Garte und er het nid gwüsst wär das isch",
         }
+        named = {"en": "English (`en`)", "gsw": "`gsw`"}
         for code in codes:
             lines = [f"{texts[code]} {n}." for n in range(150)]
             (folder / f"a.{code}.txt").write_text("\n".join(lines) + "\n")
@@ -704,7 +711,7 @@ class TestFilesInOtherLanguages:
         capsys.readouterr()
         assert main(["init", "--force", *given, "c.txt", "b.txt"]) == 65
         err = " ".join(capsys.readouterr().err.split())
-        assert f"`c.txt` and `b.txt` is in {codes[1]} and {codes[0]}" in err
+        assert f"`c.txt` and `b.txt` is in {named[codes[1]]} and {named[codes[0]]}" in err
         assert "hint: --train b.txt c.txt" in err
 
     def test_file_most_of_whose_pairs_are_swapped_is_named_with_the_remedy(
@@ -737,8 +744,8 @@ class TestFilesInOtherLanguages:
             (folder / f"mixed.{code}").write_text("\n".join(lines) + "\n")
         assert main(["init", "--train", "train.en", "mixed.de"]) == 0
         assert (
-            "30 of the first 150 lines of the training target `mixed.de` look like fr (lines 2, 7, "
-            "12, ...): `nmt prepare --clean` drops such pairs"
+            "30 of the first 150 lines of the training target `mixed.de` look like French (`fr`) "
+            "(lines 2, 7, 12, ...): `nmt prepare --clean` drops such pairs"
         ) in " ".join(capsys.readouterr().err.split())
         for target in ("train.de", "mixed.gsw"):
             assert main(["init", "--force", "--train", "train.en", target]) == 0

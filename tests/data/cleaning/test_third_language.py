@@ -78,7 +78,8 @@ def test_init_warns_of_them_on_the_side_of_the_known_language(
                  "--tgt-lang", tgt]) == 0  # fmt: skip
     err = " ".join(capsys.readouterr().err.split())
     assert (
-        "5 of the first 200 lines of the validation source `valid.src` look like fr" in err
+        "5 of the first 200 lines of the validation source `valid.src` look like French (`fr`)"
+        in err
     ) == (is_warned)
 
 

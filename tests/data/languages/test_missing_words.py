@@ -27,9 +27,9 @@ def test_init_and_prepare_warn_of_a_wrong_column(capsys: pytest.CaptureFixture[s
     write("d.tsv", [f"x{n}" for n in range(200)], OTHER, OTHER[::-1], ENGLISH)
     table = ["--train-tsv", "d.tsv", "--tsv-columns", "2,3", *LANGUAGES]
     warning = (
-        "the training source column of `d.tsv` does not look like en: none of its first 200 lines "
-        "of several words have one of the commonest words of this language; does `--tsv-columns` "
-        "name the right columns?"
+        "the training source column of `d.tsv` does not look like English (`en`): none of its "
+        "first 200 lines of several words have one of the commonest words of this language; does "
+        "`--tsv-columns` name the right columns?"
     )
     assert main(["init", *table]) == 0
     assert warning in capsys.readouterr().err
@@ -48,8 +48,11 @@ def test_held_out_text_is_checked(
     held_out = [option, "held.en", "train.xnd"]
     assert main(["init", "--train", "train.en", "train.xnd", *held_out, *LANGUAGES]) == 0
     err = capsys.readouterr().err
-    assert f"the {role} source `held.en` does not look like en: none of its first 200" in err
-    assert "is the source of this pair of files in en?" in err
+    assert (
+        f"the {role} source `held.en` does not look like English (`en`): none of its first 200"
+        in err
+    )
+    assert "is the source of this pair of files in English (`en`)?" in err
 
 
 def test_lists_of_names_and_little_text_are_not_checked() -> None:

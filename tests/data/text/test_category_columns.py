@@ -158,7 +158,7 @@ def test_speakers_beside_two_texts_are_not_taken_for_one(
     """Also where the speakers have more letters than one of the texts, or a column is empty."""
     rows = [("Ama Mensah Owusu-Ansah", "Wedding", *pair) for pair in pairs()]
     err = said(capsys, "--train-tsv", write(rows), *LANGUAGES)
-    assert "column 3 (looks like en) as source and column 4 as target" in err
+    assert "column 3 (looks like English) as source and column 4 as target" in err
     rows = [(text, *row[:2]) for *row, _, text in rows]
     assert "sentences, and column 2 has one value" in said(
         capsys, "--train-tsv", write(rows), *LANGUAGES

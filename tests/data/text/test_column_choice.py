@@ -82,12 +82,12 @@ def test_the_only_known_language_takes_its_side_and_the_other_is_a_guess(
     header: list[str] | None,
 ) -> None:
     rows = [*([header] if header else []), *table()]
-    sure = "" if header else "looks like en"
+    sure = "" if header else "looks like English"
     assert chosen_columns(rows, ("en", "xnd")) == ((5, 2), None, (sure, "a guess"))
     assert chosen_columns(rows, ("xnd", "en")) == ((2, 5), None, ("a guess", sure))
     # A header that names the other language, too, leaves nothing to guess.
     named = [["id", "parse", "xnd", "gloss", "en", "note"], *table()]
-    assert chosen_columns(named, ("en", "xnd")) == ((5, 3), None, ("looks like en", ""))
+    assert chosen_columns(named, ("en", "xnd")) == ((5, 3), None, ("looks like English", ""))
 
 
 def rows_of(*columns: list[str]) -> list[list[str]]:
@@ -102,7 +102,7 @@ CASTILIAN = [f"{text} {mubu}" for text, mubu in zip(sentences(SPANISH, 4), MUBU,
 
 def test_a_third_known_language_is_not_the_other_side() -> None:
     rows = rows_of(CASTILIAN, MUBU, TRANSLATION)
-    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like English", ""))
 
 
 def test_two_known_languages_are_recognised_in_the_given_order() -> None:
@@ -124,12 +124,12 @@ def test_a_header_decides_the_order_against_the_text() -> None:
 
 def test_a_first_row_with_a_sentence_is_no_header() -> None:
     rows = rows_of(["en", *MUBU[1:]], [f"the dog {'of the man ' * 5}", *TRANSLATION[1:]])
-    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like English", ""))
 
 
 def test_of_two_columns_of_the_known_language_the_last_is_taken() -> None:
     rows = rows_of(TRANSLATION, MUBU, TRANSLATION)
-    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like English", ""))
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_columns_that_are_unlikely_to_be_the_other_side(
     others: tuple[list[str], list[str]],
 ) -> None:
     rows = rows_of(*others, TRANSLATION)
-    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 2), None, ("looks like English", ""))
 
 
 def test_of_two_likely_columns_the_first_is_a_guess() -> None:
     rows = rows_of(MUBU, MUBU[::-1], TRANSLATION)
-    assert chosen_columns(rows, ("en", "xnd")) == ((3, 1), None, ("looks like en", "a guess"))
+    assert chosen_columns(rows, ("en", "xnd")) == ((3, 1), None, ("looks like English", "a guess"))
 
 
 def test_numbers_are_never_the_other_side() -> None:
@@ -169,8 +169,8 @@ def test_numbers_are_never_the_other_side() -> None:
 
 def test_the_known_language_is_told_beside_text_with_some_of_its_words() -> None:
     rows = rows_of([f"the {text} of that {text}" for text in MUBU], TRANSLATION)
-    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
-    assert chosen_columns(rows, ("xnd", "en")) == ((1, 2), None, ("", "looks like en"))
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like English", ""))
+    assert chosen_columns(rows, ("xnd", "en")) == ((1, 2), None, ("", "looks like English"))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_initials_and_repeated_notes_are_not_taken_for_the_language(short: list[
         for cell, noun in zip(sentences(ENGLISH, 3), nouns, strict=True)
     ]
     rows = [[row[1], text, row[6]] for row, text in zip(table(cells), english, strict=True)]
-    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like en", ""))
+    assert chosen_columns(rows, ("en", "xnd")) == ((2, 1), None, ("looks like English", ""))
 
 
 @pytest.mark.parametrize("mark", ["\t", ","])

@@ -269,12 +269,14 @@ def test_recognised_columns_are_taken_in_the_order_of_the_given_languages(
     columns = (
         "with column {} as source and column {} as target" if mark == ";" else "columns {} and {}"
     )
+    german, english = "German (`de`)", "English (`en`)"
     said, last = converted("a.txt", "de", "en", capsys)
-    assert said.endswith(f"{columns.format(3, 2)}, which look like de and en")
+    assert said.endswith(f"{columns.format(3, 2)}, which look like {german} and {english}")
     assert last == "\t".join(DOGS[-1][::-1])
     for src, tgt, first, second, found in (
-        ("xx", "en", 3, 2, "de and en"), ("en", "de", 2, 3, "en and de"),
-    ):  # fmt: skip
+        ("xx", "en", 3, 2, f"{german} and {english}"),
+        ("en", "de", 2, 3, f"{english} and {german}"),
+    ):
         said = converted("a.txt", src, tgt, capsys)[0]
         assert said.endswith(f"{columns.format(first, second)}, which look like {found}")
     # A header that names both goes before the text.

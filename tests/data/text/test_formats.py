@@ -131,7 +131,8 @@ def test_columns_with_the_sentences_are_converted() -> None:
         csv.writer(file, delimiter=";").writerows([("Nr", "Deutsch", "Englisch", "Notiz"), *rows])
     error = refusal("e.csv")
     assert error.hint.startswith(
-        "convert it, with column 2 as source and column 3 as target, which look like de and en: nm"
+        "convert it, with column 2 as source and column 3 as target, which look like German (`de`) "
+        "and English (`en`): nm"
     )
     assert converted(error) == "Deutsch\tEnglisch\n" + "".join(
         f"{src}\t{tgt}\n" for src, tgt in animals

@@ -224,9 +224,12 @@ def test_columns_without_a_header_are_ordered_by_the_language_that_is_known(
     ]
     write("d.tsv", *rows)
     err = refused("d.tsv", *SWISS, capsys)
-    assert "to take column 3 (looks like en) as source and column 1 as target, or others in" in err
+    assert (
+        "to take column 3 (looks like English) as source and column 1 as target, or others in"
+        in err
+    )
     assert two_columns(err)[0] == f"{rows[0][2]}\t{rows[0][0]}"
-    assert "column 1 as source and column 3 (looks like en)" in refused(
+    assert "column 1 as source and column 3 (looks like English)" in refused(
         "d.tsv", "gsw", "en", capsys
     )
     # Too little text to be sure.

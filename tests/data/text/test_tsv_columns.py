@@ -149,14 +149,17 @@ def test_tables_with_the_same_wrong_columns_are_warned_of_together(
     assert err.count(question) == 1
     err = warnings("2,5")
     assert (
-        "the training source columns of `a.tsv`, `b.tsv` and `c.tsv` do not look like en: none of "
-        f"their first 600 lines of several words have one of the commonest words of this "
-        f"language; {question}"
+        "the training source columns of `a.tsv`, `b.tsv` and `c.tsv` do not look like English "
+        "(`en`): none of their first 600 lines of several words have one of the commonest words "
+        f"of this language; {question}"
     ) in err
     assert err.count(question) == 2
     err = warnings("3,2")
-    assert "training source columns of `a.tsv`, `b.tsv` and `c.tsv` look like de, not en" in err
-    assert err.count("look like de") == 1
+    assert (
+        "training source columns of `a.tsv`, `b.tsv` and `c.tsv` look like German (`de`), not "
+        "English (`en`)" in err
+    )
+    assert err.count("look like German") == 1
     err = warnings("4,2")
     assert (
         "600 of the first 600 lines of the training source columns of `a.tsv`, `b.tsv` and" in err

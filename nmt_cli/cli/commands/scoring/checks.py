@@ -328,6 +328,7 @@ def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
 
 
 def _other_language(hypotheses: NamedLines, reference: NamedLines) -> str:
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.data.languages.words import differing_languages
 
     differing = differing_languages(
@@ -335,7 +336,5 @@ def _other_language(hypotheses: NamedLines, reference: NamedLines) -> str:
     )
     if differing is None:
         return ""
-    return (
-        f"the hypotheses seem to be in {differing[0]}, the reference `{reference[0]}` "
-        f"in {differing[1]}"
-    )
+    first, second = map(shown_language, differing)
+    return f"the hypotheses seem to be in {first}, the reference `{reference[0]}` in {second}"

@@ -61,15 +61,17 @@ def swapped_test_set_note(
     """The warning that the model translates in the other direction than a test set, or ""."""
     if not are_in_each_others_language(files, sides, languages):
         return ""
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.data.languages.text_files import TextFiles
 
     src, tgt = languages
+    source, target = map(shown_language, languages)
     if len(files) > 1:
         swapped = f"data.test={json.dumps([files[1], files[0]], ensure_ascii=False)}"
-        texts = f"`{files[0]}` seems to be in {tgt} and `{files[1]}` in {src}"
+        texts = f"`{files[0]}` seems to be in {target} and `{files[1]}` in {source}"
         remedy = f"give the files in the other order: --set {shlex.quote(swapped)}"
     else:
-        texts = f"`{files[0]}` seems to have {tgt} in column 1 and {src} in column 2"
+        texts = f"`{files[0]}` seems to have {target} in column 1 and {source} in column 2"
         remedy = TextFiles("test", tuple(files)).remedy
     return (
         f"{texts}, but `{model}` translates from {src} to {tgt}: name another --model, or {remedy}"
@@ -87,6 +89,7 @@ def source_language_note(
     hypotheses, reference: names and lines; test_set: the names of the files of the test set if the
     reference is one of them.
     """
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.data.languages.names import are_swapped
     from nmt_cli.data.languages.words import is_on_other_side
 
@@ -96,7 +99,8 @@ def source_language_note(
     is_named = are_swapped(test_set, src, tgt) or are_swapped((hypotheses[0], name), src, tgt)
     if not is_named and not is_on_other_side(first, second, src):
         return ""
+    target = shown_language(tgt)
     return (
-        f"the reference `{name}` seems to be in {src}, but the settings name {src} as the source "
-        f"language and {tgt} as the target language: name a reference in {tgt}"
+        f"the reference `{name}` seems to be in {shown_language(src)}, which the settings name as "
+        f"the source language; the target language is {target}: name a reference in {target}"
     )

@@ -201,6 +201,7 @@ def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
 
 def _swapped(files: tuple[str, str], languages: "LanguagesConfig") -> str:
     """A warning if the two files are in each other's language, by their names or first lines."""
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.data.text.lines import read_lines
 
     src, tgt = languages.src, languages.tgt
@@ -216,8 +217,8 @@ def _swapped(files: tuple[str, str], languages: "LanguagesConfig") -> str:
         return ""
     swapped = shlex.join(["--pairs", files[1], files[0]])
     return (
-        f"`{files[0]}` seems to be in {tgt} and `{files[1]}` in {src}, but the model translates "
-        f"from {src} to {tgt}: {swapped}"
+        f"`{files[0]}` seems to be in {shown_language(tgt)} and `{files[1]}` in "
+        f"{shown_language(src)}, but the model translates from {src} to {tgt}: {swapped}"
     )
 
 

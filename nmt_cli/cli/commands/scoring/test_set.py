@@ -71,6 +71,7 @@ def _other_language(
     model: Path, files: Sequence[str], sides: tuple[Sequence[str], Sequence[str]]
 ) -> str:
     """The warning that the model does not translate between the languages of the texts, or ""."""
+    from nmt_cli.data.languages.english_names import shown_language
     from nmt_cli.data.languages.words import other_language
 
     languages = languages_of_model(model)
@@ -82,8 +83,8 @@ def _other_language(
     if source_language is None:
         return ""
     return (
-        f"the test set seems to be in {source_language}, but `{model}` translates from "
-        f"{languages[0]} to {languages[1]}: is another --model meant, or another order of the "
+        f"the test set seems to be in {shown_language(source_language)}, but `{model}` translates "
+        f"from {languages[0]} to {languages[1]}: is another --model meant, or another order of the "
         "files in data.test?"
     )
 

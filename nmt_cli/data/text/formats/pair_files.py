@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.labels import in_given_order
 from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
 from nmt_cli.data.text.formats.html_tables import html_advice, is_html
@@ -24,7 +25,8 @@ from nmt_cli.data.text.tables.category_columns import row_per_text_advice
 from nmt_cli.data.text.tables.column_choice import chosen_columns
 from nmt_cli.data.text.tables.header_rows import shown_column
 
-MARKS = {"|||": " [|][|][|] ", "|": " [|] "}
+# What people write between source and target, with spaces around it.
+MARKS = ("|||", "|")
 # At least this share of the rows must contain the separator.
 LEAST_SHARE = 0.9
 # A single line of a file that is not called .csv proves nothing: a sentence may have a comma.
@@ -170,7 +172,8 @@ def _table_advice(
     (first, second), recognised, notes = chosen
     what = "convert it, with column {} as source and column {} as target, {}"
     if recognised:
-        what = what.format(first, second, f"which look like {' and '.join(recognised)}")
+        looks = " and ".join(map(shown_language, recognised))
+        what = what.format(first, second, f"which look like {looks}")
     else:
         src, tgt = (
             shown_column(table, column, note, languages=languages)

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.english_names import english_name
 from nmt_cli.data.languages.labels import in_given_order, place_of_language
 from nmt_cli.data.languages.words import (
     differing_languages,
@@ -110,7 +111,7 @@ def _beside_only_language(
     other = likely[0] if likely else max(others, key=lambda index: count_letters(columns[index]))
     guess = "a guess" if len(likely) > 1 else ""
     is_named = only == place_of_language(header, (only, other), language)
-    likeness = "" if is_named else f"looks like {base_code(language)}"
+    likeness = "" if is_named else f"looks like {english_name(base_code(language))}"
     if places[0] is None:
         return ChosenColumns((other + 1, only + 1), notes=(guess, likeness))
     return ChosenColumns((only + 1, other + 1), notes=(likeness, guess))
@@ -165,7 +166,7 @@ def _language_notes(
         return "", ""
     src, tgt = ([row[column - 1] for row in rows if column <= len(row)] for column in columns)
     first, second = (
-        f"looks like {code}" if is_on_other_side(*sides, code) else ""
+        f"looks like {english_name(base_code(code))}" if is_on_other_side(*sides, code) else ""
         for code, sides in zip(languages, ((tgt, src), (src, tgt)), strict=True)
     )
     return first, second

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from nmt_cli.data.languages.codes import base_code
+from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.labels import in_given_order, is_named
 from nmt_cli.data.languages.names import code_of_name
 from nmt_cli.data.text.formats.separated_values import TABLE, tab_separated, two_columns_command
@@ -62,7 +63,8 @@ p.tsv --columns A,B'
         columns = str(first), str(second)
         conversion = tab_separated(columns, unquote=quoted)
         if recognised:
-            which = f"the columns {first} and {second}, which look like {' and '.join(recognised)}"
+            likely = " and ".join(map(shown_language, recognised))
+            which = f"the columns {first} and {second}, which look like {likely}"
         else:
             src, tgt = (
                 shown_column(table, column, note, languages=languages)
