@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nmt_cli.config.schema import Config
+from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.names import are_swapped
@@ -70,7 +71,7 @@ def check_texts(
     cleaned, which counts its lines in third languages. is_normalized: whether `data.normalize` is
     set.
     """
-    heads = [Head.of(text, head_of(text), src, tgt) for text in texts]
+    heads = [Head.of(text, head_of(text), Cleaning(is_normalized, src, tgt)) for text in texts]
     groups = groups_of(heads)
     warnings = [note for group in groups for note in text_notes(group, is_normalized)]
     swapped = [
@@ -86,16 +87,16 @@ def check_texts(
     # Held-out files are compared with the training text as it will be once its files are in order.
     odds = _odds(
         [
-            sides[::-1] if text in turned else sides
-            for text, sides, *_ in heads
+            cleaned[::-1] if text in turned else cleaned
+            for text, _, cleaned, *_ in heads
             if text.role == "training"
         ]
     )
-    for text, sides, *_ in heads:
+    for text, _, cleaned, *_ in heads:
         if odds is None or text.role == "training" or text in turned:
             continue
         wrong = [
-            _wrong_share(lines, odds * sign) for lines, sign in zip(sides, (1, -1), strict=True)
+            _wrong_share(lines, odds * sign) for lines, sign in zip(cleaned, (1, -1), strict=True)
         ]
         if min(wrong) >= MIN_WRONG_SHARE:
             swapped.append(
@@ -134,8 +135,8 @@ def _sign_of_swapped(head: Head, src: str, tgt: str) -> str:
 
     A header is no sign where the text is clearly in the right languages.
     """
-    text, (src_lines, tgt_lines), others, _ = head
-    are_others = others == (base_code(tgt), base_code(src))
+    text, (src_lines, tgt_lines) = head.text, head.cleaned
+    are_others = head.others == (base_code(tgt), base_code(src))
     if are_others or only_known_language_is_swapped(src_lines, tgt_lines, src, tgt):
         return f"is in {shown_language(tgt)} and {shown_language(src)}"
     row = first_row_of_text(zip(src_lines, tgt_lines, strict=False))

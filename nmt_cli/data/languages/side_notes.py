@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.missing_words import missing_words
@@ -49,20 +50,26 @@ SHOWN = 30
 class Head(NamedTuple):
     """The first lines of both sides of a text.
 
-    others: for each side, the known language that it looks like in place of the stated one, or
-    None; codes: the stated ones.
+    sides: as they were read; cleaned: as they would be in the training text, so that their words
+    are judged as when it is cleaned; others: for each side, the known language that it looks like
+    in place of the stated one, or None; codes: the stated ones.
     """
 
     text: TextFiles
     sides: tuple[list[str], list[str]]
+    cleaned: tuple[list[str], list[str]]
     others: tuple[str | None, str | None]
     codes: tuple[str, str]
 
     @classmethod
-    def of(cls, text: TextFiles, sides: tuple[list[str], list[str]], src: str, tgt: str) -> "Head":
-        """The lines of a text that should be in these languages."""
-        others = other_language(sides[0], src), other_language(sides[1], tgt)
-        return cls(text, sides, others, (src, tgt))
+    def of(cls, text: TextFiles, sides: tuple[list[str], list[str]], cleaning: Cleaning) -> "Head":
+        """The lines of a text that should be in the languages of `cleaning`."""
+        # Lines without a partner have an error of their own.
+        pairs = min(map(len, sides))
+        cleaned = cleaning.repaired(sides[0][:pairs], sides[1][:pairs])
+        codes = cleaning.src, cleaning.tgt
+        others = other_language(cleaned[0], codes[0]), other_language(cleaned[1], codes[1])
+        return cls(text, sides, cleaned, others, codes)
 
 
 def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
@@ -118,7 +125,7 @@ def language_notes(
 
 def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str]:
     """Yield the warning about sides without the commonest words of their language."""
-    counts = [(head.text, missing_words(head.sides[index], code)) for head in group]
+    counts = [(head.text, missing_words(head.cleaned[index], code)) for head in group]
     found = [(text, count) for text, count in counts if count is not None]
     if not found:
         return
@@ -140,7 +147,7 @@ def _missing_words(group: Sequence[Head], index: int, code: str) -> Iterator[str
 
 def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
     """Yield the warnings about lines in a language beside those of the text."""
-    for index, lines in enumerate(head.sides):
+    for index, lines in enumerate(head.cleaned):
         # A side in an unknown language may be similar to one that is known.
         codes = [code for code in known if function_words(code)]
         found = third_languages(lines, codes) if known[index] in codes else {}
@@ -150,6 +157,8 @@ def _third_languages(head: Head, known: Sequence[str]) -> Iterator[str]:
             action = "`nmt prepare --clean` drops such pairs"
             if head.text.role != "training":
                 action = "no pair is dropped"
+            elif len(codes) < len(known):
+                action += " if it can tell the languages of the two sides apart"
             yield (
                 f"{len(indices):,} of the first {len(lines):,} lines of the "
                 f"{side_of([head.text], index)} look like {shown_language(language)} (lines "

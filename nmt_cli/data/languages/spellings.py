@@ -94,14 +94,14 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
     """
     for index in (0, 1):
         trained = [head for head in heads if head.text.role == "training"]
-        lines = [line for head in trained for line in head.sides[index]]
+        lines = [line for head in trained for line in head.cleaned[index]]
         for head in heads:
             is_other = any(each.others[index] for each in (head, *trained))
             is_short = len(lines) < FEWEST_TRAINED
             if head.text.role == "training" or is_other or is_short:
                 continue
-            only_there = letters_of_one(head.sides[index], lines)
-            only_trained = letters_of_one(lines, head.sides[index])
+            only_there = letters_of_one(head.cleaned[index], lines)
+            only_trained = letters_of_one(lines, head.cleaned[index])
             only = [
                 f"only the {role} text has {_shown(letters)}"
                 for role, letters in (("training", only_trained), (head.text.role, only_there))
@@ -109,8 +109,8 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
             ]
             side = side_of([head.text], index)
             for rich, poor, sides in (
-                ("training", head.text.role, (lines, head.sides[index])),
-                (head.text.role, "training", (head.sides[index], lines)),
+                ("training", head.text.role, (lines, head.cleaned[index])),
+                (head.text.role, "training", (head.cleaned[index], lines)),
             ):
                 for name, found, there, usual in marks_of_one(*sides):
                     yield (
