@@ -104,14 +104,18 @@ def side_of(texts: Sequence[TextFiles], index: int) -> str:
 
 
 def head_of(text: TextFiles) -> tuple[list[str], list[str]]:
-    """Return the first lines of both sides; none if a file cannot be read, or only once."""
+    """Return the first lines of both sides; none if a file cannot be read, or only once.
+
+    Rows of a table with other columns have empty sides, so that all lines keep their numbers; a
+    table without other rows has no lines.
+    """
     if not text.paths or not all(Path(path).is_file() for path in text.paths[:2]):
         return [], []
     try:
         if len(text.paths) == 1:
-            rows = map(text.columns.pair, _first_lines(text.paths[0]))
-            pairs = [row for row in rows if row is not None]
-            return [row[0] for row in pairs], [row[1] for row in pairs]
+            rows = [text.columns.pair(line) for line in _first_lines(text.paths[0])]
+            pairs = [row or ("", "") for row in rows] if any(rows) else []
+            return [src for src, _ in pairs], [tgt for _, tgt in pairs]
         return list(_first_lines(text.paths[0])), list(_first_lines(text.paths[1]))
     except NmtError:
         # The error is reported when the file is read as a whole.

@@ -73,3 +73,15 @@ def test_apostrophes_within_subwords_are_apostrophes_of_the_training_text(
     write("b.tgt", ["der Mann sieht jetzt {}"] * 100)
     said = warnings(capsys, "--train", "a.src", "a.tgt", "--valid", "b.src", "b.tgt")
     assert "apostrophes within words" not in said
+
+
+def test_lines_of_tables_keep_their_numbers_behind_rows_without_two_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    german = "Der Hund des Mannes ist im Garten und er schläft nicht"
+    rows = [f"{FRENCH if number % 9 == 5 else ENGLISH}\t{german}" for number in range(100)]
+    write("a.tsv", [*rows[:3], "only one column", *rows[4:]])
+    for option in ([], ["--tsv-columns", "1,2"]):
+        said = warnings(capsys, "--train-tsv", "a.tsv", "--valid-split", "20", *option)
+        named = "first 100 lines of the training source column of `a.tsv` look like French (`fr`) "
+        assert f"{named}(lines 6, 15, 24, ...)" in said
