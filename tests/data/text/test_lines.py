@@ -116,10 +116,11 @@ def test_columns_of_a_wider_table_are_recognised_after_a_comment(
             list(read_pairs(("t.tsv",), keep_bad_rows=keep_bad_rows))
         message = "`t.tsv`, line 1: 1 column, 2 are needed, most lines have 3"
         assert caught.value.message.startswith(message)
-         "the columns 2 and 3, which look like German (`de`) and English (`en`): nmt convert '{}' "
-         "--columns 2,3 -o 'my table.two-columns'"),
-        ((ENGLISH, "note", "www.example.org", GERMAN),
-         "which look like English (`en`) and German (`de`): nmt convert '{}' --columns 1,4"),
+        columns = (
+            "the columns 2 and 3, which look like German (`de`) and English (`en`): "
+            "nmt convert t.tsv --columns 2,3"
+        )
+        assert columns in caught.value.hint
     # One wider line of a table that has two columns otherwise.
     Path("t.tsv").write_text("a\tb\tc\n" + f"{GERMAN}\t{ENGLISH}\n" * 40)
     with pytest.raises(DataError) as caught:
@@ -144,10 +145,10 @@ def test_quoted_cells_of_a_wider_table_are_unquoted_before_columns_are_taken(
     for keep_bad_rows in (False, True):
         with pytest.raises(DataError) as caught:
             list(read_pairs(("my pairs.tsv",), keep_bad_rows=keep_bad_rows))
-         "the columns 2 and 3, which look like German (`de`) and English (`en`): nmt convert '{}' "
-         "--columns 2,3 -o 'my table.two-columns'"),
-        ((ENGLISH, "note", "www.example.org", GERMAN),
-         "which look like English (`en`) and German (`de`): nmt convert '{}' --columns 1,4"),
+        command = caught.value.hint.partition("which look like German (`de`) and English (`en`): ")[
+            2
+        ]
+        assert command.startswith("nmt convert ")
         subprocess.run(["bash", "-c", command], check=True)
         written = Path("my pairs.two-columns.tsv").read_bytes()
         assert written.endswith(b"\nGr\xfcn\tGreen\n"), "bytes that are not UTF-8 are kept"
@@ -178,10 +179,8 @@ def test_a_column_of_licences_is_not_taken_for_one_of_sentences(tmp_path: Path) 
     path.write_text("\n".join(rows), "utf-8")
     with pytest.raises(DataError) as caught:
         list(read_pairs((str(path),)))
-         "the columns 2 and 3, which look like German (`de`) and English (`en`): nmt convert '{}' "
-         "--columns 2,3 -o 'my table.two-columns'"),
-        ((ENGLISH, "note", "www.example.org", GERMAN),
-         "which look like English (`en`) and German (`de`): nmt convert '{}' --columns 1,4"),
+    look = "the columns 1 and 2, which look like English (`en`) and German (`de`): nmt convert"
+    assert look in caught.value.hint
 
 
 def test_a_row_without_tab_does_not_make_a_table_one_of_commas(tmp_path: Path) -> None:
