@@ -259,9 +259,10 @@ def _scores(
     warn_of_spellings(texts.hypotheses, references, console)
     # Of a test set that was translated, the first reference was checked beside the source.
     unchecked = references[1:] if texts.is_translated else references
-    warn_of_faults(texts.hypotheses, unchecked, console)
+    name = "" if texts.is_translated else texts.names[0]
+    warn_of_faults((name, texts.hypotheses), unchecked, console)
     if not texts.is_translated:
-        warn_of_entities((texts.names[0], texts.hypotheses), texts.references, console)
+        warn_of_entities((name, texts.hypotheses), references, console)
     results: dict[str, Score] = {}
     if metrics:
         computed = score(

@@ -179,6 +179,16 @@ def unescape(text: str) -> str:
     return text
 
 
+def escaped_characters(text: str) -> set[str]:
+    """The characters for which the text has HTML entities.
+
+    >>> sorted(escaped_characters("&quot; AT&amp;T &quot; & so on"))
+    ['"', '&']
+    """
+    torn = _TORN_ENTITY.sub(lambda match: f"&{match[1].replace(' ', '')};", text)
+    return {unescape_entity(match[0]) for match in _ENTITY.finditer(torn)}
+
+
 def _remove_different_tags(src: str, tgt: str) -> tuple[str, str]:
     """Remove the tags of both sides unless they are the same and so part of the text."""
     tags = [sorted(match[0].lower() for match in _TAG.finditer(side)) for side in (src, tgt)]

@@ -176,3 +176,33 @@ def test_another_unicode_form_has_a_warning_of_its_own() -> None:
     lines = [f"cafe\u0301 {n}" for n in range(40)]
     assert references_with_faults([f"café {n}" for n in range(40)], lines) == ""
     assert pairs_with_faults([f"coffee {n}" for n in range(40)], lines) == ""
+
+
+def test_entities_of_both_texts_count_where_the_other_text_has_the_character(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two texts of Moses' tokeniser have them in the lines that have these characters."""
+    monkeypatch.chdir(tmp_path)
+    plain = [f"Der {number}. Hund ist rot ." for number in range(60)]
+    quoted = [f"Der {number}. &quot; Hund &quot; ist rot ." for number in range(60)]
+    typed = [f'Der {number}. " Hund " ist rot .' for number in range(60)]
+    texts = {
+        "reference.de": [*quoted[:20], *plain[20:]],
+        "moses.de": [*plain[:20], *quoted[20:22], *plain[22:]],
+        "mixed.de": [*typed[:20], *quoted[20:22], *plain[22:]],
+    }
+    for name, lines in texts.items():
+        Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+    def warning(*files: str) -> str:
+        assert main(["score", *files, "--tokenize", "none"]) == 0
+        return " ".join(capsys.readouterr().err.split())
+
+    for files in (("moses.de", "reference.de"), ("reference.de", "moses.de")):
+        assert "entities" not in warning(*files)
+    for files in (("mixed.de", "reference.de"), ("reference.de", "mixed.de")):
+        said = warning(*files)
+        assert "20 have HTML entities (lines 1, 2, 3, 4, 5, ...), unlike the" in said
+        assert "`mixed.de` has HTML entities, too (line 21), so replace them in both" in said
+        for name in ("reference", "mixed"):
+            assert f"< {name}.de > {name}.unescaped.de" in said

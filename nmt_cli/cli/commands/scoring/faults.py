@@ -28,9 +28,12 @@ def warn_of_placeholders(
 
 
 def warn_of_faults(
-    hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
+    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console"
 ) -> None:
-    """Warn of references with faults of which training text is repaired, such as entities."""
+    """Warn of references with faults of which training text is repaired, such as entities.
+
+    The name of the hypotheses is "" if they are no file.
+    """
     from nmt_cli.data.cleaning.held_out.faults import references_with_faults
     from nmt_cli.data.cleaning.kinds import ENTITY, KINDS
     from nmt_cli.data.text.shell_commands import unescape_command
@@ -38,10 +41,11 @@ def warn_of_faults(
     if console.quiet:
         return
     for name, lines in references:
-        if faults := references_with_faults(hypotheses, lines):
+        if faults := references_with_faults(hypotheses[1], lines):
             command = ""
             if KINDS[ENTITY].name in faults:
                 command = f", for HTML entities by this command: {unescape_command(name)}"
+                command += _same_command(hypotheses)
             console.warning(
                 f"{_reference(name, lines)}, of which {faults}, unlike their hypotheses; "
                 "`nmt prepare` repairs training text of this, but references are scored as they "
@@ -50,7 +54,7 @@ def warn_of_faults(
 
 
 def warn_of_entities(
-    hypotheses: NamedLines, references: Sequence[Sequence[str]], console: "Console"
+    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console"
 ) -> None:
     """Warn of hypotheses with HTML entities where no reference has any: they count as wrong."""
     from nmt_cli.data.cleaning.held_out.faults import lines_with_entities
@@ -59,12 +63,26 @@ def warn_of_entities(
     if console.quiet:
         return
     name, lines = hypotheses
-    if faults := lines_with_entities(lines, references):
+    if faults := lines_with_entities(lines, [text for _, text in references]):
         console.warning(
             f"`{name}` has {counted(len(lines), 'line')}, of which {faults}, unlike the "
             "references, so that these words count as wrong; if a tokeniser wrote them, this "
-            f"command gives the characters: {unescape_command(name)}"
+            f"command gives the characters: {unescape_command(name)}{_same_command(*references)}"
         )
+
+
+def _same_command(*texts: NamedLines) -> str:
+    """The commands for other files, if these have HTML entities in other lines; else ""."""
+    from nmt_cli.data.cleaning.held_out.faults import first_entity
+    from nmt_cli.data.text.shell_commands import unescape_command
+
+    found = [(name, first_entity(lines)) for name, lines in texts]
+    return "".join(
+        f"; `{name}` has HTML entities, too (line {line:,}), so replace them in both files: "
+        f"{unescape_command(name)}"
+        for name, line in found
+        if name and line
+    )
 
 
 def _reference(name: str, lines: Sequence[str]) -> str:

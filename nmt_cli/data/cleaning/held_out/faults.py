@@ -7,7 +7,12 @@ from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
-from nmt_cli.data.cleaning.repairs import Repaired, repair_lines, unescape
+from nmt_cli.data.cleaning.repairs import (
+    Repaired,
+    escaped_characters,
+    repair_lines,
+    unescape,
+)
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, compose_command
 
@@ -67,7 +72,8 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str], *, first_line: int
 def references_with_faults(hypotheses: Sequence[str], references: Sequence[str]) -> str:
     """How many references have faults that their hypotheses have not; as `pairs_with_faults`.
 
-    A fault of both would not lower the score.
+    A fault of both would not lower the score. Where other hypotheses have HTML entities, too, only
+    lines count whose hypothesis has the character itself.
     """
     repaired = Repaired()
     repaired_hypotheses, repaired_references = repair_lines(hypotheses, references, repaired)
@@ -79,21 +85,56 @@ def references_with_faults(hypotheses: Sequence[str], references: Sequence[str])
     faults = {
         kind: indices & only_references for kind, indices in _without_forms(repaired.lines).items()
     }
+    if ENTITY in faults and first_entity(hypotheses):
+        faults[ENTITY] = {
+            index
+            for index in faults[ENTITY]
+            if any(mark in hypotheses[index] for mark in escaped_characters(references[index]))
+        }
     return _listed(faults, len(references))
 
 
 def lines_with_entities(lines: Sequence[str], others: Sequence[Sequence[str]]) -> str:
     """How many lines have HTML entities where no line of the other texts has; "" for few.
 
+    Where the other texts have some in other lines, only lines count of which one of the others has
+    the character itself.
+
     >>> lines_with_entities(["a &amp; b"] * 4, [["a & b"] * 4])
     '4 have HTML entities (lines 1, 2, 3, 4)'
+    >>> lines_with_entities(["a &quot;"] * 4 + ["b"], [["a"] * 4 + ["&quot; b"]])
+    ''
     """
     indices = {
         index
         for index, (line, *rest) in enumerate(zip(lines, *others, strict=False))
-        if "&" in line and unescape(line) != line and all(unescape(text) == text for text in rest)
+        if has_entity(line) and not any(has_entity(text) for text in rest)
     }
+    if indices and any(first_entity(other) for other in others):
+        indices = {
+            index
+            for index in indices
+            if any(
+                mark in other[index]
+                for mark in escaped_characters(lines[index])
+                for other in others
+            )
+        }
     return _listed({ENTITY: indices}, len(lines))
+
+
+def has_entity(line: str) -> bool:
+    """Whether a line has an HTML entity."""
+    return "&" in line and unescape(line) != line
+
+
+def first_entity(lines: Sequence[str]) -> int:
+    """The number of the first line with an HTML entity, counted from 1; 0 if there is none.
+
+    >>> first_entity(["AT&T", "AT&amp;T"]), first_entity(["AT&T"])
+    (2, 0)
+    """
+    return next((number for number, line in enumerate(lines, 1) if has_entity(line)), 0)
 
 
 def _without_invisible(line: str) -> str:
