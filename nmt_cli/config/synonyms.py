@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from nmt_cli.config.sacrebleu_options import SACREBLEU_ADVICE
 from nmt_cli.errors import nearest
 
 COMMANDS = {
@@ -222,13 +223,14 @@ ADVICE = {
     ("score", "--seed"): (
         "the resampling of --confidence and --baseline always has the seed of sacreBLEU, 12345"
     ),
-    ("score", "-m"): "repeat --metric: --metric bleu --metric chrf",
+    **{("score", name): hint for name, hint in SACREBLEU_ADVICE.items()},
     **{
         ("init", name): "the languages are named by --src-lang and --tgt-lang"
         for name in ("-s", "-t", "--src", "--tgt", "--source", "--target")
     },
     ("init", "--set"): (
-        "write other settings in nmt.toml, or give them to `nmt prepare` and `nmt train` with --set"
+        "write other settings in nmt.toml, or give them later: `nmt prepare --set KEY=VALUE`, "
+        "`nmt train --set KEY=VALUE`"
     ),
     ("info", "--preset"): (
         "`nmt config presets` compares the presets, with --json with exact numbers of parameters"
