@@ -38,6 +38,7 @@ from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.meter import Meter
 from nmt_cli.training.reporting.monitor import Monitor
 from nmt_cli.training.reporting.report import Published, Report, Validation
+from nmt_cli.training.reporting.unlearnt import unlearnt
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
     check_digest,
@@ -250,6 +251,8 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"
     if run.ranks.is_first:
+        if found := unlearnt(run):
+            yield _log(run, replace(_note(run, found.note), is_warning=found.is_warning))
         yield _log(run, _closing(run, note))
 
 
