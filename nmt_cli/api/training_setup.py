@@ -177,10 +177,17 @@ def warmup_note(resolved: ResolvedConfig) -> str:
     if train.learning_rate != "auto" or MOST_RAISED**2 * train.warmup_steps > usual:
         return ""
     peak, usual_peak = ((d_model * steps) ** -0.5 for steps in (train.warmup_steps, usual))
+    model = resolved.config.model
+    even_so = ""
+    if model.kind == "transformer" and model.norm_order == "post":
+        even_so = (
+            ", but a post-norm model may not learn even so after a short warm-up: a lower rate or "
+            "`--set model.norm_order=pre` helps"
+        )
     return (
         f"with train.warmup_steps={train.warmup_steps} the learning rate rises to {peak:.2g} "
         f"(equation 3), {peak / usual_peak:.1f} times that of preset `{train.preset}`; "
-        f"`--set train.learning_rate={usual_peak:.2g}` keeps the peak of the preset"
+        f"`--set train.learning_rate={usual_peak:.2g}` keeps the peak of the preset{even_so}"
     )
 
 

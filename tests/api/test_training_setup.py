@@ -172,6 +172,17 @@ def test_a_warm_up_that_raises_the_peak_is_noted(given, noted):
     assert noted in "".join(notes)
 
 
+def test_the_peak_of_the_preset_is_not_said_to_suffice_for_post_norm_models():
+    for order, said in (("post", True), ("pre", False)):
+        given = {
+            "train.preset": "paper-small", "train.warmup_steps": 100, "model.norm_order": order,
+        }  # fmt: skip
+        [note] = rate_notes(resolve_arguments("train", {}, given, None))
+        assert "`--set train.learning_rate=0.002` keeps the peak of the preset" in note
+        assert ("a post-norm model may not learn even so after a short warm-up" in note) is said
+        assert note.endswith("`--set model.norm_order=pre` helps") is said
+
+
 @pytest.mark.parametrize(
     ("given", "peak"),
     [
