@@ -170,6 +170,9 @@ def test_the_note_precedes_the_end_of_the_run_and_is_logged(
     assert (warned[-2].note, warned[-2].is_warning) == ("next to nothing", True)
 
 
-def test_a_run_without_validation_text_is_not_judged(tmp_path: Path) -> None:
+def test_a_run_without_validation_text_is_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEWEST_STEPS", 1)
     setting = reversal_corpus(tmp_path, data_valid=[], train_max_steps=2)
     assert [report.note for report in reports(setting, tmp_path / "m") if report.note][:-1] == []
