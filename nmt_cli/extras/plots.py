@@ -21,6 +21,8 @@ ROWS, COLUMNS = 64, 128
 # The height of the part of that picture that shows the positions of one side.
 PANEL = 660.0
 POINTS = 240
+# The schedules are drawn up to so many times the steps of a run.
+SHOWN_BEYOND = 2
 WORDS = 8
 
 
@@ -156,7 +158,10 @@ def _schedule(config: Config, model: Path | None) -> Plot:
         train = config.train
     trained = _trained_rates(model)
     planned = max_steps(train)
-    last = max(planned, 2, *(step for step, _ in trained))
+    last = max(planned, 2)
+    if trained:
+        # The picture is of the run, which may have ended long before the planned end.
+        last = max(2, trained[-1][0], min(planned, SHOWN_BEYOND * trained[-1][0]))
     steps = sorted({*(round(1 + n * (last - 1) / POINTS) for n in range(POINTS + 1)),
                     min(last, max(1, train.warmup_steps))})  # fmt: skip
     # The chosen one comes first.
@@ -185,7 +190,7 @@ def _schedule(config: Config, model: Path | None) -> Plot:
     ]  # fmt: skip
     about = "The learning rate of each step by each schedule."
     numbers = {
-        "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": last,
+        "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": planned,
         "learning_rates": {
             curve.name: [list(point) for point in curve.points]
             for curve in shown[bool(trained) :]

@@ -152,9 +152,16 @@ def test_documents_that_would_fill_the_memory_are_refused(
 
 def test_subtitles_become_lines(capsys: pytest.CaptureFixture[str]) -> None:
     cues = (f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\nLine {n}\nof two.\n\n" for n in range(1, 4))
-    Path("film.en.srt").write_text("".join(cues))
+    # The last cue needs no empty line behind it.
+    Path("film.en.srt").write_text("".join(cues).strip())
     assert main(["convert", "film.en.srt"]) == 0
     assert capsys.readouterr().out == "".join(f"Line {n} of two.\n" for n in range(1, 4))
+
+
+def test_tables_of_html_need_no_end_tags(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.html").write_text("<table><tr><td>A dog<td>Ein Hund<tr><td>A cat<td>Eine Katze")
+    assert main(["convert", "a.html"]) == 0
+    assert capsys.readouterr().out == "A dog\tEin Hund\nA cat\tEine Katze\n"
 
 
 def test_tiers_are_paired_without_languages_too(capsys: pytest.CaptureFixture[str]) -> None:

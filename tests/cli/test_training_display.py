@@ -30,6 +30,7 @@ OUTLINE = Outline(
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
     warmup=4_000, rate_of_warmup=0.0, schedule_ends=True, epochs=97.3, max_hours=0.0, patience=0,
     compared=0, seconds=0.0, fine_tunes=False, could_be_bf16=False, average_span=0,
+    batch_tokens=3_000,
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
@@ -277,9 +278,28 @@ def test_steps_in_which_a_new_model_learns_nothing_are_not_advised(
 ) -> None:
     limited = replace(OUTLINE, max_hours=0.15, warmup=3, **changes)
     line = shown(EndsEarly(3, fitting, fitting, fitting, 500.0), outline=limited)[-1]
-    too_short = "(so few steps teach a new model little: best give it a larger --max-hours)"
-    assert line.endswith(too_short) == is_too_short
+    too_short = "(so few steps teach a new model little: best give it a larger --max-hours, or "
+    assert (too_short in line) == is_too_short
     assert ("`--max-steps" in line) != is_too_short
+
+
+@pytest.mark.parametrize(
+    ("batch_tokens", "steps", "step", "advised"),
+    [(25_000, 90, 0, 7_000), (3_000, 60, 0, 1_000), (1_500, 60, 0, 0), (25_000, 90, 10, 0)],
+)
+def test_a_run_of_too_few_steps_is_advised_to_take_smaller_batches(
+    batch_tokens: int, steps: int, step: int, advised: int
+) -> None:
+    limited = replace(
+        OUTLINE, max_hours=0.15, warmup=3, epochs=40.0, batch_tokens=batch_tokens, step=step
+    )
+    line = shown(EndsEarly(3, steps, steps, steps, 500.0), outline=limited)[-1]
+    expected = "best give it a larger --max-hours"
+    if advised:
+        expected += (
+            f", or smaller batches, of which it takes more (`--set train.batch_tokens={advised}`)"
+        )
+    assert line.endswith(f"{expected})")
 
 
 def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:

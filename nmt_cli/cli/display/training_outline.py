@@ -26,6 +26,8 @@ LONG_SECONDS = 24 * 3_600
 MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
+# Smaller batches waste time: about 30 sentences.
+LEAST_BATCH = 1_000
 
 
 def header(outline: "Outline") -> list[str]:
@@ -221,6 +223,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         advice = "fewer steps, as in the warning above, may fit"
     elif _is_too_short(end.last, outline):
         advice = "so few steps teach a new model little: best give it a larger --max-hours"
+        advice += _smaller_batches(end.last, outline)
     elif end.fitting and not (options and outline.step):
         words = [f"--max-steps {end.fitting}", *filter(None, [options])]
         if end.fitting < outline.average_span:
@@ -233,6 +236,24 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         else:
             advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"
     return f"{reached}: {consequence} ({advice})"
+
+
+def _smaller_batches(steps: int, outline: "Outline") -> str:
+    """The size of batches of which a new run takes enough steps in the same time, or ""."""
+    size = max(LEAST_BATCH, rounded_down(outline.batch_tokens * steps / (2 * FEWEST_STEPS)))
+    if outline.step or 2 * size > outline.batch_tokens:
+        return ""
+    return f", or smaller batches, of which it takes more (`--set train.batch_tokens={size}`)"
+
+
+def rounded_down(number: float) -> int:
+    """The number, to its first digit.
+
+    >>> rounded_down(2_740), rounded_down(999.9)
+    (2000, 900)
+    """
+    unit: int = 10 ** (len(str(int(number))) - 1)
+    return int(number / unit) * unit
 
 
 def _is_too_short(steps: int, outline: "Outline") -> bool:

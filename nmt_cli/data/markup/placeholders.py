@@ -79,10 +79,14 @@ _TYPED = re.compile(
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
 # Three groups of digits with hyphens are one number: a date, 2026-03-31, or a telephone number. It
-# may have two groups if it begins with 0. Not that of an entity: &#39;.
+# may have two groups if it begins with 0. Not that of an entity: &#39;. Spaces divide thousands,
+# and the pairs of digits of a telephone number. Francs may stand right behind an amount.
+_SPACES = "[ \u00a0\u202f\u2009]"
 _NUMBER = re.compile(
     r"(?<![\w.,])(?<!&#)(?:(?<!-)(?:\d+(?:-\d+){2,}|0\d+-\d{3,})(?![\w-])"
-    r"|[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w))"
+    rf"|(?<!\d{_SPACES})(?:\+\d{{1,3}}{_SPACES}|0{_SPACES}?)?\d\d?(?:{_SPACES}\d\d){{3,}}(?!{_SPACES}?\d|\w)"
+    rf"|[+\-−]?(?:\d{{1,3}}(?:{_SPACES}\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,:/'’]\d+)*+)(?!\w)"
+    rf"|(?:\d{{1,3}}(?:(?:[.,]|{_SPACES})\d{{3}})+|\d{{3,}})[fF](?!\w))"
 )
 # Two groups are one number, such as a part number, if they are no range: the second is smaller.
 _TWO_GROUPS = re.compile(r"(?<![\w.,\-])(?<!&#)(\d{3,})-(\d{3,})(?![\w-])")
@@ -169,6 +173,8 @@ def find_numbers(line: str) -> Iterator[Mark]:
     ['024-555-1734', '030-123456', '12', '14']
     >>> [mark.piece.raw for mark in find_numbers("part 4410-882, 1200-1500 rpm, in 1990-91")]
     ['4410-882', '1200', '1500', '1990', '91']
+    >>> [mark.piece.raw for mark in find_numbers("20 22 45 67, 1 250 000,5 m, 115.000f, in 99 12")]
+    ['20 22 45 67', '1 250 000,5', '115.000f', '99', '12']
     """
     end = 0
     for match in _NUMBER.finditer(line):

@@ -19,7 +19,8 @@ class Outline:
     run; compared: pairs on which the last average and the published weights may be compared at the
     end, 0 for none; seconds: elapsed in earlier processes; fine_tunes: whether training begins with
     a model; could_be_bf16: whether this CPU computes bf16 and the precision is float32 by default;
-    average_span: the steps of the checkpoints that are averaged, 0 if their number is automatic.
+    average_span: the steps of the checkpoints that are averaged, 0 if their number is automatic;
+    batch_tokens: target tokens of a step.
     """
 
     src: str
@@ -47,6 +48,7 @@ class Outline:
     fine_tunes: bool
     could_be_bf16: bool
     average_span: int
+    batch_tokens: int
 
 
 @dataclass(frozen=True)

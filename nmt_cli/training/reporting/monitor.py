@@ -69,6 +69,7 @@ def outline(run: Run) -> Outline:
         fine_tunes=bool(config.train.init_from),
         could_be_bf16=could_be_bf16(config.train.precision, run.ranks.device),
         average_span=average_span(config.train),
+        batch_tokens=config.train.batch_tokens,
     )
 
 

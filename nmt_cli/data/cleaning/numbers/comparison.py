@@ -13,6 +13,7 @@ from nmt_cli.data.cleaning.numbers.added import numbers_are_added
 from nmt_cli.data.cleaning.numbers.centuries import with_centuries
 from nmt_cli.data.cleaning.numbers.contexts import contexts_differ
 from nmt_cli.data.cleaning.numbers.forms import ALL_FORMS, NumberForms, shown_forms
+from nmt_cli.data.cleaning.numbers.local_amounts import with_francs
 from nmt_cli.data.cleaning.numbers.local_hours import with_local_hours
 from nmt_cli.data.cleaning.numbers.missing import missing_numbers
 from nmt_cli.data.cleaning.numbers.mistaken import numbers_are_mistaken
@@ -136,9 +137,13 @@ def numbers_repeated(src: str, tgt: str) -> bool:
 
 
 def _with_all_read(src: str, tgt: str) -> tuple[str, str]:
-    """Both sides, with numbers read, and centuries and hours as the other side has them."""
+    """Both sides, with numbers read, and centuries and hours as the other side has them.
+
+    So are sums of money in other units.
+    """
     src, tgt = _with_numbers_read(src), _with_numbers_read(tgt)
     src, tgt = with_local_hours(src, tgt), with_local_hours(tgt, src)
+    src, tgt = with_francs(src, tgt), with_francs(tgt, src)
     return with_centuries(src, tgt), with_centuries(tgt, src)
 
 
