@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
+from nmt_cli.data.text.convert import conversion_of, write_converted
+from nmt_cli.data.text.formats.conversion import SourceFile
 
 CSV = "id;en;de\n" + "".join(f"{n};The dog is {n}.;Der Hund ist {n}.\n" for n in range(9))
 OBJECTS = [{"text": {"en": "A dog.", "de": "Ein Hund."}, "by": "Ann"}] * 9
@@ -39,6 +41,23 @@ def test_the_columns_with_sentences_are_written_to_stdout(
     assert main(["convert", "a.csv", "--columns", "3,1", "-q", "-o", "b.tsv"]) == 0
     assert Path("b.tsv").read_text().startswith("de\tid\nDer Hund ist 0.\t0\n")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_progress_is_that_of_the_bytes_of_the_file(pack: object) -> None:
+    assert callable(pack)
+    rows = "".join(f"{n};The dog is {n}.;Der Hund ist {n}.\n" for n in range(30_000))
+    Path("a.csv").write_bytes(pack(rows.encode()))
+    seen: list[int] = []
+    source = SourceFile("a.csv", "a.csv")
+    with io.BytesIO() as out:
+        written = write_converted(conversion_of("a.csv"), source, out, seen.append)
+    assert written.rows == 30_000
+    assert len(seen) == 30
+    assert seen == sorted(seen)
+    assert 0 < seen[0] <= seen[-1] == source.size == Path("a.csv").stat().st_size
+    # The compressed file is so small that it is read at once.
+    assert (seen[0] < seen[-1]) == (pack is bytes)
 
 
 def test_one_column_can_be_written_alone(capsys: pytest.CaptureFixture[str]) -> None:

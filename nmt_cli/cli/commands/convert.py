@@ -123,8 +123,12 @@ def command(
     with _readable(files[0]) as path:
         conversion = _conversion([path, *files[1:]], languages, columns, join, unquote=unquote)
         console.note(f"{_named(files)} {conversion.kind}{_taken(conversion)}")
-        with _written(output, force=force) as out:
-            written = write_converted(conversion, SourceFile(path, files[0]), out)
+        source = SourceFile(path, files[0])
+        with _written(output, force=force) as out, console.stages() as progress:
+            size = source.size
+            written = write_converted(
+                conversion, source, out, lambda done: progress("converting", done, size)
+            )
             if not written.rows:
                 raise DataError(f"no pairs were found in `{files[0]}`", "look at --columns")
     for note in written.notes:

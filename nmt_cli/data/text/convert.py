@@ -1,7 +1,7 @@
 """Writes the pairs of a file of another format as a table of tab-separated values."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
 from typing import BinaryIO, NamedTuple
 
@@ -15,9 +15,11 @@ from nmt_cli.data.text.labels.merged_verses import with_joined_verses
 from nmt_cli.data.text.language_hints import OtherFormatError
 from nmt_cli.data.text.line_pairs import ROWS_CHECKED, ROWS_SAMPLED, read_pairs
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.data.text.streams import CHUNK_BYTES, open_binary
+from nmt_cli.data.text.streams import CHUNK_BYTES, decompressed, open_raw
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
+
+ROWS_BETWEEN_REPORTS = 1_000
 
 
 class WrittenRows(NamedTuple):
@@ -90,7 +92,7 @@ JOINED_WORDS = Conversion("text, whose divided words are joined", _joined_words,
 
 def _recognised(path: str, languages: tuple[str, str] | None) -> Conversion | None:
     """The conversion of another format than a table of two columns; None for such a table."""
-    with open_binary(path, path) as file:
+    with decompressed(open_raw(path, path)) as file:
         if is_word_document(file.read(CHUNK_BYTES)):
             return WORD_DOCUMENT
     try:
@@ -112,14 +114,22 @@ def _recognised(path: str, languages: tuple[str, str] | None) -> Conversion | No
     return None
 
 
-def write_converted(conversion: Conversion, source: SourceFile, out: BinaryIO) -> WrittenRows:
+def write_converted(
+    conversion: Conversion,
+    source: SourceFile,
+    out: BinaryIO,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> WrittenRows:
     """Write the rows of the file as lines, their cells separated by tabs, in UTF-8.
 
-    Bytes that are not UTF-8 stay as they are.
+    Bytes that are not UTF-8 stay as they are. on_progress: called now and then with the number of
+    bytes of the file that were read.
     """
     count = 0
     for row in conversion.rows(source):
         line = "\t".join(row) + "\n"
         out.write(line.encode("utf-8", errors="surrogateescape"))
         count += 1
+        if count % ROWS_BETWEEN_REPORTS == 0:
+            on_progress(source.bytes_read)
     return WrittenRows(count, source.notes)

@@ -122,9 +122,9 @@ def open_raw(path: Path | str, name: str) -> Readable:
         raise NoInputError(f"`{name}` cannot be read: {error.strerror}") from error
 
 
-def open_binary(path: Path | str, name: str) -> io.BufferedReader:
-    """Open the decompressed bytes of a file; raises NoInputError."""
-    return io.BufferedReader(_PrefixedFile(b"", open_stream(open_raw(path, name))))
+def decompressed(raw: Readable) -> io.BufferedReader:
+    """The content of a file that was opened without decompression."""
+    return io.BufferedReader(_PrefixedFile(b"", open_stream(raw)))
 
 
 class _PrefixedFile(io.RawIOBase):

@@ -5,9 +5,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from nmt_cli.data.text.shell_commands import STDIN_NAMES, converted_name
-from nmt_cli.data.text.streams import open_binary
+from nmt_cli.data.text.streams import Readable, decompressed, open_raw
 from nmt_cli.errors import DataError
 
 Row = Sequence[str]
@@ -29,10 +30,24 @@ class SourceFile:
     path: str
     name: str
     notes: list[str] = field(default_factory=list)
+    _raw: Readable | None = None
 
     def binary(self) -> io.BufferedReader:
         """The bytes of the file, decompressed."""
-        return open_binary(self.path, self.name)
+        self._raw = open_raw(self.path, self.name)
+        return decompressed(self._raw)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file, before decompression."""
+        return Path(self.path).stat().st_size
+
+    @property
+    def bytes_read(self) -> int:
+        """How many of them were read so far."""
+        if self._raw is None:
+            return 0
+        return self.size if self._raw.closed else self._raw.tell()
 
     def text(self, newline: str | None = None) -> io.TextIOWrapper:
         """The lines of the file; bytes that are not UTF-8 stay as they are, as surrogates.
