@@ -108,6 +108,15 @@ def test_what_cannot_be_converted_writes_nothing(
     assert [path.name for path in Path().iterdir()] == [name]
 
 
+def test_stdout_gets_all_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"A dog and {n};Ein Hund und {n}\n" for n in range(2_000)]
+    Path("a.csv").write_text("".join([*rows, '"A dog;Ein Hund\n', *rows[:20]]))
+    assert main(["convert", "a.csv"]) == 65
+    out, err = capsys.readouterr()
+    assert "goes on to line" in err
+    assert out == ""
+
+
 def test_two_parallel_files_become_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.en").write_text("A dog.\n a\tcat \n")
     Path("a.de.gz").write_bytes(gzip.compress(b"Ein Hund.\r\nGr\xf6\xdfe\r\n"))
