@@ -1,7 +1,7 @@
 """Draws the paper's formulas with the functions that training uses (3.5, 5.3, 5.4)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -171,7 +171,9 @@ def _schedule(config: Config, model: Path | None) -> Plot:
         settings = with_values(config, {"train.schedule": name}).train
         points = [(step, learning_rate(step, settings, d_model)) for step in steps]
         shown.append(Curve(name, points, bold=name == train.schedule and not trained))
+    learning_rates = {curve.name: [list(point) for point in curve.points] for curve in shown}
     highest = max(value for _, value in shown[0].points)
+    shown = _without_doubles(shown)
     drawn = f"schedule {train.schedule} (bold){guessed}"
     if trained:
         drawn = f"bold: {trained[-1][0]:,} steps of the run; thin: schedules of {planned:,} steps"
@@ -191,13 +193,22 @@ def _schedule(config: Config, model: Path | None) -> Plot:
     about = "The learning rate of each step by each schedule."
     numbers = {
         "schedule": train.schedule, "warmup_steps": train.warmup_steps, "max_steps": planned,
-        "learning_rates": {
-            curve.name: [list(point) for point in curve.points]
-            for curve in shown[bool(trained) :]
-        },
+        "learning_rates": learning_rates,
         **({"trained": [list(point) for point in trained]} if trained else {}),
     }  # fmt: skip
     return Plot(document(WIDTH, 510, "Learning rate", about, elements), numbers)
+
+
+def _without_doubles(shown: Sequence[Curve]) -> list[Curve]:
+    """The curves, where equal ones are one: wsd and constant before the decay."""
+    result: list[Curve] = []
+    for curve in shown:
+        same = next((other for other in result if other.points == curve.points), None)
+        if same is None:
+            result.append(curve)
+        else:
+            result[result.index(same)] = same._replace(name=f"{same.name}, {curve.name}")
+    return result
 
 
 def _trained_rates(model: Path | None) -> list[tuple[int, float]]:

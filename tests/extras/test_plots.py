@@ -345,7 +345,8 @@ def test_schedule_of_a_long_run_ends_with_its_last_step(tmp_path: Path) -> None:
 def test_schedule_of_a_run_that_ended_early_shows_the_run(tmp_path: Path) -> None:
     records = [{"step": step, "tokens": 9, "learning_rate": 0.1} for step in range(1, 361)]
     (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    drawn = plot("schedule", config({"train.max_steps": 20_000}), tmp_path)
+    settings = {"train.max_steps": 20_000, "train.warmup_steps": 30}
+    drawn = plot("schedule", config(settings), tmp_path)
     assert "bold: 360 steps of the run; thin: schedules of 20,000 steps" in " ".join(
         texts(ElementTree.fromstring(drawn.picture))
     )
@@ -353,6 +354,9 @@ def test_schedule_of_a_run_that_ended_early_shows_the_run(tmp_path: Path) -> Non
     assert isinstance(rates, dict)
     assert {points[-1][0] for points in rates.values()} == {720}
     assert drawn.numbers["max_steps"] == 20_000
+    # Before its decay, wsd is constant.
+    assert "wsd, constant" in texts(ElementTree.fromstring(drawn.picture))
+    assert set(rates) == set(DECAYS)
 
 
 def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:

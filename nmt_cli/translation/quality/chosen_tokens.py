@@ -19,15 +19,15 @@ def chosen_scores(
 ) -> Sequence[float]:
     """The scores of a hypothesis but those of the prefix and of the terms that it must contain.
 
-    source: None for a segment that is copied; spaced: whether the target language has spaces
-    between words.
+    None are left of a translation that is demanded as a whole: its end is no choice either. source:
+    None for a segment that is copied; spaced: whether the target language has spaces between words.
     """
     scores = hypothesis.token_scores
     if source is None or not (source.prefix or source.constraints):
         return scores
     demanded = set(range(len(source.prefix)))
+    spellings = _target_spellings(subwords)
     if source.constraints:
-        spellings = _target_spellings(subwords)
         # By spelling, because behind an apostrophe a term has other ids than its form.
         translation = SpelledIds(hypothesis.ids, spellings)
         for forms in source.constraints.forms:
@@ -36,4 +36,10 @@ def chosen_scores(
                 pattern = rf"{_BEGIN}{term}{_END}" if spaced else term
                 for match in re.finditer(pattern, translation.text):
                     demanded.update(translation.positions(*match.span()))
-    return [score for position, score in enumerate(scores) if position not in demanded]
+    chosen = [position for position in range(len(scores)) if position not in demanded]
+    rest = {hypothesis.ids[position] for position in chosen}
+    # What is left may be the end, and a space.
+    is_whole = demanded and subwords.eos_id in rest
+    if is_whole and not any(spellings[i].strip() for i in rest - {subwords.eos_id}):
+        return []
+    return [scores[position] for position in chosen]

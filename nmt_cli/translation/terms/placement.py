@@ -28,7 +28,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.alone import TermsAlone
-from nmt_cli.translation.terms.compounds import Compounds
+from nmt_cli.translation.terms.compounds import Compounds, without_terms
 from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms, unfit_forms
@@ -101,15 +101,59 @@ class TermPlacer:
             source: hypotheses for source, hypotheses in plain.items() if source not in result
         }
         reduced = self._without_compounds(sentences)
-        constrained = {
-            reduced[source]: hypotheses
+        lacking = {
+            source: self._without_present(reduced[source], hypotheses)
+            if config.n_best == 1
+            else reduced[source]
             for source, hypotheses in sentences.items()
-            if reduced[source].constraints
+        }
+        constrained = {
+            lacking[source]: hypotheses
+            for source, hypotheses in sentences.items()
+            if lacking[source].constraints
         }
         placed = self._place(constrained, search, config)
+        # Where a term that was there has been lost, all terms are placed.
+        lost = {
+            reduced[source]: hypotheses
+            for source, hypotheses in sentences.items()
+            if lacking[source] != reduced[source]
+            and self._lacks(reduced[source], placed[lacking[source]][0])
+        }
+        placed |= self._place(lost, search, config) if lost else {}
         for source, hypotheses in sentences.items():
-            result[source] = placed.get(reduced[source], list(hypotheses))
+            found = placed.get(reduced[source], placed.get(lacking[source], list(hypotheses)))
+            result[source] = self._by_missing(reduced[source], found)
         return result
+
+    def _without_present(self, source: Source, hypotheses: Sequence[Hypothesis]) -> Source:
+        """The source without the terms that the best translation has, which stay where they are."""
+        constraints = source.constraints
+        if constraints is None or not hypotheses:
+            return source
+        ids = hypotheses[0].ids[:-1]
+        missing = self.missing(constraints, ids)
+        present = set()
+        for term in range(len(constraints.forms)) if missing else ():
+            others = without_terms(source, {term}).constraints
+            # A term that occurs twice is lacking if the translation has it once.
+            if others is not None and self.missing(others, ids) == missing:
+                present.add(term)
+        return without_terms(source, present) if present else source
+
+    def _lacks(self, source: Source, hypothesis: Hypothesis) -> bool:
+        assert source.constraints is not None
+        return bool(self.missing(source.constraints, hypothesis.ids[:-1]))
+
+    def _by_missing(self, source: Source, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """The hypotheses with the number of terms that they lack, those with fewer first."""
+        if source.constraints is None:
+            return list(hypotheses)
+        counted = [
+            replace(hypothesis, missing=self.missing(source.constraints, hypothesis.ids[:-1]))
+            for hypothesis in hypotheses
+        ]
+        return sorted(counted, key=lambda hypothesis: hypothesis.missing)
 
     def _of_whole_terms(
         self, plain: Mapping[Source, Sequence[Hypothesis]], config: SearchConfig

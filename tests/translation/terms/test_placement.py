@@ -143,6 +143,21 @@ def test_faulty_translations_rank_behind_the_draft(subwords: Subwords, found) ->
     assert placed(subwords, [found]) == [PLACED, found[0], TGT]
 
 
+def test_a_term_that_is_there_stays_where_it_is(subwords: Subwords) -> None:
+    """The model has no better place for `alte` than that of the dog, where the other term goes."""
+    forms = tuple((ids_of(subwords, form)[:-1],) for form in ("alte", "Köter"))
+    source = Source(
+        tuple(subwords.encode_source([SRC])[0]),
+        (),
+        LexicalConstraints(forms, places=(Place(0, (2,)), Place(1, (2,)))),
+    )
+    placer = TermPlacer(Diagonal(subwords, "schläft", 5.0), subwords, "de")
+    plain = Hypothesis(ids_of(subwords, TGT), -1.0, -1.0, ())
+    found = placer.place({source: [plain]}, lambda _: {}, DEFAULTS)[source]
+    assert [text_of(subwords, each.ids) for each in found] == [PLACED, TGT]
+    assert [each.missing for each in found] == [0, 1]
+
+
 def test_a_likely_translation_of_the_search_is_preferred(subwords: Subwords) -> None:
     """It has adapted the article to the term."""
     assert placed(subwords, [("die alte Köter schläft", -0.01)])[0] == "die alte Köter schläft"

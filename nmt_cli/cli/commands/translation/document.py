@@ -278,7 +278,7 @@ def translate_document(
 def _against_wrong_numbers(work: "Work") -> str:
     """What may be done about wrong numbers, for a note."""
     if work.search.keep_numbers:
-        return "compare their numbers with the source"
+        return "compare their numbers and units with the source"
     return "--keep-numbers keeps numbers in digits"
 
 
