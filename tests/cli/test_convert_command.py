@@ -76,6 +76,17 @@ def test_stdin_is_converted_packed_or_not(
     assert capsys.readouterr().out == "Ein Hund.\tA dog.\n" * 9
 
 
+@pytest.mark.parametrize("content", ["A dog.\tEin Hund.\n" * 9, "<?xml?>\n" * 3])
+def test_errors_of_stdin_name_no_temporary_file(
+    content: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, content.encode())
+    assert main(["convert", "-"]) == 65
+    err = capsys.readouterr().err
+    assert err.startswith("error: `stdin`")
+    assert "nmt-convert" not in err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "said"),
     [

@@ -13,7 +13,7 @@ import typer
 
 from nmt_cli.cli.options.declarations import ForceFile, Quiet
 from nmt_cli.cli.text_io import STDIN, STDOUT
-from nmt_cli.errors import DataError, NoInputError, UsageError
+from nmt_cli.errors import DataError, NmtError, NoInputError, UsageError
 from nmt_cli.plurals import agreeing
 
 if TYPE_CHECKING:
@@ -197,7 +197,12 @@ def _readable(file: str) -> Iterator[str]:
     with tempfile.NamedTemporaryFile(prefix="nmt-convert-") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
-        yield copy.name
+        try:
+            yield copy.name
+        except NmtError as error:
+            error.message = error.message.replace(copy.name, "stdin")
+            error.hint = error.hint.replace(copy.name, "-")
+            raise
 
 
 @contextlib.contextmanager
