@@ -1,5 +1,6 @@
 """`nmt convert` writes the pairs of other formats as tables, or nothing."""
 
+import csv
 import gzip
 import io
 import json
@@ -117,6 +118,17 @@ def test_what_cannot_be_converted_writes_nothing(
         assert "Traceback" not in err
         assert out == ""
     assert [path.name for path in Path().iterdir()] == [name]
+
+
+def test_large_cells_are_read_and_the_limit_of_others_stays(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    limit = csv.field_size_limit()
+    long = "ka " * limit
+    Path("a.csv").write_text(CSV + f"9;{long};mi\n")
+    assert main(["convert", "a.csv", "--columns", "2,3", "-q"]) == 0
+    assert capsys.readouterr().out.endswith(f"\n{long.strip()}\tmi\n")
+    assert csv.field_size_limit() == limit
 
 
 def test_stdout_gets_all_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Reads tables whose columns are separated by commas, semicolons, tabs or other marks."""
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from nmt_cli.errors import DataError
 
 SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 TABLE = "a table of tab-separated values"
+LARGEST_CELL = 1 << 30
 # A cell of more lines has a quotation mark that is not closed: it would swallow the rows up to the
 # next mark.
 MOST_LINES = 10
@@ -76,9 +78,8 @@ def _quoted_rows(
     source: SourceFile, columns: Columns, separator: str, skipped: int
 ) -> Iterator[Row]:
     wanted = _numbers(columns)
-    csv.field_size_limit(1 << 30)
     broken, end = [], skipped
-    with source.text() as text:
+    with source.text() as text, _large_cells():
         table = csv.reader(islice(text, skipped, None), delimiter=separator)
         for row in _parsed(table, source):
             begin, end = end + 1, table.line_num + skipped
@@ -95,6 +96,16 @@ def _quoted_rows(
         source.notes.append(
             f"rows with line breaks in cells, which became spaces: {first_numbers(broken)}"
         )
+
+
+@contextlib.contextmanager
+def _large_cells() -> Iterator[None]:
+    """Let cells be large; the limit is that of the whole process."""
+    usual = csv.field_size_limit(LARGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _parsed(table: Iterator[list[str]], source: SourceFile) -> Iterator[list[str]]:
