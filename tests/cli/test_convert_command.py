@@ -191,6 +191,22 @@ def test_broken_documents_of_word_are_named(capsys: pytest.CaptureFixture[str]) 
     assert not Path("a.txt").exists()
 
 
+@pytest.mark.parametrize(("offset", "value"), [(8, 99), (6, 1)])
+def test_documents_that_zipfile_cannot_unpack_are_named(
+    offset: int, value: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown compression, and a password, as the directory of the archive names them."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("word/document.xml", "<a/>")
+    content = bytearray(data.getvalue())
+    for head in (0, content.index(b"PK\x01\x02") + 2):
+        content[head + offset] = value
+    Path("a.docx").write_bytes(content)
+    assert main(["convert", "a.docx"]) == 65
+    assert "`a.docx` is no complete document of Word: " in capsys.readouterr().err
+
+
 def test_documents_that_would_fill_the_memory_are_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
@@ -11,6 +12,12 @@ from nmt_cli.errors import DataError
 DOCUMENT = "word/document.xml"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SPACES = (f"{_W}p", f"{_W}tab", f"{_W}br")
+# zipfile raises NotImplementedError for compression that it cannot read, and RuntimeError for
+# documents with a password.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, KeyError, ValueError,
+    NotImplementedError, RuntimeError,
+)  # fmt: skip
 # Larger than the text of any book.
 MOST_BYTES = 1 << 28
 
@@ -30,7 +37,7 @@ def _document_rows(source: SourceFile, _: Columns) -> Iterator[Row]:
                     f"`{source.name}` is larger than {MOST_BYTES >> 20} MiB", "divide the document"
                 )
             root = ElementTree.fromstring(archive.read(DOCUMENT))
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"`{source.name}` is no complete document of Word: {error}", "save it again as .docx"
         ) from error
