@@ -1,20 +1,16 @@
 """Refuses JSON in place of the plain text that metrics compare."""
 
 import json
-import shlex
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from nmt_cli.data.text.shell_commands import copy_command
+from nmt_cli.data.text.formats.conversion import convert_command
+from nmt_cli.data.text.shell_commands import converted_name, is_table_name, name_beside
 from nmt_cli.errors import DataError
 
 LINES_LOOKED_AT = 20
 # The field of a line of `nmt translate --json` that has the translation.
 TEXT = "text"
-_TO_TEXT = (
-    'import json, sys; sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape"); '
-    f'[print(json.loads(line)["{TEXT}"]) for line in open(0, encoding="utf-8")]'
-)
 
 
 def require_plain_text(
@@ -57,7 +53,7 @@ def _hint(file: str, objects: Sequence[dict[str, object]]) -> str:
         return "take the text of each line out of its object, and score that"
     hint = "`nmt translate` writes plain text without --json"
     if file:
-        to_text = f"python3 -c {shlex.quote(_TO_TEXT)}"
-        command = copy_command(to_text, file, TEXT, takes_name=False)
+        out = converted_name(file, ".txt") if is_table_name(file) else name_beside(file, TEXT)
+        command = convert_command(file, out, columns=TEXT)
         hint += f"; to take it out of this text: {command}"
     return hint

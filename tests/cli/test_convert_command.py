@@ -156,8 +156,10 @@ def test_two_parallel_files_become_a_table(capsys: pytest.CaptureFixture[str]) -
     [
         (["a.csv", "a.csv", "a.csv"], "3 files are given"),
         (["a.csv", "-"], "stdin cannot be one of two files"),
-        (["a.csv", "--join", "verses"], "--join verses needs two files"),
-        (["a.csv", "a.csv", "--join", "words"], "--join words takes one file"),
+        (["a.csv", "--repair", "merged-verses"], "--repair merged-verses needs two files"),
+        (["a.csv", "a.csv", "--repair", "nfc"], "--repair nfc takes one file"),
+        (["a.csv", "--repair", "nfc", "--columns", "1,2"], "--repair is given with --columns"),
+        (["a.csv", "--repair", "nfc", "--unquote"], "--repair is given with --columns or"),
     ],
 )
 def test_wrong_numbers_of_files_are_refused(
@@ -242,3 +244,17 @@ def test_tiers_are_paired_without_languages_too(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("Mubu 0 ka\tThe dog 0 ka\n")
     assert main(["convert", "a.txt", "--columns", "ft@Ama,tx@Ama"]) == 0
     assert capsys.readouterr().out.startswith("The dog 0 ka\tMubu 0 ka\n")
+
+
+def test_one_side_of_json_has_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both sides, written one after the other, stay parallel."""
+    rows = [*map(json.dumps, OBJECTS), json.dumps({"text": {"de": "Zwei."}}), "no JSON", '{"a": 1}']
+    Path("a.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    assert main(["convert", "a.jsonl", "--columns", "text.de", "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "Ein Hund.\n" * 9 + "Zwei.\n\n\n"
+    assert "wrote empty lines for lines that are not JSON or lack a text: 2 (11, 12)" in err
+    assert main(["convert", "a.jsonl", "--columns", "text.en,text.de", "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "A dog.\tEin Hund.\n" * 9
+    assert "skipped lines that are not JSON or lack a text: 3 (10, 11, 12)" in err

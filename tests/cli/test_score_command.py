@@ -349,14 +349,15 @@ def json_lines(lines: Sequence[str]) -> list[str]:
 
 
 def test_json_in_place_of_translations_is_refused_with_the_command_for_text(nmt: Nmt) -> None:
-    write("json.txt", json_lines(GOOD))
+    lines = [GOOD[0], "", *GOOD[2:]]
+    write("json.txt", json_lines(lines))
     result = nmt("json.txt", "ref.txt")
     assert result.code == 65
     assert "`json.txt`: each line is a JSON object" in result.err
     assert "`nmt translate` writes plain text without --json" in result.err
     command = result.err.rpartition("to take it out of this text: ")[2].strip()
     subprocess.run(command, shell=True, check=True)
-    assert Path("json.text.txt").read_text("utf-8").splitlines() == GOOD
+    assert Path("json.text.txt").read_text("utf-8").splitlines() == lines
     baseline = nmt("good.txt", "ref.txt", "--baseline", "json.txt")
     assert baseline.code == 65
 

@@ -348,8 +348,8 @@ def test_texts_of_different_unicode_forms_are_warned_of(nmt: Nmt, tmp_path: Path
         (tmp_path / f"{form}.de").write_text("\n".join(lines) + "\n", "utf-8")
     result = nmt("NFC.de", "NFD.de")
     assert "2 lines of `NFD.de` and of the hypotheses have different Unicode forms" in result.err
-    command = result.err[result.err.index("python3 -c") :].partition("\n")[0]
-    subprocess.run(command, shell=True, check=True)
+    command = result.err[result.err.index("nmt convert") :].partition("\n")[0]
+    subprocess.run(command, shell=True, check=True, capture_output=True)
     assert (tmp_path / "NFD.nfc.de").read_bytes() == (tmp_path / "NFC.de").read_bytes()
     assert "Unicode" not in nmt("NFC.de", "NFC.de").err
     assert "Unicode" not in nmt("NFD.de", "NFD.de").err
@@ -377,8 +377,8 @@ def test_texts_with_different_invisible_characters_are_warned_of(
     visible = []
     for name, reference in (("with", "without"), ("without", "with")):
         err = nmt(f"{reference}.xx", f"{name}.xx").err
-        command = err[err.index("python3 -c") :].partition("\n")[0]
-        subprocess.run(command, shell=True, check=True)
+        command = err[err.index("nmt convert") :].partition("\n")[0]
+        subprocess.run(command, shell=True, check=True, capture_output=True)
         visible.append((tmp_path / f"{name}.visible.xx").read_bytes())
     assert visible[0] == visible[1]
     assert "invisible" not in nmt("with.xx", "with.xx").err
@@ -413,8 +413,8 @@ def test_invisible_characters_are_listed_once_and_all_removed(nmt: Nmt, tmp_path
     assert err.count("different invisible") == 1
     assert err.partition("invisible characters (")[2].partition(")")[0].count("U+") == 5
     assert ", ...)" in err
-    command = err[err.index("python3 -c") :].partition("\n")[0]
-    subprocess.run(command, shell=True, check=True)
+    command = err[err.index("nmt convert") :].partition("\n")[0]
+    subprocess.run(command, shell=True, check=True, capture_output=True)
     assert (tmp_path / "with.visible.xx").read_bytes() == (tmp_path / "without.xx").read_bytes()
 
 

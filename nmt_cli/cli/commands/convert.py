@@ -24,17 +24,28 @@ nmt convert pairs.csv -o pairs.tsv
 nmt convert memory.tmx --columns en,fr -o memory.en-fr.tsv
 nmt convert wide.tsv --columns 4,2 -o pairs.tsv
 nmt convert train.en train.de -o train.tsv     two parallel files
+nmt convert test.de --repair nfc -o test.nfc.de
 """
 
 # The most files: a source and its translation.
 MOST_FILES = 2
 
 
-class Join(StrEnum):
-    """What may be joined."""
+class RepairName(StrEnum):
+    """What may be repaired; all but `merged-verses` are those of `file_repairs`."""
 
-    words = "words"
-    verses = "verses"
+    apostrophes = "apostrophes"
+    divided_words = "divided-words"
+    entities = "entities"
+    invalid_bytes = "invalid-bytes"
+    invisible = "invisible"
+    joiners = "joiners"
+    label_cells = "label-cells"
+    labels = "labels"
+    line_numbers = "line-numbers"
+    merged_verses = "merged-verses"
+    nfc = "nfc"
+    torn_words = "torn-words"
 
 
 Files = Annotated[
@@ -62,12 +73,14 @@ Unquote = Annotated[
     bool,
     typer.Option("--unquote", help="Remove the quotation marks around cells of a TSV file"),
 ]
-JoinOption = Annotated[
-    Join | None,
+Repairs = Annotated[
+    list[RepairName] | None,
     typer.Option(
-        "--join",
-        help="words = join words that a hyphen and a space divide (gram- mar), if the text has "
-        "them in one piece; verses = of two files, join verses with `<range>` to those before",
+        "--repair",
+        metavar="WHAT",
+        help="Write the same text, but repaired: apostrophes, divided-words, entities, "
+        "invalid-bytes, invisible, joiners, label-cells, labels, line-numbers, nfc or torn-words; "
+        "of two files: merged-verses. Can be given several times",
     ),
 ]
 SourceLanguage = Annotated[
@@ -87,7 +100,7 @@ def command(
     force: ForceFile = False,
     columns: ColumnNames = "",
     unquote: Unquote = False,
-    join: JoinOption = None,
+    repair: Repairs = None,
     src_lang: SourceLanguage = None,
     tgt_lang: TargetLanguage = None,
     quiet: Quiet = False,
@@ -95,7 +108,8 @@ def command(
     """Write the pairs of a file of another format as tab-separated values: source, tab, target.
 
     The format is recognised by the text. Line breaks and tabs in cells become spaces. What other
-    commands say about a file that they cannot read names this command with its options.
+    commands say about a file that they cannot read, or that has faults, names this command with
+    its options.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
@@ -105,7 +119,8 @@ def command(
     from nmt_cli.data.text.formats.conversion import SourceFile
     from nmt_cli.plurals import counted
 
-    _check(files, join)
+    repairs = repair or []
+    _check(files, repairs, chooses_cells=bool(columns or unquote))
     if (src_lang is None) != (tgt_lang is None):
         raise UsageError("one language is given", "give both --src-lang and --tgt-lang")
     for file in files:
@@ -121,7 +136,7 @@ def command(
     note_waiting(console, *files)
     languages = (src_lang, tgt_lang) if src_lang and tgt_lang else None
     with _readable(files[0]) as path:
-        conversion = _conversion([path, *files[1:]], languages, columns, join, unquote=unquote)
+        conversion = _conversion([path, *files[1:]], languages, columns, repairs, unquote=unquote)
         console.note(f"{_named(files)} {conversion.kind}{_taken(conversion)}")
         source = SourceFile(path, files[0])
         with _written(output, force=force) as out, console.stages() as progress:
@@ -129,48 +144,58 @@ def command(
             written = write_converted(
                 conversion, source, out, lambda done: progress("converting", done, size)
             )
-            if not written.rows:
+            if not written.rows and not repairs:
                 raise DataError(f"no pairs were found in `{files[0]}`", "look at --columns")
     for note in written.notes:
         console.warning(note)
     where = "" if output is None or str(output) == STDOUT else f" to {output}"
-    console.note(f"wrote {counted(written.rows, 'line')}{where}")
+    changed = "" if source.changed is None else f", {source.changed:,} of them repaired"
+    console.note(f"wrote {counted(written.rows, 'line')}{where}{changed}")
 
 
-def _check(files: Sequence[str], join: Join | None) -> None:
-    """Raise UsageError for a wrong number of files."""
+def _check(files: Sequence[str], repairs: Sequence[RepairName], *, chooses_cells: bool) -> None:
+    """Raise UsageError for a wrong number of files, or a repair with options for cells."""
+    if repairs and chooses_cells:
+        raise UsageError(
+            "--repair is given with --columns or --unquote",
+            "convert the file first, and repair what was written by a second command",
+        )
     if len(files) > MOST_FILES:
         raise UsageError(
             f"{len(files)} files are given", "name one file, or a source and its translation"
         )
     if len(files) == MOST_FILES and STDIN in files:
         raise UsageError("stdin cannot be one of two files", "name two files")
-    if join is Join.verses and len(files) != MOST_FILES:
-        raise UsageError("--join verses needs two files", "name the source and its translation")
-    if join is Join.words and len(files) == MOST_FILES:
-        raise UsageError("--join words takes one file", "convert each file by itself")
+    if RepairName.merged_verses in repairs and len(files) != MOST_FILES:
+        raise UsageError(
+            f"--repair {RepairName.merged_verses} needs two files",
+            "name the source and its translation",
+        )
+    others = [repair for repair in repairs if repair is not RepairName.merged_verses]
+    if others and len(files) == MOST_FILES:
+        raise UsageError(f"--repair {others[0]} takes one file", "repair each file by itself")
 
 
 def _conversion(
     paths: Sequence[str],
     languages: tuple[str, str] | None,
     columns: str,
-    join: Join | None,
+    repairs: Sequence[RepairName],
     *,
     unquote: bool,
 ) -> "Conversion":
     """How the files are converted; raises DataError if there is no way to do so."""
-    from nmt_cli.data.text.convert import JOINED_WORDS, conversion_of, parallel_files
+    from nmt_cli.data.cleaning.file_repairs import repaired_text
+    from nmt_cli.data.text.convert import conversion_of, parallel_files
     from nmt_cli.data.text.formats.conversion import SourceFile
 
     if len(paths) == MOST_FILES:
         other = SourceFile(paths[1], paths[1])
-        conversion = parallel_files(other, join_verses=join is Join.verses)
-    elif join is Join.words:
-        conversion = JOINED_WORDS
-    else:
-        return conversion_of(paths[0], languages, columns=columns, unquote=unquote)
-    return conversion.with_columns(columns) if columns else conversion
+        conversion = parallel_files(other, join_verses=RepairName.merged_verses in repairs)
+        return conversion.with_columns(columns) if columns else conversion
+    if repairs:
+        return repaired_text(repairs)
+    return conversion_of(paths[0], languages, columns=columns, unquote=unquote)
 
 
 def _named(files: Sequence[str]) -> str:

@@ -69,13 +69,13 @@ class UnusualCharacters:
                 "`iconv -f CP1252 -t UTF-8`"
             )
         if count := self._entities.lines:
-            from nmt_cli.data.text.shell_commands import UNESCAPE
+            from nmt_cli.data.text.repair_commands import unescape_command
 
             console.warning(
                 f"`{name}`: {counted(count, 'line')} {agreeing(count, 'has', 'have')} HTML "
                 f"entities, first `{self._entities.example}` in line {self._entities.first:,}, "
                 "which were translated as if they were words: use `--markup keep`, or give "
-                f"lines with the characters themselves, as `{UNESCAPE}` writes them"
+                f"lines with the characters themselves, as `{unescape_command(name)}` writes them"
             )
 
 

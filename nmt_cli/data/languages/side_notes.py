@@ -206,7 +206,7 @@ def _numbered_note(head: Head) -> str:
     line = head.sides[0][indices[0]]
     remedy = "write the text without them"
     if len(paths) > 1 or not columns.numbers:
-        remedy = "; ".join(without_numbers_commands(paths, line))
+        remedy = "; ".join(without_numbers_commands(paths))
     return (
         f"{len(indices):,} of the first {counted(len(head.sides[0]), 'line')} of the "
         f"{head.text.role} text {head.text.shown} begin with the same running number on both sides "
@@ -295,7 +295,7 @@ def _torn_word_notes(head: Head) -> Iterator[str]:
             continue
         command = ""
         if len(head.text.paths) > 1:
-            command = f": {joined_words_command(head.text.paths[index], torn.mark)}"
+            command = f": {joined_words_command(head.text.paths[index])}"
         yield (
             f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
             f"{torn.apostrophes:,} apostrophes with spaces around them between letters (first on "
@@ -316,7 +316,7 @@ def _apostrophe_notes(head: Head, is_normalized: bool) -> Iterator[str]:
         shown = ", ".join(f"{mark} (U+{ord(mark):04X}) {count:,} times" for mark, count in marks)
         command = ""
         if len(head.text.paths) > 1:
-            command = f": {one_apostrophe_command(head.text.paths[index], marks[0][0])}"
+            command = f": {one_apostrophe_command(head.text.paths[index])}"
         kept = ""
         if head.text.role == "training":
             kept = (

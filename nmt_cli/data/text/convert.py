@@ -10,7 +10,6 @@ from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, Sourc
 from nmt_cli.data.text.formats.separated_values import tab_separated
 from nmt_cli.data.text.formats.subtitles import SUBTITLES, is_subtitle_time
 from nmt_cli.data.text.formats.word_documents import WORD_DOCUMENT
-from nmt_cli.data.text.hyphenated_words import with_joined_words
 from nmt_cli.data.text.labels.merged_verses import with_joined_verses
 from nmt_cli.data.text.language_hints import OtherFormatError
 from nmt_cli.data.text.line_pairs import ROWS_CHECKED, ROWS_SAMPLED, read_pairs
@@ -79,15 +78,6 @@ def _side_by_side(source: SourceFile, other: SourceFile) -> Iterator[list[str]]:
                     "line n of one file must be the translation of line n of the other",
                 )
             yield [as_line(line) for line in pair]
-
-
-def _joined_words(source: SourceFile, _: Columns) -> Iterator[Row]:
-    with source.text(newline="") as text:
-        for line in with_joined_words(text.read()).removesuffix("\n").split("\n"):
-            yield [line]
-
-
-JOINED_WORDS = Conversion("text, whose divided words are joined", _joined_words, as_it_is=True)
 
 
 def _recognised(path: str, languages: tuple[str, str] | None) -> Conversion | None:

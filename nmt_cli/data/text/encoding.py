@@ -1,16 +1,10 @@
 """Detects text in another encoding or with other line endings, and names what converts it."""
 
+from nmt_cli.data.text.repair_commands import decode_command
 from nmt_cli.data.text.shell_commands import copy_command
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import agreeing
 
-# Decodes each byte that is not UTF-8 as Windows-1252, and leaves all others.
-MIXED_TO_UTF8 = (
-    'import codecs, sys; codecs.register_error("other", lambda e: (e.object[e.start:e.end]'
-    '.decode("cp1252", "replace"), e.end)); '
-    'sys.stdout.buffer.writelines(line.decode("utf-8", "other").encode() '
-    "for line in sys.stdin.buffer)"
-)
 # Text in another code page can be converted from Windows-1252 without an error, to wrong letters.
 CODE_PAGES = (
     "CP1252 is Western European, CP1250 Central European, CP1257 Baltic, CP1251 Cyrillic, "
@@ -67,10 +61,9 @@ def repair_hint(name: str, invalid: int, *, has_utf8: bool) -> str:
     if not has_utf8:
         return conversion_hint(to_utf8_command(name))
     if invalid > MOST_BY_HAND:
-        command = copy_command(f"python3 -c '{MIXED_TO_UTF8}'", name, "utf8", takes_name=False)
         return (
             "other lines are UTF-8; convert only the bytes that are not, and look at the letters "
-            f"({CODE_PAGES}): {command}"
+            f"({CODE_PAGES}): {decode_command(name)}"
         )
     return (
         f"correct {agreeing(invalid, 'that line', 'those lines')}: the others are UTF-8, and "

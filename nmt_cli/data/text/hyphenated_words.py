@@ -1,7 +1,7 @@
 """Finds words that a PDF or a book has hyphenated at the end of a line: `hyphen- ated`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nmt_cli.data.text.formats.conversion import convert_command
 from nmt_cli.data.text.shell_commands import name_beside
@@ -39,24 +39,24 @@ def _is_one_word(first: str, second: str, words: set[str]) -> bool:
     return is_small and "".join(parts) in words and "-".join(parts) not in words
 
 
-def with_joined_words(text: str) -> str:
-    """A whole text, or table, with such words in one piece.
+def divided_word_change(lines: Iterable[str]) -> Callable[[str], str]:
+    """The change of a line that joins such words, if these lines have them in one piece.
 
-    >>> with_joined_words("Gram- mar is\\ta grammar, self- employed")
-    'Grammar is\\ta grammar, self- employed'
+    >>> divided_word_change(["a grammar"])("Gram- mar is\\tnow self- employed")
+    'Grammar is\\tnow self- employed'
     """
-    words = {word.strip(PUNCTUATION).lower() for word in text.split()}
+    words = {word.strip(PUNCTUATION).lower() for line in lines for word in line.split()}
 
     def joined(match: re.Match[str]) -> str:
         return match[1] + match[2] if _is_one_word(match[1], match[2], words) else match[0]
 
-    return _HYPHENATED.sub(joined, text)
+    return lambda line: _HYPHENATED.sub(joined, line)
 
 
 def joining_command(name: str) -> str:
     """The command that joins such words of a file, also of a table, by the words of all of it.
 
     >>> joining_command("my a.en")
-    "nmt convert 'my a.en' --join words -o 'my a.joined.en'"
+    "nmt convert 'my a.en' --repair divided-words -o 'my a.joined.en'"
     """
-    return convert_command(name, name_beside(name, "joined"), join="words")
+    return convert_command(name, name_beside(name, "joined"), repairs=["divided-words"])

@@ -12,6 +12,10 @@ _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 _REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), SPACE_MARK: "_"}
 # A zero-width space separates words in scripts that write no other spaces.
 _INVISIBLE = re.compile("[\u00ad\u2060]|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
+# Soft hyphens, zero-width spaces, marks of the direction of writing, byte order marks.
+_UNSEEN = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+# Zero-width joiners and non-joiners, which change how the letters beside them are written.
+JOINERS = frozenset("\u200c\u200d")
 _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _ALL_DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Letters and digits of scripts that are written from right to left.
@@ -83,6 +87,16 @@ def clean_marked(text: str) -> str:
 def remove_invisible(text: str) -> str:
     """Remove soft hyphens, word joiners, and zero-width spaces where they separate no words."""
     return _INVISIBLE.sub("", text)
+
+
+def remove_unseen(text: str) -> str:
+    """Remove all characters that nobody sees but joiners."""
+    return text if text.isprintable() else _UNSEEN.sub("", text)
+
+
+def remove_joiners(text: str) -> str:
+    """Remove zero-width joiners and non-joiners."""
+    return text if text.isprintable() else "".join(c for c in text if c not in JOINERS)
 
 
 def remove_direction_marks(text: str) -> str:

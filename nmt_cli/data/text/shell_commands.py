@@ -13,19 +13,6 @@ TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".tmx")
 # Those of files that are converted to text, too.
 _CONVERTED = (*TABLES, ".html", ".htm", ".docx", ".docm", ".sfm")
 
-_COMPOSE = (
-    "import sys, unicodedata as u; "
-    "sys.stdout.write(u.normalize('NFC', open(0, encoding='utf-8', newline='').read()))"
-)
-
-# Bytes that are not UTF-8 stay as they are, for the check of the file that is written.
-KEEP_BYTES = 'sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")'
-
-# A command that replaces HTML entities with their characters.
-UNESCAPE = (
-    "python3 -c 'import html, sys; [sys.stdout.write(html.unescape(line)) for line in sys.stdin]'"
-)
-
 # A command that joins the subwords of subword-nmt.
 JOIN_SUBWORDS = "sed -E 's/@@( |$)//g'"
 
@@ -54,24 +41,6 @@ def copy_command(
     return f"{command} {'' if takes_name else '< '}{shlex.quote(name)}{then} > {out}"
 
 
-def compose_command(name: str) -> str:
-    """Return the command that writes the text of a file in the Unicode form NFC.
-
-    >>> compose_command("test.de").rpartition("' ")[2]
-    '< test.de > test.nfc.de'
-    """
-    return copy_command(f"python3 -c {shlex.quote(_COMPOSE)}", name, "nfc", takes_name=False)
-
-
-def unescape_command(name: str) -> str:
-    """Return the command that writes the text of a file without HTML entities.
-
-    >>> unescape_command("test.de").rpartition("' ")[2]
-    '< test.de > test.unescaped.de'
-    """
-    return copy_command(UNESCAPE, name, "unescaped", takes_name=False)
-
-
 def is_table_name(name: str) -> bool:
     """Whether a file of this name has pairs as one table, of nmt's format or another.
 
@@ -84,22 +53,6 @@ def is_table_name(name: str) -> bool:
 def decompressor(name: str) -> str:
     """The program that decompresses a file of this name, or "" if it is not compressed."""
     return COMPRESSED.get(PurePath(name).suffix.lower(), "")
-
-
-def removal_command(pattern: str, by: str = "") -> str:
-    r"""The command that copies stdin without what a regular expression finds; it has no `"`.
-
-    by: what replaces it.
-
-    >>> removal_command(r"(?<![^\n])- ").rpartition("; ")[2]
-    'print(re.sub(r"(?<![^\\n])- ", "", text), end="")\''
-    """
-    program = (
-        f"import re, sys; {KEEP_BYTES}; "
-        'text = open(0, encoding="utf-8-sig", errors="surrogateescape", newline="").read(); '
-        f'print(re.sub(r"{pattern}", "{by}", text), end="")'
-    )
-    return shlex.join(["python3", "-c", program])
 
 
 def converted_name(name: str, suffix: str) -> str:

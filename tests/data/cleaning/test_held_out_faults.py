@@ -125,10 +125,14 @@ def test_entities_of_hypotheses_or_references_are_warned_of_with_a_command_that_
 
     said = warning("moses.de", "plain.de")
     assert "`moses.de` has 40 lines, of which 40 have HTML entities (lines 1, 2, 3, 4, 5" in said
-    command = f"{said.partition('gives the characters: ')[2].partition('> ')[0]}> hyp.de"
+    command = "nmt convert moses.de --repair entities -o moses.unescaped.de"
+    assert f"gives the characters: {command} " in said
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
-    assert Path("hyp.de").read_text("utf-8") == Path("plain.de").read_text("utf-8")
-    assert "< moses.de > moses.unescaped.de" in warning("plain.de", "moses.de")
+    assert Path("moses.unescaped.de").read_text("utf-8") == Path("plain.de").read_text("utf-8")
+    Path("moses.unescaped.de").rename("hyp.de")
+    assert "nmt convert moses.de --repair entities -o moses.unescaped.de" in warning(
+        "plain.de", "moses.de"
+    )
     for files in (("hyp.de", "plain.de"), ("moses.de", "plain.de", "moses.de")):
         assert "as wrong; if a tokeniser" not in warning(*files)
     # Few lines may be about them.
@@ -156,7 +160,7 @@ def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path
             assert "10 have another Unicode form than NFC (lines 5, 35, 65, 95, 125, ...)" in note
         command = note.rpartition("copy in NFC: ")[2]
         subprocess.run(["sh", "-c", command], check=True, timeout=120)
-        written = Path(command.rpartition("> ")[2]).read_text("utf-8")
+        written = Path(command.rpartition("-o ")[2]).read_text("utf-8")
         assert written == unicodedata.normalize("NFC", Path(files[-1]).read_text("utf-8"))
     said = check_text_files(ProjectTexts((train,), test=held_out), "xx", "yy")
     assert any("300 test targets: 10 have another Unicode form" in note for note in said)
@@ -205,4 +209,4 @@ def test_entities_of_both_texts_count_where_the_other_text_has_the_character(
         assert "20 have HTML entities (lines 1, 2, 3, 4, 5, ...), unlike the" in said
         assert "`mixed.de` has HTML entities, too (line 21), so replace them in both" in said
         for name in ("reference", "mixed"):
-            assert f"< {name}.de > {name}.unescaped.de" in said
+            assert f"nmt convert {name}.de --repair entities -o {name}.unescaped.de" in said

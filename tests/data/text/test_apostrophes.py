@@ -35,8 +35,8 @@ def test_several_apostrophes_are_warned_of_with_a_command(
         "between letters: ' (U+0027) 29 times, \u2019 (U+2019) 20 times, ` (U+0060) 20 times, "
         "\u00b4 (U+00B4) 20 times; the same word counts as several ones"
     )
-    command = said[said.index("python3 -c") :]
-    assert command.endswith(" < 'my b.xnd' > 'my b.one-apostrophe.xnd'")
+    command = said[said.index("nmt convert") :]
+    assert command == ("nmt convert 'my b.xnd' --repair apostrophes -o 'my b.one-apostrophe.xnd'")
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
     one = ["d'or"] * 9 + ["l'un", "l'autre", "ch'a ch'i", "'Yes', `no`", "a ' b"] * 20
     assert Path("my b.one-apostrophe.xnd").read_text().splitlines() == one
@@ -85,9 +85,9 @@ def test_words_torn_apart_at_apostrophes_are_warned_of_with_a_command(
     assert said.startswith(
         "warning: the first 90 lines of the training target `my b.xnd` have 60 apostrophes with "
         "spaces around them between letters (first on line 2: `ch \u2019 usa`), as where a program "
-        "has torn words apart; if the language has no such spaces, join the words: python3 -c"
+        "has torn words apart; if the language has no such spaces, join the words: nmt convert "
     )
-    subprocess.run(["sh", "-c", said[said.index("python3 -c") :]], check=True, timeout=120)
+    subprocess.run(["sh", "-c", said[said.index("nmt convert") :]], check=True, timeout=120)
     joined = ["so it is", "ch\u2019usa jach\u2019a", "qilqt\u2019asi"] * 30
     assert Path("my b.joined.xnd").read_text().splitlines() == joined
     (said, *_) = warnings(torn, capsys, table=True)

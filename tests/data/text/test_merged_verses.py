@@ -86,8 +86,11 @@ def test_tables_are_warned_of_without_a_command_and_compressed_files_with_it(
     (said,) = warnings("--train-tsv", "b.tsv", capsys=capsys)
     assert said.endswith("join such pairs with the ones before them")
     (said,) = warnings("--train", "a.en.gz", "b.xnd", "--force", capsys=capsys)
-    assert main(["convert", "a.en.gz", "b.xnd", "--join", "verses", "-o", "a.joined.tsv"]) == 0
-    assert "nmt convert a.en.gz b.xnd --join verses -o a.joined.tsv writes a table" in said
+    assert (
+        main(["convert", "a.en.gz", "b.xnd", "--repair", "merged-verses", "-o", "a.joined.tsv"])
+        == 0
+    )
+    assert "nmt convert a.en.gz b.xnd --repair merged-verses -o a.joined.tsv writes a table" in said
     assert Path("a.joined.tsv").read_text("utf-8") == "".join(f"{row}\n" for row in JOINED)
 
 

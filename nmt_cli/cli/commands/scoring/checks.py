@@ -20,10 +20,6 @@ NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
 LINES_NAMED = 5
-REMOVE = (
-    'import re, sys; sys.stdout.write(re.sub("[{}]", "", '
-    'open(0, encoding="utf-8", newline="").read()))'
-)
 # Options that do nothing unless another one is given, and how that one is written.
 NEEDED = {
     "--fail-if-worse": ("--baseline", "--baseline FILE"),
@@ -160,7 +156,7 @@ def warn_of_spellings(
     hypotheses: Sequence[str], references: Sequence[NamedLines], console: "Console"
 ) -> None:
     """Warn of a reference that writes the same words with other characters, which never match."""
-    from nmt_cli.data.text.shell_commands import compose_command, copy_command
+    from nmt_cli.data.text.repair_commands import compose_command, without_invisible_command
     from nmt_cli.scoring.invisible import invisible_difference
     from nmt_cli.scoring.typography import typography_note
     from nmt_cli.scoring.unicode_forms import form_difference
@@ -169,9 +165,7 @@ def warn_of_spellings(
         command = compose_command(forms.reference)
         console.warning(f"{forms.note}, which this command gives to a file: {command}")
     if invisible := invisible_difference(hypotheses, references):
-        escapes = "".join(f"\\u{ord(character):04x}" for character in invisible.characters)
-        remove = f"python3 -c {shlex.quote(REMOVE.format(escapes))}"
-        command = copy_command(remove, invisible.reference, "visible", takes_name=False)
+        command = without_invisible_command(invisible.reference, invisible.characters)
         console.warning(f"{invisible.note}; this command does so with the reference: {command}")
     if typography := typography_note(hypotheses, references):
         console.warning(typography)

@@ -36,7 +36,7 @@ def warn_of_faults(
     """
     from nmt_cli.data.cleaning.held_out.faults import references_with_faults
     from nmt_cli.data.cleaning.kinds import ENTITY, KINDS
-    from nmt_cli.data.text.shell_commands import unescape_command
+    from nmt_cli.data.text.repair_commands import unescape_command
 
     if console.quiet:
         return
@@ -58,7 +58,7 @@ def warn_of_entities(
 ) -> None:
     """Warn of hypotheses with HTML entities where no reference has any: they count as wrong."""
     from nmt_cli.data.cleaning.held_out.faults import lines_with_entities
-    from nmt_cli.data.text.shell_commands import unescape_command
+    from nmt_cli.data.text.repair_commands import unescape_command
 
     if console.quiet:
         return
@@ -74,7 +74,7 @@ def warn_of_entities(
 def _same_command(*texts: NamedLines) -> str:
     """The commands for other files, if these have HTML entities in other lines; else ""."""
     from nmt_cli.data.cleaning.held_out.faults import first_entity
-    from nmt_cli.data.text.shell_commands import unescape_command
+    from nmt_cli.data.text.repair_commands import unescape_command
 
     found = [(name, first_entity(lines)) for name, lines in texts]
     return "".join(

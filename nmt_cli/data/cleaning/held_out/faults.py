@@ -13,8 +13,9 @@ from nmt_cli.data.cleaning.repairs import (
     repair_lines,
     unescape,
 )
+from nmt_cli.data.text.repair_commands import compose_command
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
-from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS, compose_command
+from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS
 
 # Fewer lines, and a smaller share of them, hardly change a score, and may be right.
 LEAST_LINES = 4

@@ -24,12 +24,14 @@ FIRST_NAMED = 9
 class SourceFile:
     """A file that is read for a conversion.
 
-    path: where it is; name: how messages call it; notes: what was left out, or changed.
+    path: where it is; name: how messages call it; notes: what was left out, or changed; changed:
+    how many lines were repaired, or None if none should be.
     """
 
     path: str
     name: str
     notes: list[str] = field(default_factory=list)
+    changed: int | None = None
     _raw: Readable | None = None
 
     def binary(self) -> io.BufferedReader:
@@ -130,10 +132,12 @@ def _readings(text: str) -> Iterator[Columns]:
         yield ",".join(names[:at]), ",".join(names[at:])
 
 
-def convert_command(*names: str, columns: str = "", unquote: bool = False, join: str = "") -> str:
+def convert_command(
+    *names: str, columns: str = "", unquote: bool = False, repairs: Sequence[str] = ()
+) -> str:
     """The command of nmt that converts one file, or two; the last of the names is the new file.
 
-    columns, join: the values of these options. Of stdin the result is written to stdout.
+    columns, repairs: the values of these options. Of stdin the result is written to stdout.
 
     >>> convert_command("a b.jsonl", "a.tsv", columns="en,de")
     "nmt convert 'a b.jsonl' --columns en,de -o a.tsv"
@@ -145,7 +149,7 @@ def convert_command(*names: str, columns: str = "", unquote: bool = False, join:
     words = ["nmt", "convert", *(["-"] if is_stdin else files)]
     words += ["--columns", columns] if columns else []
     words += ["--unquote"] if unquote else []
-    words += ["--join", join] if join else []
+    words += [word for repair in repairs for word in ("--repair", repair)]
     return shlex.join(words if is_stdin else [*words, "-o", out])
 
 

@@ -53,15 +53,16 @@ def _advice(
 ) -> FormatAdvice:
     """How to convert a file with these objects."""
     fields = text_fields(objects, languages)
+    known = {".".join(keys): keys for row in objects for keys in _texts(row)}
+    read = partial(_json_rows, fields=known, is_array=is_array)
     if fields is None:
         return FormatAdvice(
             kind,
             "no two texts are found in its objects, or in objects within them: write a file with "
             "the source sentences, a tab and their translations",
+            Conversion(kind, read, tuple(known), tuple(known)) if known else None,
         )
-    known = {".".join(keys): keys for row in objects for keys in _texts(row)}
     src, tgt = map(".".join, fields)
-    read = partial(_json_rows, fields=known, is_array=is_array)
     conversion = Conversion(kind, read, (src, tgt), tuple(known))
     return FormatAdvice.of(
         conversion, name, f"convert it, with `{src}` as source and `{tgt}` as target"
@@ -154,20 +155,25 @@ def _texts(fields: dict[str, object]) -> dict[Keys, str]:
 def _json_rows(
     source: SourceFile, columns: Columns, fields: Mapping[str, Keys], *, is_array: bool
 ) -> Iterator[Row]:
-    """The two texts of each object; those without both are counted in the notes."""
+    """The texts of each object; those without one of them are counted in the notes.
+
+    Two texts are left out then. One text is empty, so that its line keeps its number, as those of
+    the other side do.
+    """
     keys = [fields[column] for column in columns]
     bad = []
     with source.text() as text:
         objects = _array(source, text) if is_array else map(_parsed, text)
         for number, row in enumerate(objects, 1):
             texts = [_text(row, path) for path in keys]
-            if all(texts):
+            if all(texts) or len(texts) == 1:
                 yield texts
-            else:
+            if not all(texts):
                 bad.append(number)
     if bad:
         what = "entries that lack" if is_array else "lines that are not JSON or lack"
-        source.notes.append(f"skipped {what} a text: {first_numbers(bad)}")
+        done = "skipped" if len(keys) > 1 else "wrote empty lines for"
+        source.notes.append(f"{done} {what} a text: {first_numbers(bad)}")
 
 
 def _array(source: SourceFile, text: IO[str]) -> list[object]:

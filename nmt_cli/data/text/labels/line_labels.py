@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
+from nmt_cli.data.text.formats.conversion import convert_command
 from nmt_cli.data.text.letters import has_letters
-from nmt_cli.data.text.shell_commands import copy_command, removal_command
+from nmt_cli.data.text.shell_commands import name_beside
 
 _WORD = r'[^\s:\uff1a"`]{1,30}'
 # Before a colon, some put a no-break space.
@@ -16,6 +18,8 @@ LABEL_COLON = rf"{COLON}(?![/:]|(?<=\d:)\d)"
 _LABEL = re.compile(rf"[ \t]*({_WORD}(?: {_WORD})?){LABEL_COLON}")
 # This share of at least so many lines begins with the same label.
 LEAST_SHARE, FEWEST_LINES = 0.9, 50
+# A label that is to be removed may begin fewer.
+FEWEST_TO_REMOVE = 2
 
 
 class LineLabel(NamedTuple):
@@ -68,14 +72,42 @@ def label_pattern(label: str) -> str:
     return rf"(?<![^\n])[ \t]*{re.escape(label)}{COLON}[ \t]*"
 
 
-def table_labels_pattern(labels: Sequence[str | None]) -> str:
-    """The regular expression of the labels of source and target in a table of two columns."""
-    starts = r"(?<![^\n])", r"(?<=\t)"
-    return "|".join(
-        rf"{start} *{re.escape(label)}{COLON} *"
-        for start, label in zip(starts, labels, strict=True)
-        if label
-    )
+def label_change(lines: Sequence[str]) -> Callable[[str], str]:
+    r"""The change of a line, or a row of a table, that removes the labels of its cells.
+
+    These are the labels that nearly all of these lines begin with, or nearly all cells of a column.
+
+    >>> label_change(["Tharo: ka", "Tharo: mi"])("Tharo: so Tharo: it")
+    'so Tharo: it'
+    >>> label_change(["ka\tEnglish: a", "mi\tEnglish: b"])("so\tEnglish: it")
+    'so\tit'
+    """
+    rows = [line.split("\t") for line in lines]
+    width = max(map(len, rows), default=0)
+    columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]
+    labels = [common_label(column, FEWEST_TO_REMOVE) for column in columns]
+    patterns = [re.compile(label_pattern(label.text)) if label else None for label in labels]
+
+    def change(line: str) -> str:
+        cells = line.split("\t")
+        starts = islice(chain(patterns, repeat(None)), len(cells))
+        return "\t".join(
+            start.sub("", cell, count=1) if start else cell
+            for start, cell in zip(starts, cells, strict=True)
+        )
+
+    return change
+
+
+def without_label_cells(row: str) -> str:
+    r"""The row without cells that are nothing but a label, if two others are left.
+
+    >>> without_label_cells("Tharo:\tka\tEnglish:\tit"), without_label_cells("Tharo:\tka")
+    ('ka\tit', 'Tharo:\tka')
+    """
+    *cells, last = row.split("\t")
+    others = [cell for cell in cells if not is_label(cell)]
+    return f"{others[0]}\t{last}" if len(others) == 1 else row
 
 
 def without_labels_commands(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
@@ -83,28 +115,17 @@ def without_labels_commands(paths: Sequence[str], labels: Sequence[str | None]) 
 
     labels: those of source and target; None for a side that has none, whose file is left as it is.
 
-    >>> without_labels_commands(["a.en", "a.de"], [None, "Deutsch"])[0].partition("' ")[2]
-    '< a.de > a.without-labels.de'
+    >>> without_labels_commands(["a.en", "a.de"], [None, "Deutsch"])
+    ['nmt convert a.de --repair labels -o a.without-labels.de']
     """
-    if len(paths) == 1:
-        patterns = {paths[0]: table_labels_pattern(labels)}
-    else:
-        patterns = {
-            path: label_pattern(label) for path, label in zip(paths, labels, strict=True) if label
-        }
+    if len(paths) > 1:
+        paths = [path for path, label in zip(paths, labels, strict=True) if label]
     return [
-        copy_command(removal_command(pattern), path, "without-labels", takes_name=False)
-        for path, pattern in patterns.items()
+        convert_command(path, name_beside(path, "without-labels"), repairs=["labels"])
+        for path in paths
     ]
 
 
-def without_label_cells_command(path: str, labels: Sequence[str]) -> str:
-    """The command that writes a table without the cells that are one of these labels.
-
-    labels: with their colons, before other cells of their rows.
-
-    >>> without_label_cells_command("a.tsv", ["Tharo:"]).partition("' ")[2]
-    '< a.tsv > a.without-labels.tsv'
-    """
-    pattern = rf"(?<![^\n\t]) *(?:{'|'.join(map(re.escape, labels))}) *\t"
-    return copy_command(removal_command(pattern), path, "without-labels", takes_name=False)
+def without_label_cells_command(path: str) -> str:
+    """The command that writes a table without the cells that are labels of the others."""
+    return convert_command(path, name_beside(path, "without-labels"), repairs=["label-cells"])

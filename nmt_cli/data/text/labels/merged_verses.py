@@ -64,10 +64,10 @@ def joined_verses_command(paths: Sequence[str]) -> str:
     "" for a table, and if one of the files is stdin.
 
     >>> joined_verses_command(["kjv/eng.txt", "qzz.txt"])
-    'nmt convert kjv/eng.txt qzz.txt --join verses -o kjv/eng.joined.tsv'
+    'nmt convert kjv/eng.txt qzz.txt --repair merged-verses -o kjv/eng.joined.tsv'
     """
     if len(paths) != 2 or set(paths) & set(STDIN_NAMES):
         return ""
     folder, slash, name = paths[0].rpartition("/")
     out = name_beside(f"{folder}{slash}{name.partition('.')[0]}.tsv", "joined")
-    return convert_command(*paths, out, join="verses")
+    return convert_command(*paths, out, repairs=["merged-verses"])

@@ -1,10 +1,11 @@
 """Running numbers and verses that begin the lines of both sides of a text; how to remove them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from nmt_cli.data.text.shell_commands import copy_command, removal_command
+from nmt_cli.data.text.formats.conversion import convert_command
+from nmt_cli.data.text.shell_commands import name_beside
 
 # `12. Text`, `(12) Text`, `12: Text` and `12 Text`, but not `1.5 metres`.
 _NUMBER = r"[ \t]*[(\[]?\d{1,9}(?:[.):\]]+(?:[ \t]+|(?!\d))|[ \t]+)(?=\S)"
@@ -14,6 +15,7 @@ _VERSE = (
     rf"[ \t]*[(\[]?(?:{_BOOK}[ \t]+)?\d{{1,3}}:\d{{1,3}}"
     r"(?:[.)\]]+(?:[ \t]+|(?!\d))|[ \t]+)(?=\S)"
 )
+TAB = r"\t"
 _DIGITS = re.compile(r"\d+")
 # This share of at least so many lines begins with the same number on both sides. It rises from line
 # to line as often, but for lists and chapters that begin again, or hardly any number occurs twice.
@@ -85,18 +87,38 @@ def _number(line: str, form: str) -> tuple[str, tuple[int, ...]] | None:
     return book, tuple(map(int, _DIGITS.findall(match[0].replace(book, ""))))
 
 
-def without_numbers_commands(paths: Sequence[str], line: str) -> list[str]:
+def number_change(lines: Sequence[str]) -> Callable[[str], str]:
+    r"""The change of a line, or a row of a table, that removes the numbers that begin its cells.
+
+    lines: the first ones, which decide whether there are cells, and whether the numbers are those
+    of verses. What other lines begin with is no number of theirs, and if most of these lines begin
+    with none, nothing is removed.
+
+    >>> number_change(["1. Yes"])("12. No, 2. row"), number_change(["1:1 Yes"])("12 dogs")
+    ('No, 2. row', '12 dogs')
+    >>> number_change(["1. Yes\t1. Ja"])("(2) No\t(2) Nein")
+    'No\tNein'
+    """
+    forms = {form: [line for line in lines if re.match(form, line)] for form in (_NUMBER, _VERSE)}
+    form, numbered = max(forms.items(), key=lambda item: len(item[1]))
+    if 2 * len(numbered) <= sum(1 for line in lines if line.strip()):
+        return str
+    # Behind the number of a line that has no cells, there may be a tab, too.
+    bare_lines = [re.sub(form, "", line, count=1) for line in numbered]
+    is_table = 2 * sum("\t" in line for line in bare_lines) > len(numbered)
+    if is_table:
+        form = rf"(?<![^\t])(?:{form.replace(TAB, '')})"
+    number = re.compile(form if is_table else rf"\A(?:{form})")
+    return lambda line: number.sub("", line)
+
+
+def without_numbers_commands(paths: Sequence[str]) -> list[str]:
     """The commands that write the files, or the table, without the numbers that lines begin with.
 
-    line: one that begins with such a number. What other lines begin with is no number of theirs.
-
-    >>> without_numbers_commands(["a.en", "a.de"], "1. Yes")[1].partition("' ")[2]
-    '< a.de > a.without-numbers.de'
+    >>> without_numbers_commands(["a.en", "a.de"])[1]
+    'nmt convert a.de --repair line-numbers -o a.without-numbers.de'
     """
-    form = _NUMBER if re.match(_NUMBER, line) else _VERSE
-    is_table = len(paths) == 1
-    # In a table both cells begin with a number, and tabs separate them.
-    number = form.replace(r"\t", "") if is_table else form
-    start = r"\n\t" if is_table else r"\n"
-    command = removal_command(rf"(?<![^{start}]){number}")
-    return [copy_command(command, path, "without-numbers", takes_name=False) for path in paths]
+    return [
+        convert_command(path, name_beside(path, "without-numbers"), repairs=["line-numbers"])
+        for path in paths
+    ]

@@ -61,7 +61,7 @@ class WideRows:
         keep = f"to keep columns 1 and 2: {self._two_columns(name)}"
         are_labels = self._labelled >= LEAST_LABELLED * self.count
         if are_labels and len(self._labels) <= MOST_LABELS:
-            command = without_label_cells_command(name, list(self._labels))
+            command = without_label_cells_command(name)
             keep = f"to remove the labels in columns of their own: {command}"
         return [
             f"`{name}`: {self.count:,} of {counted(rows, 'line')} "

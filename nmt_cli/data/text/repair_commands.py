@@ -1,0 +1,42 @@
+"""Commands of nmt that write a repaired copy of a text, for hints."""
+
+from collections.abc import Collection
+
+from nmt_cli.data.text.formats.conversion import convert_command
+from nmt_cli.data.text.sanitize import JOINERS
+from nmt_cli.data.text.shell_commands import name_beside
+
+
+def compose_command(name: str) -> str:
+    """The command that writes the text of a file in the Unicode form NFC.
+
+    >>> compose_command("test.de"), compose_command("stdin")
+    ('nmt convert test.de --repair nfc -o test.nfc.de', 'nmt convert - --repair nfc')
+    """
+    return convert_command(name, name_beside(name, "nfc"), repairs=["nfc"])
+
+
+def unescape_command(name: str) -> str:
+    """The command that writes the text of a file without HTML entities.
+
+    >>> unescape_command("my/test.de.gz")
+    'nmt convert my/test.de.gz --repair entities -o my/test.unescaped.de'
+    """
+    return convert_command(name, name_beside(name, "unescaped"), repairs=["entities"])
+
+
+def decode_command(name: str) -> str:
+    """The command that writes a text in UTF-8 whose other bytes are those of Windows-1252."""
+    return convert_command(name, name_beside(name, "utf8"), repairs=["invalid-bytes"])
+
+
+def without_invisible_command(name: str, characters: Collection[str]) -> str:
+    r"""The command that writes a text without these invisible characters, and others like them.
+
+    >>> without_invisible_command("a.fa", ["\u200c", "\u00ad"])
+    'nmt convert a.fa --repair invisible --repair joiners -o a.visible.fa'
+    """
+    joiners = JOINERS.intersection(characters)
+    repairs = ["invisible"] if len(joiners) < len(characters) else []
+    repairs += ["joiners"] if joiners else []
+    return convert_command(name, name_beside(name, "visible"), repairs=repairs)

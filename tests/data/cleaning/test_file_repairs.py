@@ -1,0 +1,90 @@
+"""`nmt convert --repair` repairs a text line by line, and leaves all else as it is."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.cli.commands.convert import RepairName
+from nmt_cli.data.cleaning.file_repairs import REPAIRS
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def repaired(content: str | bytes, *names: str) -> str:
+    """The content of the file after these repairs."""
+    Path("a b.de").write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = [word for name in names for word in ("--repair", name)]
+    assert main(["convert", "a b.de", *options, "-o", "out", "--force"]) == 0
+    return Path("out").read_bytes().decode()
+
+
+def test_the_option_has_all_repairs() -> None:
+    assert {*RepairName} == {*REPAIRS, "merged-verses"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("apostrophes", "l'un\nl’an d'or\n'oui’\n", "l'un\nl'an d'or\n'oui’\n"),
+        ("apostrophes", "oui\n", "oui\n"),
+        ("divided-words", "Gram- mar\nEin- und\n\ta grammar\n", "Grammar\nEin- und\n\ta grammar\n"),
+        ("entities", "a &amp;lt; b\r\nx&#10;y\tA&B &c;\r\n&quot;", 'a < b\r\nx y\tA&B &c;\r\n"\n'),
+        ("entities", "&#9;&#13;&#10;&nbsp;\n", " \xa0\n"),
+        ("invisible", "\u200fa\u00adb\u200c\tc\ufeff\u200b\n", "ab\u200c\tc\n"),
+        ("joiners", "a\u200cb\u200d\u00ad\n", "ab\u00ad\n"),
+        ("label-cells", "a\tb\nA:\ta\tB:\tb\nA:\tb\na\tb\tc:\n", "a\tb\na\tb\nA:\tb\na\tb\tc:\n"),
+        ("labels", "Ja: a\nJa : b\nNo: Ja: c\n" + "Ja: d\n" * 9, "a\nb\nNo: Ja: c\n" + "d\n" * 9),
+        ("labels", "a\tNo: b\tc\nd\tNo: e\n", "a\tb\tc\nd\te\n"),
+        ("labels", "Ja: a\nNo: b\n", "Ja: a\nNo: b\n"),
+        ("line-numbers", "1. a 2. b\n(2) c\n3\td\n4.5 e\n", "a 2. b\nc\nd\n4.5 e\n"),
+        ("line-numbers", "1\ta\n2\tb\n", "a\nb\n"),
+        ("line-numbers", "1. a\t1. 2. b\n2 c\t3 d\te\n", "a\t2. b\nc\td\te\n"),
+        ("line-numbers", "MRK 1:1 a\n2 dogs\n1:2 c\n1:3 d\n", "a\n2 dogs\nc\nd\n"),
+        ("nfc", "e\u0301\r\n\u00e9\n", "\u00e9\r\n\u00e9\n"),
+        ("torn-words", "ch ’ usa, 'a'\nni 'i\n", "ch’usa, 'a'\nni’i\n"),
+    ],
+)  # fmt: skip
+def test_only_the_fault_is_repaired(
+    name: str, content: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert repaired(content, name) == expected
+    lines, new_lines = (text.split("\n")[: content.count("\n")] for text in (content, expected))
+    changed = sum(map(str.__ne__, lines, new_lines)) + (not content.endswith("\n"))
+    assert f" to out, {changed} of them repaired\n" in capsys.readouterr().err
+    assert repaired(expected, name) == expected
+
+
+def test_only_invalid_bytes_are_read_as_windows_1252() -> None:
+    content = "\ufeffd\u00e9j\u00e0\n".encode() + b"d\xe9j\xe0 \x93ici\x94 \x81\r\n"
+    assert repaired(content, "invalid-bytes") == "d\u00e9j\u00e0\nd\u00e9j\u00e0 “ici” \ufffd\r\n"
+    Path("a b.de").write_bytes(content)
+    assert main(["convert", "a b.de", "--repair", "nfc", "-o", "kept"]) == 0
+    assert Path("kept").read_bytes() == content[3:]
+
+
+def test_several_repairs_are_made_one_after_another(capsys: pytest.CaptureFixture[str]) -> None:
+    """What one repair writes, the next one reads, also to find out what the text has."""
+    content = "&#49;. l&rsquo;un\n2. l&rsquo;an\n3. l'or\n"
+    repairs = ["entities", "line-numbers", "apostrophes"]
+    assert repaired(content, *repairs) == "l’un\nl’an\nl’or\n"
+    said = capsys.readouterr().err
+    assert said.startswith("`a b.de` is text: HTML entities become characters; numbers that begin")
+    assert repaired(content, *reversed(repairs)) == "1. l’un\nl’an\nl'or\n"
+
+
+def test_compressed_and_empty_files_are_repaired(capsys: pytest.CaptureFixture[str]) -> None:
+    assert repaired(gzip.compress(b"a &amp; b\n"), "entities") == "a & b\n"
+    assert repaired("", "entities") == ""
+    assert "wrote 0 lines to out, 0 of them repaired" in capsys.readouterr().err
+
+
+def test_nothing_is_overwritten() -> None:
+    Path("a.de").write_text("a &amp; b\n")
+    assert main(["convert", "a.de", "--repair", "entities", "-o", "a.de"]) == 73
+    assert main(["convert", "a.de", "--repair", "entities", "-o", "a.de", "--force"]) == 73
+    assert Path("a.de").read_text() == "a &amp; b\n"
