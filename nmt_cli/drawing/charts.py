@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from nmt_cli.drawing.svg import element, label
 
-DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
+DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6", "12 3 2 3 2 3")
 # Colours of curves are classes of the style: none is that of the text.
-COLOURS = ("curve", *(f"curve curve{number}" for number in range(1, 5)))
+COLOURS = ("curve", *(f"curve curve{number}" for number in range(1, 6)))
 # More curves have the looks of earlier ones.
 MOST_LOOKS = len(DASHES) * len(COLOURS)
 # Steps of shade of a heat map, from the paper to the ink.

@@ -50,17 +50,17 @@ def is_own_picture(path: Path) -> bool:
         return False
 
 
-def written_note(path: Path) -> str:
-    """What a command says after it has written a picture or page."""
-    return f"wrote {path}" + ("" if path.suffix.lower() == ".png" else ": open it in a browser")
+def write_picture(path: Path, drawn: str) -> str:
+    """Write an SVG or a page, or a PNG of an SVG in the light colours with this machine's fonts.
 
-
-def write_picture(path: Path, drawn: str) -> None:
-    """Write an SVG, or a PNG of it in the light colours with the fonts of this machine."""
+    Returns what a command says of it, also that it has replaced a file.
+    """
+    done = f"{'replaced' if path.exists() else 'wrote'} {path}"
     if path.suffix.lower() == ".png":
         write_bytes(path, _as_png(drawn))
-    else:
-        write_text(path, drawn)
+        return done
+    write_text(path, drawn)
+    return f"{done}: open it in a browser"
 
 
 def _as_png(drawn: str) -> bytes:

@@ -9,10 +9,12 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 LIGHT = {
     "paper": "#ffffff", "ink": "#1a1a1a", "faint": "#767676", "line": "#d0d0d0",
     "curve1": "#c2410c", "curve2": "#1d5fb4", "curve3": "#0b7a55", "curve4": "#8e3a9d",
+    "curve5": "#8a6a00",
 }  # fmt: skip
 DARK = {
     "paper": "#16181c", "ink": "#ececec", "faint": "#9a9a9a", "line": "#44474d",
     "curve1": "#f59e66", "curve2": "#7db4f5", "curve3": "#4fc79a", "curve4": "#d59ae0",
+    "curve5": "#d9c04c",
 }  # fmt: skip
 _RULES = """
 text { font: 12px FONTS; white-space: pre; }
@@ -27,6 +29,7 @@ text, .mark { fill: INK; }
 .link, .curve { stroke: INK; }
 .curve1 { stroke: CURVE1; } .curve2 { stroke: CURVE2; }
 .curve3 { stroke: CURVE3; } .curve4 { stroke: CURVE4; }
+.curve5 { stroke: CURVE5; }
 .frame { stroke: LINE; }
 """
 

@@ -21,8 +21,9 @@ ROWS, COLUMNS = 64, 128
 # The height of the part of that picture that shows the positions of one side.
 PANEL = 660.0
 POINTS = 240
-# The schedules are drawn up to so many times the steps of a run.
-SHOWN_BEYOND = 2
+# The schedules are drawn to their end if that is at most so many times the steps of a run, or else
+# to so many times these steps.
+MOST_BEYOND, SHOWN_BEYOND = 4, 2
 WORDS = 8
 
 
@@ -161,7 +162,9 @@ def _schedule(config: Config, model: Path | None) -> Plot:
     last = max(planned, 2)
     if trained:
         # The picture is of the run, which may have ended long before the planned end.
-        last = max(2, trained[-1][0], min(planned, SHOWN_BEYOND * trained[-1][0]))
+        done = trained[-1][0]
+        is_whole = planned <= MOST_BEYOND * done
+        last = max(2, done, planned if is_whole else SHOWN_BEYOND * done)
     steps = sorted({*(round(1 + n * (last - 1) / POINTS) for n in range(POINTS + 1)),
                     min(last, max(1, train.warmup_steps))})  # fmt: skip
     # The chosen one comes first.
@@ -177,6 +180,8 @@ def _schedule(config: Config, model: Path | None) -> Plot:
     drawn = f"schedule {train.schedule} (bold){guessed}"
     if trained:
         drawn = f"bold: {trained[-1][0]:,} steps of the run; thin: schedules of {planned:,} steps"
+        if last < planned:
+            drawn += f", here the first {last:,}"
         shown.insert(0, Curve("of the run", trained, bold=True))
     peak = max(value for curve in shown for _, value in curve.points)
     is_paper = train.schedule == "inverse_sqrt" and isinstance(train.learning_rate, str)

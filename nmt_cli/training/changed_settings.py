@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from nmt_cli.config.automatic import Intervals
 from nmt_cli.config.schema import Config, flatten, load
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.plurals import counted
@@ -28,6 +29,22 @@ def changed_schedule(config: Config, out: Path) -> str:
     if before == now or isinstance(before, str) or isinstance(now, str):
         return ""
     return f"the learning rate now ends at step {now:,} instead of {before:,}"
+
+
+def changed_intervals(config: Config, out: Path) -> str:
+    """A message if a run now validates more often or more seldom, else "".
+
+    Call before `prepare_directory`, which writes the new settings.
+    """
+    if not (out / CONFIG).exists():
+        return ""
+    before, now = (Intervals.of(each.train) for each in (load(out / CONFIG), config))
+    if before.validate == now.validate:
+        return ""
+    return (
+        f"validations are now every {counted(now.validate, 'step')}, before every "
+        f"{before.validate:,} (train.validate_every)"
+    )
 
 
 def changed_search(config: Config, out: Path) -> str:

@@ -18,6 +18,7 @@ from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files, locks
 from nmt_cli.training.changed_settings import (
+    changed_intervals,
     changed_schedule,
     changed_search,
     changed_validation,
@@ -75,7 +76,7 @@ def train(
     ranks = ranks or Ranks()
     config = complete(config, corpus)
     prepare_device(config, ranks.device)
-    changes: list[tuple[str, str, str]] = []
+    changes: list[tuple[str, str, str, str]] = []
     notes = [sentences_note(config, corpus)]
     with ExitStack() as stack:
 
@@ -89,6 +90,7 @@ def train(
                 changed_search(config, out),
                 changed_schedule(config, out),
                 changed_validation(config, corpus, out),
+                changed_intervals(config, out),
             ))  # fmt: skip
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
@@ -101,10 +103,11 @@ def train(
         if not run.state.step:
             run.notes += filter(None, notes)
         goes_on = run.state.step and not run.state.finished
-        for search, schedule, validation in changes:
+        for search, schedule, validation, intervals in changes:
             has_validated = goes_on and run.state.scores
-            of_training = [schedule if goes_on else "", validation if has_validated else ""]
-            run.notes += filter(None, [search, *of_training])
+            of_training = [schedule, intervals] if goes_on else []
+            of_bleu = [validation] if has_validated else []
+            run.notes += filter(None, [search, *of_training, *of_bleu])
         check_digest(run.state, corpus)
         yield from _reports(run, stop, listener)
         return run.state

@@ -306,9 +306,12 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     limited = replace(OUTLINE, max_hours=0.08, warmup=100, epochs=2_000.0)
     (line,) = shown(EndsEarly(3, 79, 79, 63, 240.0), outline=limited)[2:]
     assert line.endswith(
-        "(`--max-steps 63 --set train.warmup_steps=6` fits into 0.08 hours, with validations; this "
-        "is a new run, with another `--out`)"
+        "(`--max-steps 63 --set train.warmup_steps=6` fits into 0.08 hours, with validations; it "
+        "makes a new run, so use another `--out` once this one has begun)"
     )
+    of_paper = replace(limited, rate_of_warmup=6.98771e-4)
+    (line,) = shown(EndsEarly(3, 79, 79, 63, 240.0), outline=of_paper)[2:]
+    assert line.endswith("has begun; if the loss stays flat, halve the learning rate)")
     # A run that is continued would have to be given up for it.
     (line,) = shown(EndsEarly(23, 79, 79, 63, 240.0), outline=replace(limited, step=20))[2:]
     assert line.endswith("(only a larger --max-hours helps)")

@@ -274,10 +274,10 @@ def test_curves_have_dashes_and_colours_of_their_own() -> None:
     shapes = [ElementTree.fromstring(mark) for mark in marks]
     lines = [shape for shape in shapes if shape.tag == "polyline"]
     looks = [(line.get("class"), line.get("stroke-dasharray")) for line in lines]
-    assert len(set(looks)) == 25
-    assert len({dash for _, dash in looks[:5]}) == 5
-    drawn = [(line.get("class") or "").split() for line in lines[:5]]
-    assert drawn == [["curve"], *(["curve", f"curve{number}"] for number in range(1, 5))]
+    assert len(set(looks)) == 36
+    assert len({dash for _, dash in looks[:6]}) == 6
+    drawn = [(line.get("class") or "").split() for line in lines[:6]]
+    assert drawn == [["curve"], *(["curve", f"curve{number}"] for number in range(1, 6))]
     for _, name in drawn[1:]:
         for theme in (LIGHT, DARK):
             assert f".{name} {{ stroke: {theme[name]}; }}" in STYLE
@@ -291,6 +291,8 @@ def test_plot_command_writes_svg(what: str, tmp_path: Path, monkeypatch, capsys)
     assert ElementTree.parse(f"{what}.svg").getroot().tag == f"{SVG}svg"
     captured = capsys.readouterr()
     assert (captured.out, f"wrote {what}.svg" in captured.err) == ("", True)
+    assert main(["plot", what]) == 0
+    assert capsys.readouterr().err.endswith(f"replaced {what}.svg: open it in a browser\n")
     assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
     assert capsys.readouterr().err.startswith("error: `x.jpg` is not the name of a picture")
@@ -342,14 +344,29 @@ def test_schedule_of_a_long_run_ends_with_its_last_step(tmp_path: Path) -> None:
     assert steps[-1] == 2_000
 
 
+@pytest.mark.parametrize(("planned", "last"), [(1_440, 1_440), (1_441, 720), (200, 360)])
+def test_schedules_are_whole_unless_the_run_is_a_small_part_of_them(
+    planned: int, last: int, tmp_path: Path
+) -> None:
+    records = [{"step": step, "tokens": 9, "learning_rate": 0.1} for step in range(1, 361)]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    settings = {"train.max_steps": planned, "train.warmup_steps": 30}
+    drawn = plot("schedule", config(settings), tmp_path)
+    rates = drawn.numbers["learning_rates"]
+    assert isinstance(rates, dict)
+    assert {points[-1][0] for points in rates.values()} == {last}
+    shown = " ".join(texts(ElementTree.fromstring(drawn.picture)))
+    assert ("here the first 720" in shown) == (planned == 1_441)
+
+
 def test_schedule_of_a_run_that_ended_early_shows_the_run(tmp_path: Path) -> None:
     records = [{"step": step, "tokens": 9, "learning_rate": 0.1} for step in range(1, 361)]
     (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     settings = {"train.max_steps": 20_000, "train.warmup_steps": 30}
     drawn = plot("schedule", config(settings), tmp_path)
-    assert "bold: 360 steps of the run; thin: schedules of 20,000 steps" in " ".join(
-        texts(ElementTree.fromstring(drawn.picture))
-    )
+    assert (
+        "bold: 360 steps of the run; thin: schedules of 20,000 steps, here the first 720"
+    ) in " ".join(texts(ElementTree.fromstring(drawn.picture)))
     rates = drawn.numbers["learning_rates"]
     assert isinstance(rates, dict)
     assert {points[-1][0] for points in rates.values()} == {720}

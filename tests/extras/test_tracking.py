@@ -512,8 +512,8 @@ def test_curves_of_a_run_look_the_same_in_every_chart() -> None:
     looks = [(line.get("class"), line.get("stroke-dasharray")) for line in lines]
     assert len(looks) == 3
     assert looks[0] != looks[1] == looks[2]
-    assert same_looks_note({str(number): [] for number in range(25)}) == ""
-    assert "from the 26th run on" in same_looks_note({str(number): [] for number in range(26)})
+    assert same_looks_note({str(number): [] for number in range(36)}) == ""
+    assert "from the 37th run on" in same_looks_note({str(number): [] for number in range(37)})
 
 
 def test_curves_of_long_runs_keep_their_ends() -> None:

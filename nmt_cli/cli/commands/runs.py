@@ -88,12 +88,11 @@ def command(
         for note in filter(None, [*unreported, *notes, chance_note(summaries)]):
             make_console(quiet=quiet).note(note)
     if out is not None:
-        from nmt_cli.drawing.output import write_picture, written_note
+        from nmt_cli.drawing.output import write_picture
         from nmt_cli.extras.tracking.curves import picture, same_looks_note, unvalidated_note
 
-        write_picture(out, picture(runs))
         console = make_console(quiet=quiet)
-        console.note(written_note(out))
+        console.note(write_picture(out, picture(runs)))
         for note in (unvalidated_note(runs), same_looks_note(runs)):
             if note:
                 console.note(note)

@@ -80,7 +80,14 @@ def _advised_warmup(outline: "Outline") -> str:
     if outline.step:
         return f"; `--max-steps {FEWEST_STEPS_PER_WARMUP * outline.warmup}` suits this warm-up"
     options = warmup_options(outline.steps, outline)
-    return f"; `{options}` suits {counted(outline.steps, 'step')}" if options else ""
+    if not options:
+        return ""
+    return f"; `{options}` suits {counted(outline.steps, 'step')}{_if_flat(outline)}"
+
+
+def _if_flat(outline: "Outline") -> str:
+    """What helps if the peak of equation 3 is too high for a shorter warm-up than its own."""
+    return "; if the loss stays flat, halve the learning rate" if outline.rate_of_warmup else ""
 
 
 def warmup_options(steps: int, outline: "Outline") -> str:
@@ -229,9 +236,11 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
         if end.fitting < outline.average_span:
             words.append("--set train.checkpoint_every=auto")
         steps = f"`{' '.join(words)}`"
-        new_run = "this is a new run, with another `--out`"
+        new_run = "it makes a new run, so use another `--out` once this one has begun"
         if end.fitting >= SHARE_WORTHWHILE * end.last:
-            use = new_run if options else "stop with Ctrl-C and add it to the command, or leave it"
+            use = "stop with Ctrl-C and add it to the command, or leave it"
+            if options:
+                use = f"{new_run}{_if_flat(outline)}"
             advice = f"{steps} fits into {hours}, with validations; {use}"
         else:
             advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"

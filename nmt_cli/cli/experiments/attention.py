@@ -83,7 +83,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.used_settings import TRANSLATING
-    from nmt_cli.drawing.output import write_picture, written_note
+    from nmt_cli.drawing.output import write_picture
     from nmt_cli.installation import require_torch
 
     require_torch("`nmt attention`")
@@ -109,14 +109,11 @@ def command(
         return
     from nmt_cli.extras.attention_map.page import page
     from nmt_cli.extras.attention_map.picture import picture
-    from nmt_cli.storage.files import write_text
 
     out = out or DEFAULT_OUT
-    if out.suffix.lower() == ".html":
-        write_text(out, page(attention, kind, layer, head))
-    else:
-        write_picture(out, picture(attention, kind, layer, head))
-    console.note(f"{attention.translation}\n{written_note(out)}")
+    draw = page if out.suffix.lower() == ".html" else picture
+    written = write_picture(out, draw(attention, kind, layer, head))
+    console.note(f"{attention.translation}\n{written}")
 
 
 def _warn_of_file(sentence: str, console: "Console") -> None:

@@ -134,10 +134,9 @@ def layers(
             progress.update(len(timings))
     chained = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
     if out is not None:
-        from nmt_cli.drawing.output import write_picture, written_note
+        from nmt_cli.drawing.output import write_picture
 
-        write_picture(out, picture(timings))
-        console.note(written_note(out))
+        console.note(write_picture(out, picture(timings)))
     if not as_json:
         _show(timings, chained, neighbours=neighbours, kernel=kernel)
         return

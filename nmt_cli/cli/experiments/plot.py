@@ -68,7 +68,6 @@ def command(
         check_picture,
         is_own_picture,
         write_picture,
-        written_note,
     )
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
@@ -97,8 +96,7 @@ def command(
     if as_json:
         typer.echo(json.dumps({"schema": SCHEMA, **drawn.numbers}))
         return
-    write_picture(output, drawn.picture)
-    make_console(quiet=quiet).note(written_note(output))
+    make_console(quiet=quiet).note(write_picture(output, drawn.picture))
 
 
 def _refuse_other_settings(
