@@ -172,6 +172,7 @@ def test_synonyms_lead_to_existing_commands_and_options() -> None:
     assert not set(synonyms.COMMANDS) & set(COMMANDS)
     wrong = {key: problems(hint, key[0]) for key, hint in synonyms.ADVICE.items()}
     assert {key: found for key, found in wrong.items() if found} == {}
+    assert [key for key, hint in synonyms.ADVICE.items() if len(hint.split()) < 4] == []
     for names in synonyms.OPTIONS.values():
         for name in names:
             assert name.split()[0] in OPTIONS[""]
