@@ -158,8 +158,6 @@ def test_two_parallel_files_become_a_table(capsys: pytest.CaptureFixture[str]) -
         (["a.csv", "-"], "stdin cannot be one of two files"),
         (["a.csv", "--repair", "merged-verses"], "--repair merged-verses needs two files"),
         (["a.csv", "a.csv", "--repair", "nfc"], "--repair nfc takes one file"),
-        (["a.csv", "--repair", "nfc", "--columns", "1,2"], "--repair is given with --columns"),
-        (["a.csv", "--repair", "nfc", "--unquote"], "--repair is given with --columns or"),
     ],
 )
 def test_wrong_numbers_of_files_are_refused(

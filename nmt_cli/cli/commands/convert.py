@@ -34,7 +34,7 @@ MOST_FILES = 2
 class RepairName(StrEnum):
     """What may be repaired; all but `merged-verses` are those of `file_repairs`."""
 
-    apostrophes = "apostrophes"
+    curly_apostrophes = "curly-apostrophes"
     divided_words = "divided-words"
     entities = "entities"
     invalid_bytes = "invalid-bytes"
@@ -45,7 +45,9 @@ class RepairName(StrEnum):
     line_numbers = "line-numbers"
     merged_verses = "merged-verses"
     nfc = "nfc"
+    straight_apostrophes = "straight-apostrophes"
     torn_words = "torn-words"
+    turned_apostrophes = "turned-apostrophes"
 
 
 Files = Annotated[
@@ -78,9 +80,10 @@ Repairs = Annotated[
     typer.Option(
         "--repair",
         metavar="WHAT",
-        help="Write the same text, but repaired: apostrophes, divided-words, entities, "
-        "invalid-bytes, invisible, joiners, label-cells, labels, line-numbers, nfc or torn-words; "
-        "of two files: merged-verses. Can be given several times",
+        help="Write the same text, or with --columns or --unquote these cells of it, but repaired: "
+        "curly-apostrophes, divided-words, entities, invalid-bytes, invisible, joiners, "
+        "label-cells, labels, line-numbers, nfc, straight-apostrophes, torn-words or "
+        "turned-apostrophes; of two files: merged-verses. Can be given several times",
     ),
 ]
 SourceLanguage = Annotated[
@@ -115,14 +118,14 @@ def command(
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.text_io import note_waiting, require_output, require_text_file
     from nmt_cli.config.protected_files import needed_files
+    from nmt_cli.data.cleaning.file_repairs import effects_of
     from nmt_cli.data.text.convert import write_converted
     from nmt_cli.data.text.formats.conversion import SourceFile
     from nmt_cli.plurals import counted
 
     repairs = repair or []
-    _check(files, repairs, chooses_cells=bool(columns or unquote))
-    if (src_lang is None) != (tgt_lang is None):
-        raise UsageError("one language is given", "give both --src-lang and --tgt-lang")
+    _check(files, repairs)
+    languages = _languages(src_lang, tgt_lang)
     for file in files:
         if Path(file).is_dir():
             raise NoInputError(
@@ -134,10 +137,11 @@ def command(
     check_outputs([output], needed_files("is read", *files), force=force)
     console = make_console(quiet=quiet)
     note_waiting(console, *files)
-    languages = (src_lang, tgt_lang) if src_lang and tgt_lang else None
     with _readable(files[0]) as path:
         conversion = _conversion([path, *files[1:]], languages, columns, repairs, unquote=unquote)
         console.note(f"{_named(files)} {conversion.kind}{_taken(conversion)}")
+        if len(files) < MOST_FILES and repairs:
+            console.note(f"repaired: {effects_of(repairs)}")
         source = SourceFile(path, files[0])
         with _written(output, force=force) as out, console.stages() as progress:
             size = source.size
@@ -153,13 +157,15 @@ def command(
     console.note(f"wrote {counted(written.rows, 'line')}{where}{changed}")
 
 
-def _check(files: Sequence[str], repairs: Sequence[RepairName], *, chooses_cells: bool) -> None:
-    """Raise UsageError for a wrong number of files, or a repair with options for cells."""
-    if repairs and chooses_cells:
-        raise UsageError(
-            "--repair is given with --columns or --unquote",
-            "convert the file first, and repair what was written by a second command",
-        )
+def _languages(src: str | None, tgt: str | None) -> tuple[str, str] | None:
+    """The codes of both languages; raises UsageError if only one is given."""
+    if (src is None) != (tgt is None):
+        raise UsageError("one language is given", "give both --src-lang and --tgt-lang")
+    return (src, tgt) if src and tgt else None
+
+
+def _check(files: Sequence[str], repairs: Sequence[RepairName]) -> None:
+    """Raise UsageError for a wrong number of files."""
     if len(files) > MOST_FILES:
         raise UsageError(
             f"{len(files)} files are given", "name one file, or a source and its translation"
@@ -185,7 +191,7 @@ def _conversion(
     unquote: bool,
 ) -> "Conversion":
     """How the files are converted; raises DataError if there is no way to do so."""
-    from nmt_cli.data.cleaning.file_repairs import repaired_text
+    from nmt_cli.data.cleaning.file_repairs import TEXT, repaired
     from nmt_cli.data.text.convert import conversion_of, parallel_files
     from nmt_cli.data.text.formats.conversion import SourceFile
 
@@ -193,9 +199,10 @@ def _conversion(
         other = SourceFile(paths[1], paths[1])
         conversion = parallel_files(other, join_verses=RepairName.merged_verses in repairs)
         return conversion.with_columns(columns) if columns else conversion
-    if repairs:
-        return repaired_text(repairs)
-    return conversion_of(paths[0], languages, columns=columns, unquote=unquote)
+    conversion = TEXT
+    if columns or unquote or not repairs:
+        conversion = conversion_of(paths[0], languages, columns=columns, unquote=unquote)
+    return repaired(conversion, repairs) if repairs else conversion
 
 
 def _named(files: Sequence[str]) -> str:

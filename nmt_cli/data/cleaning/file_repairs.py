@@ -6,15 +6,18 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from nmt_cli.data.cleaning.repairs import unescape
-from nmt_cli.data.text.apostrophes import apostrophe_change, torn_word_change
+from nmt_cli.data.text.apostrophes import torn_word_change, with_apostrophe
 from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
 from nmt_cli.data.text.hyphenated_words import divided_word_change
 from nmt_cli.data.text.labels.line_labels import label_change, without_label_cells
 from nmt_cli.data.text.labels.numbered_lines import number_change
+from nmt_cli.data.text.repair_commands import APOSTROPHE_REPAIRS
 from nmt_cli.data.text.sanitize import remove_joiners, remove_unseen
 
 # Labels, numbers and apostrophes are looked for in so many lines.
@@ -78,10 +81,13 @@ def _composed(line: str) -> str:
 
 
 REPAIRS = {
-    "apostrophes": Repair(
-        "apostrophes between letters become the most frequent one",
-        _by_first_lines(apostrophe_change),
-    ),
+    **{
+        name: Repair(
+            f"apostrophes between letters become U+{ord(mark):04X}",
+            _same_for_all(partial(with_apostrophe, mark=mark)),
+        )
+        for mark, name in APOSTROPHE_REPAIRS.items()
+    },
     "divided-words": Repair(
         "words that a hyphen and a space divide are joined, if the text has them in one piece",
         divided_word_change,
@@ -113,39 +119,47 @@ REPAIRS = {
 }
 
 
-def repaired_text(names: Sequence[str]) -> Conversion:
-    """The conversion of a text, or a table, to the same one with these repairs in this order.
+def _whole_lines(source: SourceFile, _: Columns) -> Iterator[Row]:
+    """Yield the lines without their line feeds."""
+    with source.text(newline="\n") as text:
+        for line in text:
+            yield [line.removesuffix("\n")]
 
-    names: those of REPAIRS. Lines keep their carriage returns, and bytes that are not UTF-8 stay
-    but for the repair of these.
+
+TEXT = Conversion("text", _whole_lines, as_it_is=True)
+
+
+def effects_of(names: Sequence[str]) -> str:
+    """What these repairs do, in words."""
+    return "; ".join(REPAIRS[name].effect for name in names)
+
+
+def repaired(conversion: Conversion, names: Sequence[str]) -> Conversion:
+    """The conversion of the same file, whose rows get these repairs in this order.
+
+    conversion: TEXT for a text or a table as it is, whose lines keep their carriage returns, and in
+    which bytes that are not UTF-8 stay but for the repair of these; names: those of REPAIRS.
     """
     repairs = [REPAIRS[name] for name in names]
 
-    def read(source: SourceFile, _: Columns) -> Iterator[Row]:
+    def lines(source: SourceFile, columns: Columns) -> Iterator[str]:
+        chosen = replace(conversion, columns=columns) if conversion.columns else conversion
+        return ("\t".join(row) for row in chosen.rows(source))
+
+    def read(source: SourceFile, columns: Columns) -> Iterator[Row]:
         changes: list[Change] = []
         for repair in repairs:
-            changes.append(repair.change_for(_repaired(source, changes)))
+            # The notes of a source are those of reading it once.
+            unnoted = SourceFile(source.path, source.name)
+            so_far = (_with_changes(line, changes) for line in lines(unnoted, columns))
+            changes.append(repair.change_for(so_far))
         source.changed = 0
-        for line in _lines(source):
+        for line in lines(source, columns):
             new = _with_changes(line, changes)
             source.changed += new != line
             yield [new]
 
-    effects = "; ".join(repair.effect for repair in repairs)
-    return Conversion(f"text: {effects}", read, as_it_is=True)
-
-
-def _lines(source: SourceFile) -> Iterator[str]:
-    """Yield the lines without their line feeds."""
-    with source.text(newline="\n") as text:
-        for line in text:
-            yield line.removesuffix("\n")
-
-
-def _repaired(source: SourceFile, changes: Iterable[Change]) -> Iterator[str]:
-    """Yield the lines with the changes so far."""
-    for line in _lines(source):
-        yield _with_changes(line, changes)
+    return replace(conversion, read=read, as_it_is=True)
 
 
 def _with_changes(line: str, changes: Iterable[Change]) -> str:

@@ -40,7 +40,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("tags on one side only", "repaired"),
     NoiseKind("marks of subwords (@@, ▁)", "repaired"),
     NoiseKind("line numbers on one side only", "repaired"),
-    NoiseKind("quoted as in a spreadsheet", "repaired"),
+    NoiseKind("cells quoted as in a spreadsheet", "repaired"),
     # Pairs from which nothing can be learnt.
     NoiseKind("wrong number of columns", "dropped"),
     NoiseKind("header of a table", "dropped"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.chunks import Cleaning
+from nmt_cli.data.languages.apostrophe_notes import apostrophe_notes
 from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.english_names import shown_language
 from nmt_cli.data.languages.names import are_swapped
@@ -73,7 +74,8 @@ def check_texts(
     """
     heads = [Head.of(text, head_of(text), Cleaning(is_normalized, src, tgt)) for text in texts]
     groups = groups_of(heads)
-    warnings = [note for group in groups for note in text_notes(group, is_normalized)]
+    warnings = [note for group in groups for note in text_notes(group)]
+    warnings += apostrophe_notes(heads, is_normalized)
     swapped = [
         (head.text, f"the {head.text.role} text {head.text.shown} {sign}")
         for head in heads
@@ -99,13 +101,11 @@ def check_texts(
             _wrong_share(lines, odds * sign) for lines, sign in zip(cleaned, (1, -1), strict=True)
         ]
         if min(wrong) >= MIN_WRONG_SHARE:
-            swapped.append(
-                (
-                    text,
-                    f"the sides of the {text.role} text {text.shown} look like each other's side "
-                    "of the training text",
-                )
+            problem = (
+                f"the sides of the {text.role} text {text.shown} look like each other's side of "
+                "the training text"
             )
+            swapped.append((text, problem))
         elif max(wrong) >= MIN_WRONG_SHARE and not warnings:
             side = "source" if wrong[0] > wrong[1] else "target"
             warnings.append(

@@ -15,12 +15,6 @@ from nmt_cli.data.languages.missing_words import missing_words
 from nmt_cli.data.languages.text_files import SIDES, TextFiles, side_of
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.words import function_words, other_language
-from nmt_cli.data.text.apostrophes import (
-    joined_words_command,
-    mixed_apostrophes,
-    one_apostrophe_command,
-    torn_words,
-)
 from nmt_cli.data.text.hyphenated_words import hyphenated_words, joining_command
 from nmt_cli.data.text.labels.line_labels import common_label, without_labels_commands
 from nmt_cli.data.text.labels.merged_verses import MERGED, joined_verses_command, merged_verses
@@ -79,11 +73,8 @@ def groups_of(heads: Sequence[Head]) -> list[list[Head]]:
     return [tables, *alone] if tables else alone
 
 
-def text_notes(group: Sequence[Head], is_normalized: bool) -> list[str]:
-    """The warnings about sides without letters, labels, numbers, verses and wrong columns.
-
-    is_normalized: whether punctuation is normalised in training text and in what is translated.
-    """
+def text_notes(group: Sequence[Head]) -> list[str]:
+    """The warnings about sides without letters, labels, numbers, verses and wrong columns."""
     numbered = (_numbered_note(head) for head in group)
     labelled = (_labelled_note(head) for head in group)
     return [
@@ -92,8 +83,6 @@ def text_notes(group: Sequence[Head], is_normalized: bool) -> list[str]:
         *filter(None, labelled),
         *filter(None, map(_merged_note, group)),
         *(note for head in group for note in _tokenised_notes(head)),
-        *(note for head in group for note in _torn_word_notes(head)),
-        *(note for head in group for note in _apostrophe_notes(head, is_normalized)),
         *_empty_column_notes(group),
         *_category_notes(group),
         *_hyphenation_notes(group),
@@ -284,50 +273,6 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
             f"{side_of([head.text], index)} have spaces before their punctuation (first on line "
             f"{spaced[0]:,}), as tokenised text has; translations would have them, too, and nmt "
             f"needs no tokeniser: detokenise it{command}"
-        )
-
-
-def _torn_word_notes(head: Head) -> Iterator[str]:
-    """Yield the warnings that spaces around apostrophes tear the words of a side apart."""
-    for index, lines in enumerate(head.sides):
-        torn = torn_words(lines)
-        if torn is None:
-            continue
-        command = ""
-        if len(head.text.paths) > 1:
-            command = f": {joined_words_command(head.text.paths[index])}"
-        yield (
-            f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
-            f"{torn.apostrophes:,} apostrophes with spaces around them between letters (first on "
-            f"line {torn.line:,}: `{torn.example}`), as where a program has torn words apart; if "
-            f"the language has no such spaces, join the words{command}"
-        )
-
-
-def _apostrophe_notes(head: Head, is_normalized: bool) -> Iterator[str]:
-    """Yield the warnings that a side writes the apostrophes within words in several ways."""
-    for index, lines in enumerate(head.sides):
-        is_scored = index == 1 and head.text.role != "training"
-        if is_normalized and not is_scored:
-            continue
-        marks = mixed_apostrophes(lines)
-        if not marks:
-            continue
-        shown = ", ".join(f"{mark} (U+{ord(mark):04X}) {count:,} times" for mark, count in marks)
-        command = ""
-        if len(head.text.paths) > 1:
-            command = f": {one_apostrophe_command(head.text.paths[index])}"
-        kept = ""
-        if head.text.role == "training":
-            kept = (
-                " (`nmt prepare --normalize` writes `'` in training text, and lets the model read "
-                "the text to translate so)"
-            )
-        yield (
-            f"the first {counted(len(lines), 'line')} of the {side_of([head.text], index)} have "
-            f"several apostrophes between letters: {shown}; the same word counts as several ones, "
-            "so write all of them in one way, that of the text to translate and to score"
-            f"{kept}{command}"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from nmt_cli.data.languages.side_notes import Head
 from nmt_cli.data.languages.text_files import side_of
-from nmt_cli.plurals import enumerated
+from nmt_cli.plurals import agreeing, enumerated
 
 # A letter counts if at least this share of the lines of one text has it, and the other text would
 # have it so often if it were as frequent there, but has at most this share of that number.
@@ -19,7 +19,7 @@ FEWEST_TRAINED = 1_000
 # Texts with more letters than alphabets have are of another kind of script, such as Chinese, in
 # which a frequent letter may be one of the subject.
 MOST_LETTERS = 300
-SHOWN = 8
+SHOWN, FIRST_NAMED = 8, 5
 # Marks that a program may remove from a text, in all their forms.
 _MARKS = {
     "quotation marks": re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb]'),
@@ -107,6 +107,8 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
                 for role, letters in (("training", only_trained), (head.text.role, only_there))
                 if letters
             ]
+            if only_there:
+                only[-1] += f"; {_first_lines(only_there, head.cleaned[index])}"
             side = side_of([head.text], index)
             for rich, poor, sides in (
                 ("training", head.text.role, (lines, head.cleaned[index])),
@@ -123,8 +125,25 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
                 yield (
                     f"the {side} seems to be spelt differently from the "
                     f"training text: of their first lines, {' and '.join(only)}; a model knows "
-                    "words only as the training text spells them: spell all texts in one way"
+                    "words only as the training text spells them: spell all texts in one way, "
+                    "unless these are words of another language"
                 )
+
+
+def _first_lines(letters: Sequence[tuple[str, int]], lines: Sequence[str]) -> str:
+    """Where the letters that are shown are.
+
+    >>> _first_lines([("ù", 2)], ["a", "Où", "où"])
+    'the first such lines are 2 and 3'
+    """
+    shown = {letter for letter, _ in letters[:SHOWN]}
+    found = [
+        f"{number:,}"
+        for number, line in enumerate(lines, 1)
+        if shown.intersection(unicodedata.normalize("NFC", line).lower())
+    ]
+    numbers = enumerated(found[:FIRST_NAMED])
+    return f"the first such {agreeing(len(found), 'line is', 'lines are')} {numbers}"
 
 
 def _shown(letters: Sequence[tuple[str, int]]) -> str:

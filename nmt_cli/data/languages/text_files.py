@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt_cli.data.text.formats.pair_files import unquoted
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.data.text.shell_commands import decompressor, without_compression
 from nmt_cli.data.text.tables.columns import TWO_COLUMNS, TableColumns
@@ -115,7 +116,8 @@ def head_of(text: TextFiles) -> tuple[list[str], list[str]]:
         if len(text.paths) == 1:
             rows = [text.columns.pair(line) for line in _first_lines(text.paths[0])]
             pairs = [row or ("", "") for row in rows] if any(rows) else []
-            return [src for src, _ in pairs], [tgt for _, tgt in pairs]
+            # As all cells are read from a table.
+            return [unquoted(src) for src, _ in pairs], [unquoted(tgt) for _, tgt in pairs]
         return list(_first_lines(text.paths[0])), list(_first_lines(text.paths[1]))
     except NmtError:
         # The error is reported when the file is read as a whole.

@@ -18,37 +18,33 @@ _BEHIND_SPACE = re.compile(rf"(?<=[^\W\d_]) [{APOSTROPHES}] ?(?=[^\W\d_])")
 FEWEST, LEAST_SHARE = 50, 0.1
 
 
-def mixed_apostrophes(lines: Sequence[str]) -> list[tuple[str, int]]:
-    """The apostrophes between letters with their numbers, the most frequent first; [] for one kind.
+def apostrophe_counts(lines: Sequence[str]) -> Counter[str]:
+    """How often the lines have each apostrophe between letters.
 
-    >>> mixed_apostrophes(["l'un, l\u2019autre"] * 30), mixed_apostrophes(["l'un"] * 60)
-    ([("'", 30), ('\u2019', 30)], [])
+    >>> apostrophe_counts(["l'un, l\u2019autre, 'oui'", "d'or"])
+    Counter({"'": 2, '\u2019': 1})
     """
-    counts = Counter(mark for line in lines for mark in _APOSTROPHE.findall(line))
-    marks = counts.most_common()
-    total = counts.total()
-    if total < FEWEST or total - marks[0][1] < LEAST_SHARE * total:
-        return []
-    return marks
+    return Counter(mark for line in lines for mark in _APOSTROPHE.findall(line))
 
 
-def apostrophe_change(lines: Sequence[str]) -> Callable[[str], str]:
-    """The change of a line that makes all of them the one that is most frequent in these lines.
+def are_mixed(counts: Counter[str]) -> bool:
+    """Whether a text with these apostrophes writes them in several ways, and not by chance.
 
-    >>> apostrophe_change(["l'un, d'or, l\u2019an"])("l'un, l`autre 'oui'")
-    "l'un, l'autre 'oui'"
+    >>> are_mixed(Counter({"'": 30, "\u2019": 30})), are_mixed(Counter({"'": 60}))
+    (True, False)
     """
-    counts = Counter(mark for line in lines for mark in _APOSTROPHE.findall(line))
-    return _replacement(_APOSTROPHE, counts)
+    return counts.total() >= FEWEST and (
+        counts.total() - max(counts.values()) >= LEAST_SHARE * counts.total()
+    )
 
 
-def one_apostrophe_command(path: str) -> str:
-    """The command that writes a copy of a file in which all of them are the most frequent one.
+def with_apostrophe(line: str, mark: str) -> str:
+    """The line with this apostrophe in place of all others between letters.
 
-    >>> one_apostrophe_command("my/a.fr")
-    'nmt convert my/a.fr --repair apostrophes -o my/a.one-apostrophe.fr'
+    >>> with_apostrophe("l'un, l`autre 'oui'", "\u2019")
+    "l\u2019un, l\u2019autre 'oui'"
     """
-    return convert_command(path, name_beside(path, "one-apostrophe"), repairs=["apostrophes"])
+    return _APOSTROPHE.sub(mark, line)
 
 
 class TornWords(NamedTuple):
@@ -87,18 +83,13 @@ def torn_word_change(lines: Sequence[str]) -> Callable[[str], str]:
     'ch\u2019usa, jach\u2019a'
     """
     counts = Counter(match["mark"] for line in lines for match in _TORN.finditer(line))
-    counts.update(mark for line in lines for mark in _APOSTROPHE.findall(line))
-    return _replacement(_BEHIND_SPACE, counts)
+    counts += apostrophe_counts(lines)
+    if not counts:
+        return str
+    ((mark, _),) = counts.most_common(1)
+    return lambda line: _BEHIND_SPACE.sub(mark, line)
 
 
 def joined_words_command(path: str) -> str:
     """The command that writes a copy of a file with such words in one piece."""
     return convert_command(path, name_beside(path, "joined"), repairs=["torn-words"])
-
-
-def _replacement(apostrophe: re.Pattern[str], counts: Counter[str]) -> Callable[[str], str]:
-    """The change that replaces what the pattern finds by the most frequent one, if there is one."""
-    if not counts:
-        return str
-    ((mark, _),) = counts.most_common(1)
-    return lambda line: apostrophe.sub(mark, line)

@@ -6,6 +6,24 @@ from nmt_cli.data.text.formats.conversion import convert_command
 from nmt_cli.data.text.sanitize import JOINERS
 from nmt_cli.data.text.shell_commands import name_beside
 
+# Apostrophes between letters, and the repairs that write all of them so.
+APOSTROPHE_REPAIRS = {
+    "'": "straight-apostrophes",
+    "\u2019": "curly-apostrophes",
+    "\u2018": "turned-apostrophes",
+}
+
+
+def apostrophe_command(name: str, mark: str) -> str:
+    """The command that writes a text with this apostrophe between letters, one with a repair.
+
+    >>> apostrophe_command("my/a.fr", "'")
+    'nmt convert my/a.fr --repair straight-apostrophes -o my/a.one-apostrophe.fr'
+    """
+    return convert_command(
+        name, name_beside(name, "one-apostrophe"), repairs=[APOSTROPHE_REPAIRS[mark]]
+    )
+
 
 def compose_command(name: str) -> str:
     """The command that writes the text of a file in the Unicode form NFC.

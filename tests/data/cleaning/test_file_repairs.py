@@ -30,8 +30,9 @@ def test_the_option_has_all_repairs() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("apostrophes", "l'un\nl’an d'or\n'oui’\n", "l'un\nl'an d'or\n'oui’\n"),
-        ("apostrophes", "oui\n", "oui\n"),
+        ("straight-apostrophes", "l'un\nl’an d‘or\n'oui’\n", "l'un\nl'an d'or\n'oui’\n"),
+        ("curly-apostrophes", "l'un\nl’an d`or\n'oui’\n", "l’un\nl’an d’or\n'oui’\n"),
+        ("turned-apostrophes", "Hawai'i ka'a\n", "Hawai‘i ka‘a\n"),
         ("divided-words", "Gram- mar\nEin- und\n\ta grammar\n", "Grammar\nEin- und\n\ta grammar\n"),
         ("entities", "a &amp;lt; b\r\nx&#10;y\tA&B &c;\r\n&quot;", 'a < b\r\nx y\tA&B &c;\r\n"\n'),
         ("entities", "&#9;&#13;&#10;&nbsp;\n", " \xa0\n"),
@@ -69,12 +70,28 @@ def test_only_invalid_bytes_are_read_as_windows_1252() -> None:
 
 def test_several_repairs_are_made_one_after_another(capsys: pytest.CaptureFixture[str]) -> None:
     """What one repair writes, the next one reads, also to find out what the text has."""
-    content = "&#49;. l&rsquo;un\n2. l&rsquo;an\n3. l'or\n"
-    repairs = ["entities", "line-numbers", "apostrophes"]
-    assert repaired(content, *repairs) == "l’un\nl’an\nl’or\n"
+    content = "&#49;. l&rsquo;un\n&#50;. l&rsquo;an\n3. l'or\n"
+    repairs = ["entities", "line-numbers", "straight-apostrophes"]
+    assert repaired(content, *repairs) == "l'un\nl'an\nl'or\n"
     said = capsys.readouterr().err
-    assert said.startswith("`a b.de` is text: HTML entities become characters; numbers that begin")
-    assert repaired(content, *reversed(repairs)) == "1. l’un\nl’an\nl'or\n"
+    begin = "`a b.de` is text\nrepaired: HTML entities become characters; numbers that begin"
+    assert said.startswith(begin)
+    assert repaired(content, *reversed(repairs)) == "1. l’un\n2. l’an\n3. l'or\n"
+
+
+def test_cells_that_are_chosen_are_repaired(capsys: pytest.CaptureFixture[str]) -> None:
+    """The notes about reading the file come once, however often it is read."""
+    Path("a.csv").write_text('id;en;de\n1;"A\ndog ’s &amp;";d’or\n' + "2;A cat.;l’un\n" * 9)
+    options = ["--columns", "3,2", "--repair", "entities", "--repair", "straight-apostrophes"]
+    assert main(["convert", "a.csv", *options]) == 0
+    out, err = capsys.readouterr()
+    assert out == "de\ten\nd'or\tA dog ’s &\n" + "l'un\tA cat.\n" * 9
+    assert "column 3 is the source, column 2 the target\nrepaired: HTML" in err
+    assert err.count("rows with line breaks in cells") == 1
+    assert "wrote 11 lines, 10 of them repaired" in err
+    Path("q.tsv").write_text('"Say ""no"" &lt;"\t"a"\n' * 9)
+    assert main(["convert", "q.tsv", "--unquote", "--repair", "entities", "-q"]) == 0
+    assert capsys.readouterr().out == 'Say "no" <\ta\n' * 9
 
 
 def test_compressed_and_empty_files_are_repaired(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ FAULTS: dict[str, Callable[[str, str], Pair]] = {
     "tags on one side only": lambda src, tgt: (src, f"<i>{tgt}</i>"),
     "marks of subwords (@@, ▁)": lambda src, tgt: (src.replace("a", "a@@ ", 1), tgt),
     "invisible characters": lambda src, tgt: (src, tgt.replace("ü", "ü\u00ad")),
-    "quoted as in a spreadsheet": lambda src, tgt: (src, f'"Er sagt ""{tgt}"""'),
+    "cells quoted as in a spreadsheet": lambda src, tgt: (src, f'"Er sagt ""{tgt}"""'),
 }
 
 
@@ -210,3 +210,14 @@ def test_entities_of_both_texts_count_where_the_other_text_has_the_character(
         assert "`mixed.de` has HTML entities, too (line 21), so replace them in both" in said
         for name in ("reference", "mixed"):
             assert f"nmt convert {name}.de --repair entities -o {name}.unescaped.de" in said
+
+
+def test_cells_of_a_table_are_judged_as_they_are_read(tmp_path: Path) -> None:
+    """The quotation marks of a spreadsheet are removed from the cells of all tables."""
+    train = write_pairs(tmp_path, "train", TEXT[:100])
+    rows = [f'"{src} ""so"""\t{tgt}\n' for src, tgt in TEXT[100:160]]
+    (table := tmp_path / "test.tsv").write_text("".join(rows), encoding="utf-8")
+    assert check_text_files(ProjectTexts((train,), test=(str(table),)), "xx", "yy") == []
+    files = write_pairs(tmp_path, "test", [(f'"{src} ""so"""', tgt) for src, tgt in TEXT[100:160]])
+    (note,) = check_text_files(ProjectTexts((train,), test=files), "xx", "yy")
+    assert "60 have cells quoted as in a spreadsheet (lines 1, 2, 3, 4, 5, ...)" in note

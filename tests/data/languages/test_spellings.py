@@ -40,8 +40,9 @@ def test_letters_that_only_one_of_the_texts_has_are_named(
         "warning: the validation target `v.gn` seems to be spelt differently from the training "
         "text: of their first lines, only the training text has `ã` (U+00E3) 60 times and `ẽ` "
         "(U+1EBD) 60 times and only the validation text has `â` (U+00E2) 60 times and `ê` (U+00EA) "
-        "60 times; a model knows words only as the training text spells them: spell all texts in "
-        "one way"
+        "60 times; the first such lines are 1, 2, 3, 4 and 5; a model knows words only as the "
+        "training text spells them: spell all texts in one way, unless these are words of another "
+        "language"
     )
     first, second = warnings(TRAIN, VALID, capsys, "--test", "v.es", "v.gn")
     assert ("validation target" in first, "test target" in second) == (True, True)

@@ -36,17 +36,75 @@ def test_several_apostrophes_are_warned_of_with_a_command(
         "\u00b4 (U+00B4) 20 times; the same word counts as several ones"
     )
     command = said[said.index("nmt convert") :]
-    assert command == ("nmt convert 'my b.xnd' --repair apostrophes -o 'my b.one-apostrophe.xnd'")
+    assert command == (
+        "nmt convert 'my b.xnd' --repair straight-apostrophes -o 'my b.one-apostrophe.xnd'"
+    )
     subprocess.run(["sh", "-c", command], check=True, timeout=120)
     one = ["d'or"] * 9 + ["l'un", "l'autre", "ch'a ch'i", "'Yes', `no`", "a ' b"] * 20
     assert Path("my b.one-apostrophe.xnd").read_text().splitlines() == one
 
 
-def test_a_table_is_warned_of_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    (said,) = warnings(MIXED, capsys, table=True)
-    assert "training target column of `c.tsv`" in said
-    assert said.endswith("to score (`nmt prepare --normalize` writes `'` in training text, and "
-                         "lets the model read the text to translate so)")  # fmt: skip
+def test_the_command_for_a_table_changes_both_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    curly = ["l\u2019un", *MIXED]
+    (said,) = warnings(curly * 2, capsys, table=True)
+    # Both columns together.
+    assert "the first 202 lines of the training text `c.tsv` have several apostrophes" in said
+    command = "nmt convert c.tsv --repair curly-apostrophes -o c.one-apostrophe.tsv"
+    assert said.endswith(
+        "to score (`nmt prepare --normalize` writes `'` in training text, and lets the model read "
+        f"the text to translate so) (in both columns): {command}"
+    )
+
+
+def prepared(capsys: pytest.CaptureFixture[str], *options: str, **texts: list[str]) -> list[str]:
+    """The warnings about apostrophes of files with these targets."""
+    given = []
+    for role, lines in texts.items():
+        Path(f"{role}.en").write_text("".join(f"so it is {n} {role}\n" for n in range(len(lines))))
+        Path(f"{role}.xnd").write_text("".join(f"{line} {n}\n" for n, line in enumerate(lines)))
+        kind = "--train" if role.startswith("more") else f"--{role}"
+        given += [kind, f"{role}.en", f"{role}.xnd"]
+    codes = ["--src-lang", "en", "--tgt-lang", "xnd"]
+    main(["prepare", "--force", *given, *codes, "--vocab-size", "60", *options])
+    said = capsys.readouterr().err.splitlines()
+    return [line for line in said if "apostrophes between" in line]
+
+
+def test_held_out_text_with_other_apostrophes_than_the_training_text_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its words are others than those that the model has learnt, however much alike it writes."""
+    straight, curly = ["l'un d'or"] * 60, ["l\u2019un d\u2019or"] * 60
+    (said,) = prepared(capsys, train=straight, valid=curly)
+    assert (
+        "the first 60 lines of the validation target `valid.xnd` have other apostrophes between "
+        "letters than most of the training text: \u2019 (U+2019) 120 times, there ' (U+0027) 120 "
+        "times; the same word counts as another one"
+    ) in said
+    command = "nmt convert valid.xnd --repair straight-apostrophes -o valid.one-apostrophe.xnd"
+    assert said.endswith(command)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
+    assert Path("valid.one-apostrophe.xnd").read_text().splitlines()[0] == "l'un d'or 0"
+    Path("valid.one-apostrophe.xnd").unlink()
+    assert prepared(capsys, train=straight, valid=straight) == []
+    assert prepared(capsys, train=straight, valid=curly[:20]) == []
+    # Of mixed text, the command writes what the training text has, too.
+    (said,) = prepared(capsys, train=straight, valid=[*curly, *straight[:20]])
+    assert "several apostrophes" in said
+    assert said.endswith(command)
+    # The training text is written with straight ones.
+    assert prepared(capsys, "--normalize", train=curly, valid=straight) == []
+    (said,) = prepared(capsys, "--normalize", train=curly, valid=curly)
+    assert "there ' (U+0027) 120 times" in said
+
+
+def test_training_texts_with_different_apostrophes_are_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    curly, straight = ["l\u2019un d\u2019or"] * 60, ["l'un d'or"] * 60
+    (said,) = prepared(capsys, train=[*curly, *curly], more=straight)
+    assert "training target `more.xnd` have other apostrophes" in said
+    assert said.endswith("--repair curly-apostrophes -o more.one-apostrophe.xnd")
 
 
 def test_of_normalised_text_only_what_is_scored_is_warned_of(

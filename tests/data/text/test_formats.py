@@ -331,7 +331,7 @@ def test_single_quoted_lines_of_a_table_are_counted() -> None:
     assert found == {
         "header of a table": (1, "dropped"),
         "empty side": (1, "dropped"),
-        "quoted as in a spreadsheet": (5, "repaired"),
+        "cells quoted as in a spreadsheet": (5, "repaired"),
     }
     assert not any("both columns" in note for note in result.notes)
     assert prepared_table(text, clean="off").dropped == {}
@@ -363,7 +363,7 @@ def test_lines_of_text_files_that_a_spreadsheet_has_quoted_are_repaired() -> Non
     found = {finding.kind: (finding.pairs, finding.action) for finding in result.findings}
     assert found == {
         "line numbers on one side only": (1, "repaired"),
-        "quoted as in a spreadsheet": (2, "repaired"),
+        "cells quoted as in a spreadsheet": (2, "repaired"),
     }
     sides = [Path("corpus", f"train.{side}.txt").read_text("utf-8") for side in ("src", "tgt")]
     assert [side.splitlines()[:5] for side in sides] == [
