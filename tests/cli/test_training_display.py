@@ -242,6 +242,11 @@ def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> N
     ]
     (line,) = shown(end, replace(end, last=120, fitting=110), STEP, outline=limited)[3:]
     assert line.startswith("measured again: about 8m 20s until")
+    assert "(`--max-steps 110` fits" in line
+    # A run that is best left as it is stays so when it has become a little faster.
+    first, second = shown(replace(end, fitting=50), end, STEP, outline=limited)[2:]
+    assert first.endswith("with a larger --max-hours; otherwise leave it as it is)")
+    assert second.endswith("with a larger --max-hours; otherwise leave it as it is)")
     endless = replace(limited, schedule_ends=False)
     reached = "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000"
     assert shown(end, STEP, outline=endless)[2:] == [reached]
@@ -389,7 +394,8 @@ def test_loss_of_a_validation_is_the_mean_since_the_last_one() -> None:
         replace(REPORT, step=9, loss=0.0, tokens=0, steps=0, validation=found),
     ]
     lines = shown(*first, *second)[3:]
-    assert [line.partition("*best")[2] for line in lines] == ["; loss 3.000 (mean of 2 steps)", ""]
+    rates = "; loss 3.000 (mean of 2 steps), lr 1.00e-03, 500 tokens/s"
+    assert [line.partition("*best")[2] for line in lines] == [rates, ""]
 
 
 def test_loss_of_a_validation_leaves_out_steps_that_are_taken_again() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from nmt_cli.cli.display.training_outline import (
+    LEAVE,
     LONG_SECONDS,
     early_end,
     expected_time,
@@ -71,6 +72,9 @@ class TrainDisplay:
         self._outline: Outline | None = None
         self._has_warned = False
         self._has_estimated = False
+        self._advice = ""
+        # The last report of steps; a validation may follow without any.
+        self._last_steps: Report | None = None
         # The last validation after the first step, with its step.
         self._last_validation: tuple[int, Validation] | None = None
         self._mean = MeanLoss()
@@ -133,10 +137,15 @@ class TrainDisplay:
         return unmeasured(event, self._outline) if self._outline is not None else ""
 
     def _ends_early(self, end: "EndsEarly") -> None:
-        if self._outline is not None:
-            again = "measured again: " if self._has_estimated else ""
-            self._has_estimated = True
-            self._console.note(f"{again}{early_end(end, self._outline)}")
+        if self._outline is None:
+            return
+        again = "measured again: " if self._has_estimated else ""
+        self._has_estimated = True
+        end_and_effect, advice = early_end(end, self._outline)
+        # What was advised first stays right if the run has become a little faster or slower.
+        self._advice = LEAVE if self._advice == LEAVE and advice else advice
+        suffix = f" ({self._advice})" if self._advice else ""
+        self._console.note(f"{again}{end_and_effect}{suffix}")
 
     def _validating(self, validating: "Validating") -> None:
         text = validating.activity
@@ -175,6 +184,7 @@ class TrainDisplay:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
         self._mean = self._mean.plus(report)
+        self._last_steps = report if report.tokens else self._last_steps
         if report.validation is not None and not report.step:
             self._console.note(
                 f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
@@ -211,10 +221,10 @@ class TrainDisplay:
         """The loss, learning rate and speed, if there is no bar that shows them."""
         if self._console.interactive or not self._mean.tokens:
             return ""
-        loss = f"; {self._mean}"
-        if not report.tokens:
-            return loss
-        return f"{loss}, lr {report.learning_rate:.2e}, {report.tokens_per_second:,.0f} tokens/s"
+        last = self._last_steps or report
+        return (
+            f"; {self._mean}, lr {last.learning_rate:.2e}, {last.tokens_per_second:,.0f} tokens/s"
+        )
 
 
 @dataclass

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Of fewer steps than this share of those that the time limit allows, a run may learn less.
 SHARE_WORTHWHILE = 0.7
+LEAVE = "best give it more time with a larger --max-hours; otherwise leave it as it is"
 # A run that is shorter than so many times its warm-up is noted.
 LEAST_WARMUPS = 2
 # In fewer steps, which see fewer epochs of the text, a new model learns little.
@@ -205,8 +206,8 @@ def unmeasured(event: "StepDone | Validating", outline: "Outline") -> str:
     return f"{counted(event.unmeasured, 'validation')}{comparison}"
 
 
-def early_end(end: "EndsEarly", outline: "Outline") -> str:
-    """Where the time limit is expected to end the run, and what fits into it."""
+def early_end(end: "EndsEarly", outline: "Outline") -> tuple[str, str]:
+    """Where the time limit is expected to end the run, and what fits into it, or "" for nothing."""
     hours = _hours(outline.max_hours)
     steps = f"step {end.last:,} of {outline.steps:,}"
     if end.first < end.last:
@@ -218,7 +219,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
     consequence = "the schedule of the learning rate does not reach its end"
     if not outline.schedule_ends:
         if end.first >= LEAST_WARMUPS * outline.warmup:
-            return reached
+            return reached, ""
         consequence = "the warm-up of the learning rate does not reach its end"
         if end.last > outline.warmup:
             consequence = f"the learning rate rises for {outline.warmup:,} of these steps"
@@ -243,8 +244,8 @@ def early_end(end: "EndsEarly", outline: "Outline") -> str:
                 use = f"{new_run}{_if_flat(outline)}"
             advice = f"{steps} fits into {hours}, with validations; {use}"
         else:
-            advice = "best give it more time with a larger --max-hours; otherwise leave it as it is"
-    return f"{reached}: {consequence} ({advice})"
+            advice = LEAVE
+    return f"{reached}: {consequence}", advice
 
 
 def _smaller_batches(steps: int, outline: "Outline") -> str:

@@ -37,7 +37,7 @@ def _torn_word_notes(head: Head) -> Iterator[str]:
 
 
 def apostrophe_notes(heads: Sequence[Head], is_normalized: bool) -> Iterator[str]:
-    """Yield the warnings about torn words, and about several ways to write the apostrophes in words.
+    """Yield the warnings about torn words and about words with several kinds of apostrophes.
 
     A table has one warning for both columns, since a command changes them together. is_normalized:
     whether `'` is written in training text and in what is translated.
