@@ -43,6 +43,7 @@ class RepairName(StrEnum):
     label_cells = "label-cells"
     labels = "labels"
     line_numbers = "line-numbers"
+    marks = "marks"
     merged_verses = "merged-verses"
     nfc = "nfc"
     straight_apostrophes = "straight-apostrophes"
@@ -82,7 +83,7 @@ Repairs = Annotated[
         metavar="WHAT",
         help="Write the same text, or with --columns or --unquote these cells of it, but repaired: "
         "curly-apostrophes, divided-words, entities, invalid-bytes, invisible, joiners, "
-        "label-cells, labels, line-numbers, nfc, straight-apostrophes, torn-words or "
+        "label-cells, labels, line-numbers, marks, nfc, straight-apostrophes, torn-words or "
         "turned-apostrophes; of two files: merged-verses. Can be given several times",
     ),
 ]

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from nmt_cli.data.cleaning.letters.combining_marks import mark_change
 from nmt_cli.data.cleaning.repairs import unescape
 from nmt_cli.data.text.apostrophes import torn_word_change, with_apostrophe
 from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
@@ -20,7 +21,7 @@ from nmt_cli.data.text.labels.numbered_lines import number_change
 from nmt_cli.data.text.repair_commands import APOSTROPHE_REPAIRS
 from nmt_cli.data.text.sanitize import remove_joiners, remove_unseen
 
-# Labels, numbers and apostrophes are looked for in so many lines.
+# Labels, numbers, marks and apostrophes are looked for in so many lines.
 LINES_LOOKED_AT = 2_000
 _BREAKS = re.compile(r"[\t\r\n]+")
 _INVALID = re.compile("[\udc80-\udcff]+")
@@ -111,6 +112,10 @@ REPAIRS = {
     ),
     "line-numbers": Repair(
         "numbers that begin the lines or cells are removed", _by_first_lines(number_change)
+    ),
+    "marks": Repair(
+        "combining marks become those that most of these letters have, each once",
+        _by_first_lines(mark_change),
     ),
     "nfc": Repair("letters are composed (Unicode NFC)", _same_for_all(_composed)),
     "torn-words": Repair(

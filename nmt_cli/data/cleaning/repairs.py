@@ -12,6 +12,7 @@ from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, undo_code_pages
+from nmt_cli.data.cleaning.letters.combining_marks import MARK_SIGN, mark_repair_of
 from nmt_cli.data.cleaning.letters.escapes import ESCAPE_SIGN, undo_escapes
 from nmt_cli.data.cleaning.letters.look_alikes import MIXED_SIGN, replace_look_alikes
 from nmt_cli.data.cleaning.letters.mojibake import (
@@ -152,6 +153,8 @@ def _repair_side(side: Sequence[str], repaired: Repaired) -> list[str]:
         changed = False
         if kind == kinds.LOOK_ALIKE:
             sign, repair = letter_repair_of(text)
+        elif kind == kinds.MARK:
+            repair = mark_repair_of(text)
         elif sign is TILDE_SIGN:
             repair = tilde_repair_of(text)
         for index in lines_with(sign, text, lines):
@@ -246,7 +249,9 @@ _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.DIRECTION, _DIRECTION_SIGN, remove_direction_marks),
     # After it, since an invisible character may stand between a letter and its accent.
     (kinds.UNICODE_FORM, _BEYOND_LATIN, functools.partial(unicodedata.normalize, "NFC")),
-    # After it, since only letters that the side also has in NFC are repaired.
+    # After it, since its sign is one of text in NFC. The repair depends on the side.
+    (kinds.MARK, MARK_SIGN, str),
+    # After NFC, since only letters that the side also has in NFC are repaired.
     (kinds.ESCAPE, TILDE_SIGN, str),
     # After these, because these marks and accents stand between letters of one word.
     (kinds.LOOK_ALIKE, MIXED_SIGN, replace_look_alikes),
