@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.cleaning.letters.combining_marks import without_repeated_marks
 from nmt_cli.data.cleaning.letters.look_alikes import repair_look_alikes
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import WITHOUT, Shortlist
@@ -159,7 +160,8 @@ def _letter_repair(
     known = list(texts)
     script = _only({text.src.script if text else "" for text in known})
     other = _only({text.tgt.script if text else "" for text in known})
-    return partial(repair_look_alikes, script=script, other=other)
+    repair = partial(repair_look_alikes, script=script, other=other)
+    return lambda text: repair(without_repeated_marks(text))
 
 
 def _only(scripts: Collection[str]) -> str:

@@ -76,11 +76,12 @@ def test_a_few_lines_are_not_warned_of() -> None:
 
 
 def test_what_translating_mends_in_a_source_is_no_fault() -> None:
-    src = [f"\ufeffa\u00ad line\u200e with Cafe\u0301 n\u043et {n}" for n in range(40)]
+    src = [f"\ufeffa\u00ad line\u200e with Cafe\u0301\u0301 n\u043et {n}" for n in range(40)]
     tgt = [f"une ligne {n}" for n in range(40)]
     assert pairs_with_faults(src, tgt) == ""
     faults = pairs_with_faults(tgt, src)
     assert "invisible characters" in faults
+    assert "combining marks" in faults
     assert "look-alike letters" in faults
 
 

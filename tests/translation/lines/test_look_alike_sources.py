@@ -25,6 +25,8 @@ REPAIRED = [
     ("kε kpεŋ, ɲ\u1f72", "kɛ kpɛŋ, ɲɛ̀"),
     ("v\u0430\u00adzov", "vazov"),
     (unicodedata.normalize("NFD", "v\u0430zovõm"), "vazovõm"),
+    # Marks that are there twice.
+    ("v\u0430zov\u00f5\u0303m l\u1ecd\u0323\u0301", "vazovõm l\u1ecd\u0301"),
 ]
 RIGHT = [
     "a plain line",

@@ -6,6 +6,7 @@ from unicodedata import is_normalized
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out.texts import HeldOutText
 from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
+from nmt_cli.data.cleaning.letters.combining_marks import without_repeated_marks
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
 from nmt_cli.data.cleaning.repairs import (
     Repaired,
@@ -65,7 +66,7 @@ def pairs_with_faults(src: Sequence[str], tgt: Sequence[str], *, first_line: int
     Another Unicode form has a warning of its own.
     """
     repaired = Repaired()
-    read = with_repaired_letters(_without_invisible(line) for line in src)
+    read = with_repaired_letters(without_repeated_marks(_without_invisible(line)) for line in src)
     repair_lines(read, tgt, repaired)
     return _listed(_without_forms(repaired.lines), len(tgt), first_line)
 
