@@ -43,6 +43,15 @@ def unescape_command(name: str) -> str:
     return convert_command(name, name_beside(name, "unescaped"), repairs=["entities"])
 
 
+def mark_command(name: str) -> str:
+    """The command that writes the text of a file with repaired combining marks.
+
+    >>> mark_command("dev.yo")
+    'nmt convert dev.yo --repair marks -o dev.marks.yo'
+    """
+    return convert_command(name, name_beside(name, "marks"), repairs=["marks"])
+
+
 def decode_command(name: str) -> str:
     """The command that writes a text in UTF-8 whose other bytes are those of Windows-1252."""
     return convert_command(name, name_beside(name, "utf8"), repairs=["invalid-bytes"])

@@ -33,6 +33,7 @@ FAULTS: dict[str, Callable[[str, str], Pair]] = {
     "tags on one side only": lambda src, tgt: (src, f"<i>{tgt}</i>"),
     "marks of subwords (@@, ▁)": lambda src, tgt: (src.replace("a", "a@@ ", 1), tgt),
     "invisible characters": lambda src, tgt: (src, tgt.replace("ü", "ü\u00ad")),
+    "repeated or mixed combining marks": lambda src, tgt: (src, tgt.replace("ö", "ö\u0308")),
     "cells quoted as in a spreadsheet": lambda src, tgt: (src, f'"Er sagt ""{tgt}"""'),
 }
 
@@ -140,6 +141,49 @@ def test_entities_of_hypotheses_or_references_are_warned_of_with_a_command_that_
     few = [*escaped[:3], *plain[3:]]
     Path("few.de").write_text("".join(f"{line}\n" for line in few), "utf-8")
     assert "entities" not in warning("few.de", "plain.de")
+
+
+def test_files_with_faulty_marks_are_named_with_a_command_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both sides, one of them or a table, also beside finished translations."""
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path, "train", TEXT[:500])
+    right = [(f"{src} \u1eb9", f"{tgt} \u1eb9") for src, tgt in TEXT[-300:]]
+    line = [(src.replace("\u1eb9", "e\u0329"), tgt) for src, tgt in right[:9]] + right[9:]
+    # Translating repairs these in a source.
+    twice = [(src + "\u0323", tgt + "\u0323") for src, tgt in right[:30]] + right[30:]
+
+    def commands(files: tuple[str, ...]) -> list[str]:
+        config = tiny_config(
+            data_train=[("train.src", "train.tgt")], data_test=files, data_vocab_size=200
+        )
+        notes = prepare(config, tmp_path / "corpus", workers=1, force=True).notes
+        [note] = [note for note in notes if " have repeated or mixed combining marks (" in note]
+        return note.partition("correct its files, combining marks by ")[2].split("`")[1::2]
+
+    write_pairs(tmp_path, "line", line)
+    source = "nmt convert line.src --repair marks -o line.marks.src"
+    assert commands(("line.src", "line.tgt")) == [source]
+    write_pairs(tmp_path, "twice", twice)
+    target = "nmt convert twice.tgt --repair marks -o twice.marks.tgt"
+    assert commands(("twice.src", "twice.tgt")) == [target]
+    assert commands(("line.src", "twice.tgt")) == [source, target]
+    rows = [f"{src}\t{tgt}\n" for (src, _), (_, tgt) in zip(right, twice, strict=True)]
+    Path("all.tsv").write_text("".join(rows), "utf-8")
+    [table] = commands(("all.tsv",))
+    assert table == "nmt convert all.tsv --repair marks -o all.marks.tsv"
+    for command in (source, target, table):
+        subprocess.run(["sh", "-c", command], check=True, timeout=120)
+    for name, index in (("line.marks.src", 0), ("twice.marks.tgt", 1)):
+        expected = "".join(f"{pair[index]}\n" for pair in right)
+        assert Path(name).read_text("utf-8") == expected
+    expected = "".join(f"{src}\t{tgt}\n" for src, tgt in right)
+    assert Path("all.marks.tsv").read_text("utf-8") == expected
+    Path("twice.marks.tgt").rename("hyp.tgt")
+    assert main(["score", "hyp.tgt", "twice.tgt"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"correct the reference, for combining marks by this command: {target} " in f"{said} "
 
 
 def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def warn_of_faults(
     The name of the hypotheses is "" if they are no file.
     """
     from nmt_cli.data.cleaning.held_out.faults import references_with_faults
-    from nmt_cli.data.cleaning.kinds import ENTITY, KINDS
-    from nmt_cli.data.text.repair_commands import unescape_command
+    from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, MARK
+    from nmt_cli.data.text.repair_commands import mark_command, unescape_command
 
     if console.quiet:
         return
@@ -46,6 +46,8 @@ def warn_of_faults(
             if KINDS[ENTITY].name in faults:
                 command = f", for HTML entities by this command: {unescape_command(name)}"
                 command += _same_command(hypotheses)
+            if KINDS[MARK].name in faults:
+                command += f", for combining marks by this command: {mark_command(name)}"
             console.warning(
                 f"{_reference(name, lines)}, of which {faults}, unlike their hypotheses; "
                 "`nmt prepare` repairs training text of this, but references are scored as they "

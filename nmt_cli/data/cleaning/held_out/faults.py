@@ -5,8 +5,8 @@ from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
 from nmt_cli.data.cleaning.held_out.texts import HeldOutText
-from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, SUBWORD_MARK, UNICODE_FORM
-from nmt_cli.data.cleaning.letters.combining_marks import without_repeated_marks
+from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, MARK, SUBWORD_MARK, UNICODE_FORM
+from nmt_cli.data.cleaning.letters.combining_marks import mark_change, without_repeated_marks
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
 from nmt_cli.data.cleaning.repairs import (
     Repaired,
@@ -14,7 +14,7 @@ from nmt_cli.data.cleaning.repairs import (
     repair_lines,
     unescape,
 )
-from nmt_cli.data.text.repair_commands import compose_command
+from nmt_cli.data.text.repair_commands import compose_command, mark_command
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS
 
@@ -28,15 +28,32 @@ def fault_notes(texts: Iterable[HeldOutText]) -> list[str]:
     return [
         f"{text.counted('pair')}: {faults}; training text is repaired of this, but this text "
         "is not changed, and is scored as it is, so that scores on these lines are too "
-        f"low: correct its files{_remedy(faults)}"
+        f"low: correct its files{_remedy(faults, text)}"
         for text in texts
         if (faults := pairs_with_faults(text.src, text.tgt, first_line=text.line(0)))
     ]
 
 
-def _remedy(faults: str) -> str:
+def _remedy(faults: str, text: HeldOutText) -> str:
     """How files are corrected that have such faults, if a short command does it."""
-    return f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
+    remedy = f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
+    if KINDS[MARK].name in faults:
+        commands = " and ".join(f"`{mark_command(file)}`" for file in _files_with_marks(text))
+        remedy += f", combining marks by {commands}"
+    return remedy
+
+
+def _files_with_marks(text: HeldOutText) -> list[str]:
+    """The files with combining marks that are a fault: those of source or target, or the table."""
+    if len(text.files) == 1:
+        return [text.files[0]]
+    sides = [without_repeated_marks(line) for line in text.src], text.tgt
+    repairs = map(mark_change, sides)
+    return [
+        file
+        for file, side, repair in zip(text.files, sides, repairs, strict=False)
+        if any(repair(line) != line for line in side)
+    ]
 
 
 def form_notes(texts: Iterable[HeldOutText]) -> list[str]:
