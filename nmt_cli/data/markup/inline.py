@@ -11,6 +11,7 @@ from itertools import chain
 from nmt_cli.data.markup.formulas import with_formulas
 from nmt_cli.data.markup.html_tags import ENTITY, Mark, escaped, find_tags, unescaped
 from nmt_cli.data.markup.kept import USUAL, Kept, compared
+from nmt_cli.data.markup.kept_numbers import find_numbers
 from nmt_cli.data.markup.links import with_domains
 from nmt_cli.data.markup.markdown import find_code, find_emphasis, find_links
 from nmt_cli.data.markup.marked_text import (
@@ -26,7 +27,6 @@ from nmt_cli.data.markup.part_numbers import find_part_numbers
 from nmt_cli.data.markup.placeholders import (
     find_addresses,
     find_escapes,
-    find_numbers,
     find_placeholders,
     find_tagged_messages,
     find_typed,

@@ -1,4 +1,4 @@
-"""Finds placeholders in a line: `{x}`, `${x}`, `%s`, addresses, and numbers where asked."""
+"""Finds placeholders in a line: `{x}`, `${x}`, `%s`, and addresses."""
 
 import re
 from collections.abc import Iterator
@@ -78,18 +78,6 @@ _TYPED = re.compile(
 )
 # A line break or tab as strings of programs write it. `C:\new`, `.\test` and `a\red` are paths.
 _ESCAPES = re.compile(r"(?<!\\)(?<!\b[A-Za-z]:)(?:\\[ntr])++(?![_{]|\\\w)")
-# Three groups of digits with hyphens are one number: a date, 2026-03-31, or a telephone number. It
-# may have two groups if it begins with 0. Not that of an entity: &#39;. Spaces divide thousands,
-# and the pairs of digits of a telephone number. Francs may stand right behind an amount.
-_SPACES = "[ \u00a0\u202f\u2009]"
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?<!&#)(?:(?<!-)(?:\d+(?:-\d+){2,}|0\d+-\d{3,})(?![\w-])"
-    rf"|(?<!\d{_SPACES})(?:\+\d{{1,3}}{_SPACES}|0{_SPACES}?)?\d\d?(?:{_SPACES}\d\d){{3,}}(?!{_SPACES}?\d|\w)"
-    rf"|[+\-−]?(?:\d{{1,3}}(?:{_SPACES}\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,:/'’]\d+)*+)(?!\w)"
-    rf"|(?:\d{{1,3}}(?:(?:[.,]|{_SPACES})\d{{3}})+|\d{{3,}})[fF](?!\w))"
-)
-# Two groups are one number, such as a part number, if they are no range: the second is smaller.
-_TWO_GROUPS = re.compile(r"(?<![\w.,\-])(?<!&#)(\d{3,})-(\d{3,})(?![\w-])")
 
 
 def find_addresses(line: str) -> Iterator[Mark]:
@@ -164,24 +152,3 @@ def find_escapes(line: str) -> Iterator[Mark]:
     for match in _ESCAPES.finditer(line):
         if not line[match.end() : match.end() + 1].islower():
             yield Mark(match.start(), match.end(), Tag(match[0], "empty", "hard"))
-
-
-def find_numbers(line: str) -> Iterator[Mark]:
-    """Numbers in digits.
-
-    >>> [mark.piece.raw for mark in find_numbers("Call 024-555-1734 or 030-123456, rooms 12-14.")]
-    ['024-555-1734', '030-123456', '12', '14']
-    >>> [mark.piece.raw for mark in find_numbers("part 4410-882, 1200-1500 rpm, in 1990-91")]
-    ['4410-882', '1200', '1500', '1990', '91']
-    >>> [mark.piece.raw for mark in find_numbers("20 22 45 67, 1 250 000,5 m, 115.000f, in 99 12")]
-    ['20 22 45 67', '1 250 000,5', '115.000f', '99', '12']
-    """
-    end = 0
-    for match in _NUMBER.finditer(line):
-        begin = match.start()
-        if begin < end:
-            continue
-        groups = _TWO_GROUPS.match(line, begin)
-        is_one = groups is not None and int(groups[2]) < int(groups[1])
-        end = groups.end() if groups is not None and is_one else match.end()
-        yield Mark(begin, end, Placeholder(line[begin:end]))

@@ -9,6 +9,7 @@ from nmt_cli.data.cleaning.numbers.enumerations import is_enumeration_lost
 from nmt_cli.data.markup.inline import marks_of, parse_line, without_marks, written_line
 from nmt_cli.data.markup.kept import MARKS_ONLY, Kept
 from nmt_cli.data.markup.marked_text import MarkedText, Text, plain_text, raw_text, shown_text
+from nmt_cli.translation.markup.dashes import with_dashes
 from nmt_cli.translation.markup.own_marks import without_own_marks
 from nmt_cli.translation.markup.projection import at_ends, words_of
 from nmt_cli.translation.markup.value_order import text_with_values_in_order, with_values_in_order
@@ -59,12 +60,12 @@ def as_marked(
 
 
 def _repaired(result: MarkedResult, source: MarkedText, kept: Kept) -> MarkedResult:
-    """The result without marks of the model's own, and with values in the order of the source.
+    """The result without marks of the model's own, with dashes and the order of values put right.
 
     It has `markup_moved` where this changes the marks of its best translation.
     """
     cleaned = [without_own_marks(pieces, source, kept) for pieces in result.pieces]
-    ordered = [with_values_in_order(pieces, source) for pieces, _ in cleaned]
+    ordered = [with_values_in_order(with_dashes(pieces, source), source) for pieces, _ in cleaned]
     translation = result.translation
     if cleaned[0][1] or ordered[0][1]:
         flags = in_order({*translation.flags, "markup_moved"})

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.languages.word_characters import MARK, borders
+from nmt_cli.data.markup.kept_numbers import is_amount
 from nmt_cli.data.markup.marked_text import Placeholder
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
@@ -98,7 +99,10 @@ class StandIns:
         if None not in fixed:
             return [[*fixed]]
         words = [word for word in self.words if word not in text]
-        counts = [_COUNT.fullmatch(piece.raw) is not None for piece in placeholders]
+        counts = [
+            _COUNT.fullmatch(piece.raw) is not None or is_amount(piece.raw)
+            for piece in placeholders
+        ]
         numbers = [word for word in self.numbers if word not in text] if any(counts) else []
         choices: list[list[str | None]] = []
         # The words of one kind are often next to each other: the first choices are far apart.
