@@ -106,11 +106,16 @@ class Glossary:
 def capitalised(form: str) -> str:
     """A form as it is written at the beginning of a sentence.
 
-    >>> capitalised("maillot de bain"), capitalised("iPod"), capitalised("ßa")
-    ('Maillot de bain', 'iPod', 'ßa')
+    Its first word has no capital letters.
+
+    >>> capitalised("maillot de bain"), capitalised("die Bahn")
+    ('Maillot de bain', 'Die Bahn')
+    >>> capitalised("iPod"), capitalised("iPod case"), capitalised("ßa")
+    ('iPod', 'iPod case', 'ßa')
     """
     first = form[:1].upper()
-    return first + form[1:] if form.islower() and len(first) == 1 else form
+    is_small = form.partition(" ")[0].islower()
+    return first + form[1:] if is_small and len(first) == 1 else form
 
 
 def _matches(term: Sequence[str], words: Sequence[str]) -> bool:

@@ -87,8 +87,7 @@ class TermForms:
         forms = source.constraints.forms[span.term]
         texts = {form: self._text(form).strip() for form in forms}
         before, word = self._text(plain.ids[: span.begin]), self._text(plain.ids[span.begin :])
-        capital = bool(_BEFORE_SENTENCE.search(before)) and not word.strip()[:1].islower()
-        unfit = unfit_forms(list(texts.values()), capital=capital)
+        unfit = unfit_forms(list(texts.values()), capital=begins_sentence(before, word))
         return [form for form in forms if texts[form] not in unfit]
 
     def _text(self, ids: Sequence[int]) -> str:
@@ -133,6 +132,11 @@ class TermForms:
                 yield lengths if inflected.get(index, True) else [0] * len(lengths)
 
         return checked()
+
+
+def begins_sentence(before: str, word: str) -> bool:
+    """Whether a word begins a sentence, and not with a small letter; before: the text before it."""
+    return bool(_BEFORE_SENTENCE.search(before)) and not word.strip()[:1].islower()
 
 
 def unfit_forms(texts: Sequence[str], *, capital: bool) -> set[str]:

@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.languages.elision import APOSTROPHES, elided_word
 from nmt_cli.data.languages.word_characters import WORD
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
@@ -26,19 +24,15 @@ from nmt_cli.inference.forced_pairs import ForcedPair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
-from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.terms.alone import TermsAlone
 from nmt_cli.translation.terms.compounds import Compounds, without_terms
 from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forced_together import Force
 from nmt_cli.translation.terms.forms import PlacedForm, TermForms, unfit_forms
+from nmt_cli.translation.terms.repeated_words import RepeatedWords, repeats
+from nmt_cli.translation.terms.replaceable import Word, joined_words, words_of
 from nmt_cli.translation.terms.spans import TermSpans, places_of
 
-_HYPHENATED = re.compile(rf"\s*{WORD}[{HYPHENS}]{WORD}")
-# Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
-_APOSTROPHIC = re.compile(
-    rf"\s*{WORD}(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z){WORD})+", re.IGNORECASE
-)
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
 
@@ -252,54 +246,35 @@ class TermPlacer:
             for source, hypothesis in plain.items()
         }
         joined = {
-            source: self._joined(hypothesis.ids[:-1], words[source])
+            source: joined_words(hypothesis.ids[:-1], words[source], self._spellings)
+            if self._spaced
+            else set()
             for source, hypothesis in plain.items()
         }
         spans = self._spans.find(plain, words, joined)
         return {
-            source: self._draft(source, plain[source], chosen)
+            source: self._draft(source, plain[source], chosen, words[source])
             for source, chosen in self._forms.choose(spans, plain).items()
         }
 
-    def _words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
-        if not self._spaced:
-            return [(position,) for position in range(len(ids))]
-        return self._with_apostrophes(ids, SpelledIds(ids, self._spellings).words())
+    def _words(self, ids: Sequence[int]) -> list[Word]:
+        return words_of(ids, self._spellings, spaced=self._spaced)
 
-    def _with_apostrophes(
-        self, ids: Sequence[int], words: Sequence[tuple[int, ...]]
-    ) -> list[tuple[int, ...]]:
-        """The words, where those with an apostrophe within them are one: `ng'ombe`.
-
-        An elided article is a word of its own.
-        """
-        whole: list[tuple[int, ...]] = []
-        for word in words:
-            if whole:
-                begin, end = whole[-1][0], word[-1] + 1
-                text = SpelledIds(ids[begin:end], self._spellings).text
-                if _APOSTROPHIC.fullmatch(text) and not elided_word(text):
-                    whole[-1] = tuple(range(begin, end))
-                    continue
-            whole.append(word)
-        return whole
-
-    def _joined(self, ids: Sequence[int], words: Sequence[tuple[int, ...]]) -> set[int]:
-        """The indices of the words that a hyphen joins with the next one."""
-        if not self._spaced:
-            return set()
-        pairs = enumerate(pairwise(words))
-        spelled = {
-            index: SpelledIds(ids[left[0] : right[-1] + 1], self._spellings).text
-            for index, (left, right) in pairs
-        }
-        return {index for index, text in spelled.items() if _HYPHENATED.fullmatch(text)}
-
-    def _draft(self, source: Source, plain: Hypothesis, chosen: Sequence[PlacedForm]) -> Draft:
+    def _draft(
+        self,
+        source: Source,
+        plain: Hypothesis,
+        found: Sequence[PlacedForm],
+        words: Sequence[Word],
+    ) -> Draft:
         """The translation with the form of each span in its place."""
         constraints = source.constraints
         assert constraints is not None
         ids = plain.ids[:-1]
+        chosen = list(found)
+        if self._spaced:
+            repeated = RepeatedWords(source, self._source_spellings, self._spellings)
+            chosen = repeated.widened(ids, words, found)
         draft: list[int] = []
         replaced: Counter[str] = Counter()
         done = 0
@@ -312,13 +287,14 @@ class TermPlacer:
         if self._spaced:
             joined = joined_draft(ids, chosen, self._spellings, self._subwords)
         draft = draft if joined is None else list(joined)
-        inserted = any(placed.span.begin == placed.span.end for placed in chosen)
+        inserted = any(placed.span.begin == placed.span.end for placed in found)
         settled = (
             not inserted
             and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
             and not self.missing(constraints, draft)
         )
-        forced = chosen[0].forced if len(chosen) == 1 and joined is None else None
+        is_known = len(chosen) == 1 and joined is None and chosen == list(found)
+        forced = chosen[0].forced if is_known else None
         return Draft(tuple(draft), replaced, plain.log_prob, settled, forced, inserted)
 
     def _ranked(
@@ -348,6 +324,11 @@ class TermPlacer:
             Counter(self._spelled_words(ids)) for ids in (draft.ids, hypothesis.ids[:-1])
         )
         doubled = sum(words[word] > expected[word] for word in draft.replaced)
+        if self._spaced:
+            own, other = (
+                repeats(ids, constraints, self._spellings) for ids in (draft.ids, hypothesis.ids)
+            )
+            doubled += max(0, other - own)
         detached = sum(
             not _neighbours(hypothesis.ids, forms)
             & _neighbours((*draft.ids, self._subwords.eos_id), forms)

@@ -3,8 +3,6 @@
 And words with an apostrophe or a hyphen in them, which are replaced as a whole.
 """
 
-from typing import NoReturn
-
 import pytest
 
 from nmt_cli.config.schema import DataConfig
@@ -14,7 +12,7 @@ from nmt_cli.data.subwords.spelling import target_spellings
 from nmt_cli.search.constraints import LexicalConstraints
 from nmt_cli.translation.terms.elision import joined_draft, missing_terms
 from nmt_cli.translation.terms.forms import PlacedForm
-from nmt_cli.translation.terms.placement import TermPlacer
+from nmt_cli.translation.terms.replaceable import joined_words, words_of
 from nmt_cli.translation.terms.spans import TermSpan
 
 
@@ -84,16 +82,11 @@ def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
     ],
 )
 def test_words_are_joined_by_apostrophes_and_hyphens(subwords, text, words, joined) -> None:
-    def force(_: object) -> NoReturn:
-        raise AssertionError
-
-    placer = TermPlacer(force, subwords, "xx")
-    ids = ids_of(subwords, text)
-    found = placer._words(ids)
-    spellings = target_spellings(subwords)
+    ids, spellings = ids_of(subwords, text), target_spellings(subwords)
+    found = words_of(ids, spellings, spaced=True)
     spelled = [SpelledIds(ids[word[0] : word[-1] + 1], spellings).text for word in found]
     assert [each.strip() for each in spelled] == words
-    assert placer._joined(ids, found) == joined
+    assert joined_words(ids, found, spellings) == joined
 
 
 def test_a_form_behind_an_apostrophe_is_a_whole_word(subwords) -> None:

@@ -143,6 +143,19 @@ def test_faulty_translations_rank_behind_the_draft(subwords: Subwords, found) ->
     assert placed(subwords, [found]) == [PLACED, found[0], TGT]
 
 
+def test_a_word_of_the_term_beside_it_is_not_doubled(subwords: Subwords) -> None:
+    forms = ("alte Katze",)
+    [best, *_] = ranked(subwords, forms=forms, alone={"Hund": -0.1})
+    assert text_of(subwords, best.ids) == "der alte Katze schläft"
+    # The score is that of the translation without the doubled word.
+    assert len(best.token_scores) == len(best.ids)
+    # Nor is a translation of the search taken that doubles it.
+    plain, found = "der Hund Haus schläft", ("der alte alte Katze Haus schläft", -0.01)
+    options = {"plain": plain, "forms": forms, "place": 1, "likely": "alte", "nats": 20.0}
+    texts = placed(subwords, [found], **options)
+    assert texts == ["der alte Katze Haus schläft", found[0], plain]
+
+
 def test_a_term_that_is_there_stays_where_it_is(subwords: Subwords) -> None:
     """The model has no better place for `alte` than that of the dog, where the other term goes."""
     forms = tuple((ids_of(subwords, form)[:-1],) for form in ("alte", "Köter"))
@@ -404,7 +417,7 @@ UNKNOWN = {"Hund": -0.1}
         ({"alone": UNKNOWN, "attention": 1e-6}, True),  # the translation has left out the term
         ({"alone": UNKNOWN, "prefix": TGT}, True),  # no word may be replaced
         ({"alone": UNKNOWN, "config": SearchConfig(n_best=2)}, True),
-        ({"alone": UNKNOWN, "config": SearchConfig(max_length=4), "forms": ["alte die"]}, True),
+        ({"alone": UNKNOWN, "config": SearchConfig(max_length=4), "forms": ["Haus die"]}, True),
     ],
 )
 def test_the_search_runs_only_where_it_may_find_a_better_translation(
