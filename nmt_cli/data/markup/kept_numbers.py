@@ -22,7 +22,7 @@ _NUMBER = re.compile(
 )
 # Two numbers that a hyphen or an en dash joins; spaces may divide the thousands of the second.
 _PAIR = re.compile(
-    rf"(?<![\w.,\-–—−/])(?<!&#)(\d+)[\-–](\d+)(?![\w\-–—/]|[.,:]\d|{_SPACES}\d{{3}}(?!\d))"
+    rf"(?<![\w.,\-–—−/])(?<!&#)(\d{{1,18}})[\-–](\d{{1,18}})(?![\w\-–—/]|[.,:]\d|{_SPACES}\d{{3}}(?!\d))"
 )
 # Signs of currencies that stand before the amount in the languages of their countries. $, €, £ and
 # ¥ stand behind it in many languages: a model moves them.

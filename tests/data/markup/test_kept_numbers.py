@@ -80,3 +80,8 @@ def test_two_numbers_that_are_no_range_are_one(score: str) -> None:
 )
 def test_ranges_and_parts_of_others_stay_two_numbers(line: str, expected: list[str]) -> None:
     assert kept_in(line) == expected
+
+
+def test_very_long_numbers_are_two() -> None:
+    long = "9" * 5000
+    assert kept_in(f"{long}-{long}") == [long, long]
