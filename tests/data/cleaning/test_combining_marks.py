@@ -88,5 +88,9 @@ def test_lines_below_stay_where_a_dot_is_not_known_to_be_right() -> None:
     for dots, lines, is_repaired in ((4, 1, False), (5, 1, True), (11, 3, False), (12, 3, True)):
         found = repaired([f"{DOT_O}k"] * dots, *["o\u0329k"] * lines)
         assert found == [f"{DOT_O}k" if is_repaired else "o\u0329k"] * lines
+    # All letters are decided together: no word is repaired in part.
+    for dots, word in ((47, "s\u0329e\u0329"), (48, DOT_S + DOT_E)):
+        text = [*[DOT_S] * 9, *[DOT_E] * (dots - 9), *["e\u0329"] * 4]
+        assert repaired(text, *["s\u0329e\u0329"] * 4)[0] == word
     # Dots are not changed to lines.
     assert repaired(["o\u0329k"] * 90, f"{DOT_O}k") == [f"{DOT_O}k"]

@@ -25,8 +25,8 @@ _REPEATED = re.compile(rf"([{_MARKS}])\1+")
 # Below consonants but s, the line marks syllables in phonetic transcriptions (n̩), and a dot
 # other sounds.
 _BELOW = re.compile(rf"([AEIOSUaeiosu])([{_DOT}{_LINE}]+)")
-# So many letters with a dot, and so many times as many as those with a line, show that a line
-# stands for a dot.
+# A letter has a dot at least so often where a line below it stands for one, and all such letters
+# together have dots so many times as often as lines.
 MIN_COUNT, MIN_RATIO = 5, 4
 
 
@@ -49,10 +49,10 @@ def mark_repair_of(text: str) -> Callable[[str], str]:
     r"""The repair of the marks of lines of a side, whose whole text this is, in any Unicode form.
 
     Repeated marks become one. A line below (U+0329) a vowel or s becomes a dot below (U+0323) where
-    the text has the same letter with a dot at least five times, and four times as often. Other
-    lines are returned as they are, repaired ones in NFC.
+    the text has the same letter with a dot at least five times, and such letters with dots at least
+    four times as often as with lines. Other lines are returned as they are, repaired ones in NFC.
 
-    >>> repair = mark_repair_of("\u1eb9 \u1eb8 \u1eb9 \u1eb9 \u1eb9 e\u0329")
+    >>> repair = mark_repair_of("\u1eb9\u1eb8 \u1eb9\u1eb8 \u1eb9\u1eb8 e\u0329")
     >>> repair("e\u0329\u0300 o\u0329") == "\u1eb9\u0300 o\u0329"
     True
     """
@@ -80,14 +80,13 @@ def mark_change(lines: Sequence[str]) -> Callable[[str], str]:
 
 
 def _dotted_letters(text: str) -> set[str]:
-    """The small letters below which the text has dots, and few or no lines."""
+    """The small letters with lines below them that stand for dots; see `mark_repair_of`."""
     if _LINE not in text:
         return set()
     dots, lines = Counter[str](), Counter[str]()
     for letter, marks in _BELOW.findall(unicodedata.normalize("NFD", text)):
         (lines if _LINE in marks else dots)[letter.lower()] += 1
-    return {
-        letter
-        for letter, count in lines.items()
-        if dots[letter] >= max(MIN_COUNT, MIN_RATIO * count)
-    }
+    dotted = {letter for letter in lines if dots[letter] >= MIN_COUNT}
+    # All letters are decided together, so that no word is repaired in part.
+    most = sum(dots[letter] for letter in dotted) >= MIN_RATIO * lines.total()
+    return dotted if most else set()
