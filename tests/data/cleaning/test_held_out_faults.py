@@ -11,6 +11,7 @@ from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
 from nmt_cli.data.cleaning.held_out.faults import (
+    fault_notes,
     form_notes,
     pairs_with_faults,
     references_with_faults,
@@ -184,6 +185,14 @@ def test_files_with_faulty_marks_are_named_with_a_command_that_works(
     assert main(["score", "hyp.tgt", "twice.tgt"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert f"correct the reference, for combining marks by this command: {target} " in f"{said} "
+
+
+def test_marks_that_are_entities_have_no_command() -> None:
+    lines = [f"o&#803;&#803; {number}" for number in range(40)]
+    [note] = fault_notes([HeldOutText("test", ["a"] * 40, lines, ("a", "b"))])
+    assert "40 have HTML entities (" in note
+    assert "40 have repeated or mixed combining marks (" in note
+    assert note.endswith("correct its files")
 
 
 def test_targets_in_another_unicode_form_are_warned_of_with_the_command(tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ def _remedy(faults: str, text: HeldOutText) -> str:
     """How files are corrected that have such faults, if a short command does it."""
     remedy = f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
     if KINDS[MARK].name in faults:
-        commands = " and ".join(f"`{mark_command(file)}`" for file in _files_with_marks(text))
-        remedy += f", combining marks by {commands}"
+        commands = [f"`{mark_command(file)}`" for file in _files_with_marks(text)]
+        # There are none where the marks are written as entities, for instance.
+        remedy += f", combining marks by {' and '.join(commands)}" if commands else ""
     return remedy
 
 
