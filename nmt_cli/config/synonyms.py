@@ -171,13 +171,6 @@ ADVICE = {
         for command in ("average", "serve", "info", "export")
         for name in ("--model", "-m")
     },
-    ("prepare", "--valid-tsv"): (
-        "give it as `--set data.valid=FILE`, or write it into the project: nmt init --valid-tsv "
-        "FILE"
-    ),
-    ("prepare", "--test-tsv"): (
-        "give it as `--set data.test=FILE`, or write it into the project: nmt init --test-tsv FILE"
-    ),
     **{
         ("score", name): "the files are arguments: nmt score HYPOTHESIS REFERENCE"
         for name in ("-i", "--hyp", "--hypothesis", "--sys", "--input", "--ref", "--reference")

@@ -156,7 +156,7 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
-            _other_corpus_hint(earlier, now)
+            _other_corpus_hint(earlier, now, differing)
             or _resume_hint(
                 {key: earlier[key] for key in differing},
                 _other_preset(earlier, now),
@@ -194,14 +194,25 @@ def _other_start(config: Config, *, was_random: bool) -> str:
     return f"it began with {began} that `{source}` has now"
 
 
-def _other_corpus_hint(earlier: Mapping[str, object], now: Mapping[str, object]) -> str:
-    """The hint for a run that began with another corpus, which is still there; else ""."""
+def _other_corpus_hint(
+    earlier: Mapping[str, object], now: Mapping[str, object], differing: Sequence[str]
+) -> str:
+    """The hint for a run that began with another corpus, which is still there; else "".
+
+    differing: all settings that differ, also those that are not of the corpus.
+    """
     began = str(earlier["paths.corpus"])
     if began == now["paths.corpus"] or not Path(began).is_dir():
         return ""
+    words = [f"--corpus {shlex.quote(began)}"]
+    if preset := _other_preset(earlier, now):
+        words.append(f"--preset {preset}")
+    elif "train.init_sha256" not in differing:
+        others = [key for key in differing if not key.startswith(CORPUS_PREFIXES)]
+        words += options_for({key: earlier[key] for key in others})
     return (
-        f"it began with the corpus `{began}`: to resume it, add `--corpus {shlex.quote(began)}`; "
-        "for a new run, use another --out"
+        f"it began with the corpus `{began}`: to resume it, add `{' '.join(words)}`; for a new "
+        "run, use another --out"
     )
 
 

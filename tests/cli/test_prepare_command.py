@@ -802,3 +802,22 @@ def test_hint_at_cleaning_names_the_line_of_the_project_file(folder, capsys):
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert 'with clean = "strict" under [data] in nmt.toml, later commands do so too' in said
+
+
+def test_tables_of_validation_and_test_text_are_named_by_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("train", 90), ("dev", 20), ("test", 30)):
+        rows = (f"the {name} dog {n} runs\tder Hund {n} von {name} rennt\n" for n in range(count))
+        Path(f"{name}.tsv").write_text("".join(rows))
+    given = ["--train-tsv", "train.tsv", "--valid-tsv", "dev.tsv", "--test-tsv", "test.tsv"]
+    options = ["--src-lang", "en", "--tgt-lang", "de", "--vocab-size", "60"]
+    assert main(["prepare", *given, *options]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert "validation pairs 20" in err
+    assert "test pairs 30" in err
+    for split in ("valid", "test"):
+        again = ["--force", f"--{split}", "dev.tsv", "dev.tsv"]
+        assert main(["prepare", *given, *options, *again]) == 2
+        assert f"--{split} and --{split}-tsv both name a text" in capsys.readouterr().err

@@ -665,7 +665,8 @@ def test_fine_tuning_that_sees_each_pair_very_often_is_warned_of() -> None:
         "each pair is seen about 206 times, so that the model is likely to forget what it knew "
         "before; `--max-steps 80 --set train.validate_every=10` is 20 times, with about 8 "
         "validations, as a new run with another --out; text that differs much from that of the "
-        "model needs more"
+        "model, which has a high perplexity before training, needs more, such as 100 times: watch "
+        "the validations"
     )
     assert many_epochs(outline) == warning
     assert any(warning in line for line in shown(outline=outline))

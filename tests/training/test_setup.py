@@ -170,6 +170,11 @@ def test_the_corpus_that_a_run_began_with_is_named(setting, tmp_path):
         prepare_directory(with_values(config, changed), corpus, out)
     assert caught.value.hint.startswith(f"it began with the corpus `{began}`: to resume it, add ")
     assert f"`--corpus '{began}'`" in caught.value.hint
+    # With all other options that are needed.
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(with_values(config, {**changed, "train.warmup_steps": 15}), corpus, out)
+    usual = config.train.warmup_steps
+    assert f"`--corpus '{began}' --set train.warmup_steps={usual}`;" in caught.value.hint
     began.rmdir()
     with pytest.raises(ConfigError) as caught:
         prepare_directory(with_values(config, changed), corpus, out)

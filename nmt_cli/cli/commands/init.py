@@ -13,9 +13,11 @@ from nmt_cli.cli.options.declarations import (
     ForceProject,
     Quiet,
     TestPair,
+    TestTsv,
     TrainPairs,
     TrainTsv,
     ValidPair,
+    ValidTsv,
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
@@ -39,13 +41,6 @@ SHARE_KEPT = 0.9
 GUESSED = "guessed from the names of the text files"
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to write nmt.toml to")]
-ValidTsv = Annotated[
-    str | None,
-    typer.Option("--valid-tsv", metavar="FILE", help="TSV file of the validation text"),
-]
-TestTsv = Annotated[
-    str | None, typer.Option("--test-tsv", metavar="FILE", help="TSV file of the test text")
-]
 
 
 @with_options(

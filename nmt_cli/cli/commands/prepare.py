@@ -17,13 +17,16 @@ from nmt_cli.cli.options.declarations import (
     Quiet,
     Sets,
     TestPair,
+    TestTsv,
     TrainPairs,
     TrainTsv,
     ValidPair,
+    ValidTsv,
     no_validation,
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.typed_command import SPLITTING, typed_again
+from nmt_cli.errors import UsageError
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
 
@@ -80,8 +83,8 @@ Workers = Annotated[
     {
         "": ("train.preset", "sets", "config_file"),
         "Text": (
-            "train", "train_tsv", "data.tsv_columns", "valid",
-            SettingOption("data.valid_split", default="none"), "test",
+            "train", "train_tsv", "data.tsv_columns", "valid", "valid_tsv",
+            SettingOption("data.valid_split", default="none"), "test", "test_tsv",
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
@@ -100,7 +103,9 @@ def command(
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
+    valid_tsv: ValidTsv = None,
     test: TestPair = None,
+    test_tsv: TestTsv = None,
     clean: Clean = None,
     dropped: Dropped = None,
     repaired: Repaired = None,
@@ -124,12 +129,14 @@ def command(
     from nmt_cli.cli.text_io import note_waiting
     from nmt_cli.data.corpus.users import new_model
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
-    from nmt_cli.installation import has_torch
 
     other_flags = {
-        **file_settings(train or (), train_tsv or (), valid, test),
+        **file_settings(
+            train or (), train_tsv or (),
+            _held_out("valid", valid, valid_tsv), _held_out("test", test, test_tsv),
+        ),
         "data.clean": None if clean is None else "strict" if clean else "off",
-    }
+    }  # fmt: skip
     resolved = resolve_settings({**flags, **other_flags}, sets, config_file)
     config = with_existing_subwords(resolved)
     console = make_console(quiet=quiet)
@@ -147,13 +154,31 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     _note_training(sets, console)
+    _note_next(
+        _train_command(resolved, config_file, flags["paths.corpus"], model), prepared, console
+    )
+
+
+def _note_next(train: str, prepared: "PreparedCorpus", console: Console) -> None:
+    """Name the command that trains, if training is possible here."""
+    from nmt_cli.installation import has_torch
+
     if has_torch():
-        console.next(_train_command(resolved, config_file, flags["paths.corpus"], model))
+        console.next(train)
     else:
         console.note(
             f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
             "machine with nmt-cli"
         )
+
+
+def _held_out(
+    split: str, pair: tuple[str, str] | None, table: str | None
+) -> tuple[str, ...] | None:
+    """The files of a validation or test text; raises UsageError if a pair and a table are given."""
+    if pair and table:
+        raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
+    return (table,) if table else pair
 
 
 def _prepared(

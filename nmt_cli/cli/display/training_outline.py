@@ -25,6 +25,8 @@ FEWEST_STEPS, FEWEST_EPOCHS = 150, 3
 LONG_SECONDS = 24 * 3_600
 # Fine-tuning that sees each pair more often is warned of; what is advised in its place.
 MOST_EPOCHS, ENOUGH_EPOCHS, VALIDATIONS = 50, 20, 8
+# For text that is far from that of the model.
+FAR_EPOCHS = 100
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
 # Smaller batches waste time: about 30 sentences.
@@ -69,7 +71,8 @@ def many_epochs(outline: "Outline") -> str:
         f"each pair is seen about {outline.epochs:,.0f} times, so that the model is likely to "
         f"forget what it knew before; `{options}{' ' * bool(warmup)}{warmup}` is "
         f"{ENOUGH_EPOCHS} times, with about {VALIDATIONS} validations, as a new run with another "
-        "--out; text that differs much from that of the model needs more"
+        "--out; text that differs much from that of the model, which has a high perplexity before "
+        f"training, needs more, such as {FAR_EPOCHS} times: watch the validations"
     )
 
 

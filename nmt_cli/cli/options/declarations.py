@@ -132,6 +132,13 @@ TrainTsv = Annotated[
         help="TSV file of the training text (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
+ValidTsv = Annotated[
+    str | None,
+    typer.Option("--valid-tsv", metavar="FILE", help="TSV file of the validation text"),
+]
+TestTsv = Annotated[
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="TSV file of the test text")
+]
 # Hardware.
 Threads = Annotated[
     int | None,

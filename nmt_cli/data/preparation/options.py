@@ -36,8 +36,8 @@ def file_options(values: Mapping[str, object]) -> list[str]:
     """The options that name the text files of these settings, by dotted key.
 
     >>> train = ("a.en", "a.de"), ("b c.tsv",)
-    >>> file_options({"data.train": train, "data.test": ("t.en", "t.de")})
-    ['--train a.en a.de', "--train-tsv 'b c.tsv'", '--test t.en t.de']
+    >>> file_options({"data.train": train, "data.test": ("t.en", "t.de"), "data.valid": ("v.tsv",)})
+    ['--train a.en a.de', "--train-tsv 'b c.tsv'", '--valid-tsv v.tsv', '--test t.en t.de']
     """
     train = values.get("data.train", ())
     named = [
@@ -46,9 +46,9 @@ def file_options(values: Mapping[str, object]) -> list[str]:
     ]
     for key, option in (("data.valid", "--valid"), ("data.test", "--test")):
         files = values.get(key, ())
-        # These options take two files.
-        if isinstance(files, tuple) and len(files) == 2:
-            named.append((option, files))
+        # These options take a table or two files.
+        if isinstance(files, tuple) and files and len(files) <= 2:
+            named.append((option if len(files) > 1 else f"{option}-tsv", files))
     return [f"{option} {' '.join(map(shlex.quote, paths))}" for option, paths in named]
 
 
