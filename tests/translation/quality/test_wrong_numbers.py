@@ -42,6 +42,11 @@ from nmt_cli.data.cleaning.numbers.comparison import numbers_changed
         ("fr", "on 12 May, every twelve hours", "le 12 mai, toutes les 12 heures", False),
         # Units that stand on one side only.
         ("fr", "Set it to 4.5 bar.", "Réglez à 4,5.", True),
+        ("fr", "A width of 38 cm fits.", "Une largeur de 38 Nm convient.", True),
+        ("fr", "A width of 38 cm fits.", "Une largeur de 0,38 m convient de 38 cm.", False),
+        ("fr", "At 65 km per hour.", "À 65 km/h.", False),
+        ("fr", "At 65 km/h.", "À 65 km à l’heure.", False),
+        ("fr", "It is 5 m to the end.", "Il y a 5 km à la fin.", True),
         ("fr", "Set it to 4.5.", "Réglez à 4,5 bar.", True),
         ("fr", "A hose of 20 m in a bag", "Un tuyau de 20 dans un sac", True),
         ("fr", "Set it to 4.5 bar.", "Réglez à 4,5 bars.", False),

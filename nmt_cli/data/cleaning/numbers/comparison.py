@@ -24,7 +24,7 @@ from nmt_cli.data.cleaning.numbers.references import references_are_lost, with_d
 from nmt_cli.data.cleaning.numbers.respelled import respelled
 from nmt_cli.data.cleaning.numbers.roman import as_roman, romans
 from nmt_cli.data.cleaning.numbers.scales import may_have_scale
-from nmt_cli.data.cleaning.numbers.units import units_are_lost
+from nmt_cli.data.cleaning.numbers.units import unit_is_another, units_are_lost
 from nmt_cli.data.cleaning.numbers.words import LANGUAGES, unmatched_number_words
 from nmt_cli.data.cleaning.numbers.written_out import (
     MIN_DIGITS,
@@ -121,6 +121,7 @@ def numbers_changed(src: str, tgt: str, languages: tuple[str, str] = ("", "")) -
         or numbers_are_added(src, tgt, languages)
         or numbers_are_mistaken(src, tgt)
         or units_are_lost(src, tgt, languages)
+        or unit_is_another(src, tgt)
     )
 
 

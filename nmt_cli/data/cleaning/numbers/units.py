@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from nmt_cli.data.cleaning.numbers.notation import (
@@ -23,6 +23,8 @@ _SYMBOL = (
     r"|mA|m?Ah|[hkM]?Pa|m?bar|psi|k?N|N ?m|dB|k?J|kcal|[kMGT]B|rpm|k?Ω)(?![\w²³/'’-])"
 )
 _WITH_SYMBOL = re.compile(rf"{AMOUNT_BEFORE}({_SYMBOL})")
+# `65 km per hour` is another unit, with another symbol.
+_PER = re.compile(r"[ \u00a0](?:(?:per|par|pro|por|je)\b|à l['’])", re.IGNORECASE)
 _WITH_UNIT = re.compile(
     rf"({CURRENCY}){GAP}({AMOUNT})|{AMOUNT_BEFORE}([%٪$€£]|{_SYMBOL}|°(?![\w²³/-]))"
 )
@@ -65,6 +67,32 @@ def _lacks_unit(side: str, other: str, language: str) -> bool:
         and not re.search(rf"(?<![^\W\d_]){re.escape(unit)}", other, re.IGNORECASE)
         for value, unit in units
     )
+
+
+def unit_is_another(src: str, tgt: str) -> bool:
+    """Return whether a number has another unit on the other side, which only that side has.
+
+    >>> [unit_is_another("38 cm wide", tgt) for tgt in ("38 Nm", "38 cm", "0,38 m", "38 large")]
+    [True, False, False, False]
+    >>> unit_is_another("5 kg or 5 lb", "5 kg ou 2,3 kg"), unit_is_another("2 l", "2 L")
+    (False, False)
+    >>> unit_is_another("65 km per hour", "65 km/h"), unit_is_another("100 m", "100 km")
+    (False, True)
+    """
+    in_src, in_tgt = (dict.fromkeys(_symbols(side)) for side in (src, tgt))
+    units_src, units_tgt = {unit for _, unit in in_src}, {unit for _, unit in in_tgt}
+    only_src = {value for value, unit in in_src if unit not in units_tgt}
+    only_tgt = {value for value, unit in in_tgt if unit not in units_src}
+    return bool(only_src & only_tgt)
+
+
+def _symbols(text: str) -> Iterator[tuple[Fraction, str]]:
+    """Yield each number and the symbol of the unit behind it, in one notation."""
+    for match in _WITH_SYMBOL.finditer(text):
+        if _PER.match(text, match.end()):
+            continue
+        unit = match[2].replace(" ", "").replace("\u00b5", "\u03bc").lower()
+        yield value_of(match[1]), unit.replace("²", "2").replace("³", "3")
 
 
 def units_are_swapped(src: str, tgt: str) -> bool:
