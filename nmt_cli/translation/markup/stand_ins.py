@@ -44,6 +44,8 @@ _COUNT = re.compile(
     r"minutes|seconds|years|percent|price|age)\s*(?::[^{}]*)?\}+|[$#%{]+[^{}]*\}+[ \u00a0\u202f]?%",
     re.IGNORECASE,
 )
+# Messages of ICU with a choice.
+_CHOICE = re.compile(r"\{\s*\w+\s*,")
 _NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")
 # `(1)` of `subsection 5(1)`.
 _BRACKETED = re.compile(r"\((\d[\d.,]*)\)")
@@ -144,6 +146,8 @@ def find_copies(text: str, stand_ins: Sequence[StandIn], source: str) -> list[Co
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
     >>> find_copies("Anna's dog.", [StandIn(0, 4, "Anna", "{name}")], "Anna's dog.")
     [Copied(begin=0, end=6, raw='{name}', ending="'s")]
+    >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{count}")], "Anna dogs.")
+    [Copied(begin=0, end=5, raw='{count}', ending='')]
     >>> find_copies("paragraphe 5(2)", [StandIn(13, 14, "1", "1")], "subsection 5(1)")
     [Copied(begin=13, end=14, raw='1', ending='')]
     """
@@ -189,7 +193,10 @@ def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
     letters = rf"(?:[^\W\d_]|{MARK}){{0,{_LONGEST_ENDING}}}"
     pattern = rf"{_BEGIN}{re.escape(stand_in.word)}({letters})({_CLITIC.pattern}){_END}"
     # An ending would become a part of an address or of `%s`, and `%%` would look like a format.
-    keeps_ending = not (stand_in.raw[-1].isalnum() or stand_in.raw.endswith("%"))
+    # A number, or one of several texts (`{n, plural, ...}`), has no ending of a name.
+    raw = stand_in.raw
+    is_name = not (_COUNT.fullmatch(raw) or _CHOICE.match(raw))
+    keeps_ending = is_name and not (raw[-1].isalnum() or raw.endswith("%"))
     return [
         (match.start(), match.end(), (match[1] if keeps_ending else "") + match[2])
         for match in re.finditer(pattern, text)
