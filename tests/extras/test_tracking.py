@@ -306,6 +306,24 @@ def test_command_prints_the_means_over_seeds(tmp_path: Path, monkeypatch, capsys
     assert note in capsys.readouterr().err
 
 
+def test_command_says_that_scores_are_of_different_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, best in (("a", 500), ("b", 600)):
+        Path(name).mkdir()
+        records = [
+            {"step": step, "tokens": 1, "validation": {"perplexity": 1.5 if step == best else 1.9}}
+            for step in (500, 600)
+        ]
+        lines = "".join(f"{json.dumps(record)}\n" for record in records)
+        Path(name, "log.jsonl").write_text(lines)
+    assert main(["runs"]) == 0
+    assert "each run at its best step: 500 and 600; --out draws" in capsys.readouterr().err
+    assert main(["runs", "a"]) == 0
+    assert "best step" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("scores", "is_said"),
     [((13.5, 12.2), True), ((13.5, 11.4), False), ((20.0, 13.5, 12.0), True), ((13.5,), False)],

@@ -69,7 +69,11 @@ def command(
         unreported_note,
     )
     from nmt_cli.extras.tracking.seeds import seed_notes
-    from nmt_cli.extras.tracking.validation_samples import chance_note, sample_notes
+    from nmt_cli.extras.tracking.validation_samples import (
+        best_step_note,
+        chance_note,
+        sample_notes,
+    )
     from nmt_cli.storage.output_directory import LOG
 
     if out is not None:
@@ -85,7 +89,8 @@ def command(
         make_console(sys.stdout).table([_row(summary) for summary in summaries], header=HEADER)
         unreported = [unreported_note(Path(name)) for name, records in runs.items() if not records]
         notes = [*differences(summaries), *sample_notes(runs), *seed_notes(summaries)]
-        for note in filter(None, [*unreported, *notes, chance_note(summaries)]):
+        notes += [chance_note(summaries), best_step_note(summaries)]
+        for note in filter(None, [*unreported, *notes]):
             make_console(quiet=quiet).note(note)
     if out is not None:
         from nmt_cli.drawing.output import write_picture

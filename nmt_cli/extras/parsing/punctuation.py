@@ -13,27 +13,28 @@ _COLON_TAGS = frozenset({"SYM", "HYPH"})
 
 
 def punctuation_tag(word: str) -> str:
-    """The tag of a word that is always punctuation; "" for other words.
+    r"""The tag of a word that is always punctuation; "" for other words.
 
-    >>> punctuation_tag("?"), punctuation_tag("dog"), punctuation_tag("-")
-    ('.', '', '')
+    Treebanks of the web have words such as a full stop with a no-break space.
+
+    >>> punctuation_tag("?"), punctuation_tag("dog"), punctuation_tag("-"), punctuation_tag(".\xa0")
+    ('.', '', '', '.')
     """
-    return _TAG_OF.get(word, "")
+    return _TAG_OF.get(word.strip(), "")
 
 
 def fitting_tag(tag: str, word: str) -> str:
-    """`tag` if `word` can have it, else the tag of the punctuation mark, or XX.
+    r"""`tag` if `word` can have it, else the tag of the punctuation mark, or XX.
 
     A full stop that is tagged as a noun would change the words that count, so the whole sentence
     would be an error.
 
-    >>> fitting_tag("NN", ","), fitting_tag(",", "dog"), fitting_tag(":", "-")
+    >>> fitting_tag("NN", ","), fitting_tag(",", "dog"), fitting_tag(":", "-\xa0")
     (',', 'XX', ':')
     """
-    own = _TAG_OF.get(word)
-    if own:
+    if own := punctuation_tag(word):
         known = tag in PUNCTUATION_TAGS or (own == ":" and tag in _COLON_TAGS)
         return tag if known else own
-    if tag in PUNCTUATION_TAGS and word not in _AMBIGUOUS:
+    if tag in PUNCTUATION_TAGS and word.strip() not in _AMBIGUOUS:
         return UNTAGGED
     return tag

@@ -58,6 +58,24 @@ def chance_note(summaries: Sequence[RunSummary]) -> str:
     )
 
 
+def best_step_note(summaries: Sequence[RunSummary]) -> str:
+    """A note if runs of the same length have scores of different steps, or "".
+
+    >>> from types import SimpleNamespace
+    >>> runs = [SimpleNamespace(step=600, best_step=best, perplexity=1.6) for best in (500, 600)]
+    >>> best_step_note(runs)
+    'scores are those of each run at its best step: 500 and 600; --out draws all validations'
+    >>> best_step_note(runs[1:])
+    ''
+    """
+    measured = [each for each in summaries if each.best_step and each.perplexity is not None]
+    steps = sorted({each.best_step or 0 for each in measured})
+    if len(steps) < 2 or len({each.step for each in measured}) > 1:
+        return ""
+    shown = enumerated(f"{step:,}" for step in steps)
+    return f"scores are those of each run at its best step: {shown}; --out draws all validations"
+
+
 def _validated(records: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
     """Step and sentences of each validation with BLEU, if the log has them (older ones do not)."""
     return [
