@@ -390,7 +390,16 @@ def test_loss_of_a_validation_is_the_mean_since_the_last_one() -> None:
     second = [
         replace(REPORT, step=9, loss=3.0, tokens=200, steps=2),
         # Without steps of its own, as at the end of a run.
-        replace(REPORT, step=9, loss=0.0, tokens=0, steps=0, validation=found),
+        replace(
+            REPORT,
+            step=9,
+            loss=0.0,
+            tokens=0,
+            steps=0,
+            learning_rate=0.0,
+            tokens_per_second=0.0,
+            validation=found,
+        ),
         replace(REPORT, step=9, loss=0.0, tokens=0, steps=0, validation=found),
     ]
     lines = shown(*first, *second)[3:]

@@ -65,8 +65,9 @@ def best_step_note(summaries: Sequence[RunSummary]) -> str:
     >>> runs = [SimpleNamespace(step=600, best_step=best, perplexity=1.6) for best in (500, 600)]
     >>> best_step_note(runs)
     'scores are those of each run at its best step: 500 and 600; --out draws all validations'
-    >>> best_step_note(runs[1:])
-    ''
+    >>> longer = SimpleNamespace(step=900, best_step=900, perplexity=1.6)
+    >>> best_step_note(runs[1:]), best_step_note([runs[0], longer])
+    ('', '')
     """
     measured = [each for each in summaries if each.best_step and each.perplexity is not None]
     steps = sorted({each.best_step or 0 for each in measured})
