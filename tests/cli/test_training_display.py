@@ -381,11 +381,11 @@ def test_loss_of_a_validation_is_the_mean_since_the_last_one() -> None:
     """The last report before a validation may be of one batch, longer ones count for more."""
     found = replace(FOUND, samples=())
     first = [
-        replace(REPORT, step=6, loss=4.0, tokens=300, steps=3),
+        replace(REPORT, step=6, loss=4.0, tokens=300, steps=3, tokens_per_second=150.0),
         replace(REPORT, step=7, loss=8.0, tokens=100, steps=1, validation=found),
     ]
     (line,) = shown(*first)[2:]
-    assert line.endswith("; loss 5.000 (mean of 4 steps), lr 1.00e-03, 500 tokens/s")
+    assert line.endswith("; loss 5.000 (mean of 4 steps), lr 1.00e-03, 182 tokens/s")
     assert not any("mean of" in line for line in shown(*first, interactive=True))
     second = [
         replace(REPORT, step=9, loss=3.0, tokens=200, steps=2),

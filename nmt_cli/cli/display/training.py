@@ -1,6 +1,7 @@
 """What `nmt train` shows: header, progress bar, validations, final lines."""
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,11 +74,9 @@ class TrainDisplay:
         self._has_warned = False
         self._has_estimated = False
         self._advice = ""
-        # The last report of steps; a validation may follow without any.
-        self._last_steps: Report | None = None
         # The last validation after the first step, with its step.
         self._last_validation: tuple[int, Validation] | None = None
-        self._mean = MeanLoss()
+        self._means = StepMeans()
 
     def event(self, event: "Event") -> None:
         """Show an event between two reports."""
@@ -183,8 +182,7 @@ class TrainDisplay:
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
-        self._mean = self._mean.plus(report)
-        self._last_steps = report if report.tokens else self._last_steps
+        self._means = self._means.plus(report)
         if report.validation is not None and not report.step:
             self._console.note(
                 f"before training: {scores(report.validation.bleu, report.validation.perplexity)}"
@@ -192,7 +190,7 @@ class TrainDisplay:
         elif report.validation is not None:
             mark = self._new_weights(report.validation)
             line = validation_line(report, report.validation, mark, self._rates(report))
-            self._mean = MeanLoss()
+            self._means = StepMeans()
             self._last_validation = report.step, report.validation
             self._console.note(line)
             for source, reference, output in report.validation.samples[:1]:
@@ -219,35 +217,44 @@ class TrainDisplay:
 
     def _rates(self, report: "Report") -> str:
         """The loss, learning rate and speed, if there is no bar that shows them."""
-        if self._console.interactive or not self._mean.tokens:
+        if self._console.interactive or not self._means.tokens:
             return ""
-        last = self._last_steps or report
-        return (
-            f"; {self._mean}, lr {last.learning_rate:.2e}, {last.tokens_per_second:,.0f} tokens/s"
-        )
+        means = self._means
+        speed = f"{means.tokens_per_second:,.0f} tokens/s"
+        return f"; {means}, lr {means.learning_rate:.2e}, {speed}"
 
 
 @dataclass
-class MeanLoss:
-    """The loss since the last validation, since a single report may be of one batch.
+class StepMeans:
+    """The loss and speed since the last validation, since a single report may be of one batch.
 
-    loss: summed over target tokens; steps, tokens: how many; last: the last step.
+    loss: summed over target tokens; steps, tokens: how many; last: the last step; seconds: of these
+    steps alone, without validations; learning_rate: of the last one.
     """
 
     loss: float = 0.0
     tokens: int = 0
     steps: int = 0
     last: int = 0
+    seconds: float = 0.0
+    learning_rate: float = 0.0
 
-    def plus(self, report: "Report") -> "MeanLoss":
+    def plus(self, report: "Report") -> "StepMeans":
         """With the steps of a report; without the earlier ones if the run was rolled back."""
-        before = self if report.step >= self.last else MeanLoss()
-        return MeanLoss(
+        before = self if report.step >= self.last else StepMeans()
+        return StepMeans(
             before.loss + report.loss * report.tokens,
             before.tokens + report.tokens,
             before.steps + report.steps,
             report.step,
+            before.seconds + report.tokens / (report.tokens_per_second or math.inf),
+            report.learning_rate if report.tokens else before.learning_rate,
         )
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target tokens of all ranks."""
+        return self.tokens / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
         return f"loss {self.loss / self.tokens:.3f} (mean of {counted(self.steps, 'step')})"
