@@ -32,19 +32,22 @@ def changed_schedule(config: Config, out: Path) -> str:
 
 
 def changed_intervals(config: Config, out: Path) -> str:
-    """A message if a run now validates more often or more seldom, else "".
+    """A message if a run now validates or saves checkpoints at other intervals, else "".
 
     Call before `prepare_directory`, which writes the new settings.
     """
     if not (out / CONFIG).exists():
         return ""
     before, now = (Intervals.of(each.train) for each in (load(out / CONFIG), config))
-    if before.validate == now.validate:
-        return ""
-    return (
-        f"validations are now every {counted(now.validate, 'step')}, before every "
-        f"{before.validate:,} (train.validate_every)"
-    )
+    changes = [
+        f"{name} are now every {counted(new, 'step')}, before every {old:,} (train.{setting})"
+        for name, setting, old, new in (
+            ("checkpoints", "checkpoint_every", before.checkpoint, now.checkpoint),
+            ("validations", "validate_every", before.validate, now.validate),
+        )
+        if old != new
+    ]
+    return "; ".join(changes)
 
 
 def changed_search(config: Config, out: Path) -> str:

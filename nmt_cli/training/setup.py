@@ -59,6 +59,11 @@ MAY_CHANGE = frozenset(
         "train.on_divergence",
     }
 )
+# Those of them that a hint to resume a run names, too, if they differ.
+NAMED_WITH_OTHERS = (
+    "train.checkpoint_every", "train.validate_every", "train.keep_last", "train.keep_best",
+    "train.validation_sentences", "train.patience",
+)  # fmt: skip
 LOG_BYTES = 1_000_000
 # Settings that the corpus determines.
 CORPUS_PREFIXES = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
@@ -149,6 +154,7 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         if key.startswith(RUN_PREFIXES) and key not in MAY_CHANGE and earlier[key] != now[key]
     ]
     if differing:
+        others = [key for key in NAMED_WITH_OTHERS if earlier[key] != now[key]]
         shown = [
             _other_start(config, was_random=not earlier[key]) if key == "train.init_sha256"
             else f"{key} was {as_in_file(earlier[key])}, now {as_in_file(now[key])}"
@@ -156,9 +162,10 @@ def is_new_run(config: Config, corpus: Corpus, out: Path) -> bool:
         ]  # fmt: skip
         raise ConfigError(
             f"`{out}` holds a run with other settings: {'; '.join(shown)}",
-            _other_corpus_hint(earlier, now, differing)
+            _other_corpus_hint(earlier, now, [*differing, *others])
             or _resume_hint(
                 {key: earlier[key] for key in differing},
+                {key: earlier[key] for key in others},
                 _other_preset(earlier, now),
                 str(now["paths.corpus"]),
                 _chosen_for_corpus(earlier, differing),
@@ -217,13 +224,17 @@ def _other_corpus_hint(
 
 
 def _resume_hint(
-    earlier: Mapping[str, object], preset: str, corpus: str, chosen: Mapping[str, object]
+    earlier: Mapping[str, object],
+    others: Mapping[str, object],
+    preset: str,
+    corpus: str,
+    chosen: Mapping[str, object],
 ) -> str:
     """The hint for a run that began with other values of some settings: how to restore them.
 
-    preset: that of the run if another one is used now, else "". Settings of the corpus, the
-    directory `corpus`, are restored with `nmt prepare`, not with `nmt train`; chosen: the others
-    that were chosen for it, which must be given again.
+    others: values that differ, too, but may change; preset: that of the run if another one is used
+    now, else "". Settings of the corpus, the directory `corpus`, are restored with `nmt prepare`,
+    not with `nmt train`; chosen: the others that were chosen for it, which must be given again.
     """
     if "train.init_sha256" in earlier:
         return "leave out --init-from to resume the run, or use another --out for a new one"
@@ -235,7 +246,7 @@ def _resume_hint(
             "for a new run, use another --out"
         )
     if not corpus_keys:
-        options = " ".join(options_for(earlier))
+        options = " ".join(options_for({**earlier, **others}))
         return (
             f"to resume it with the values that it began with, give `{options}`; for a new run, "
             "use another --out"
@@ -246,9 +257,9 @@ def _resume_hint(
     words = [*file_options(chosen), *options_for({**restored, **chosen})]
     if corpus != PathsConfig().corpus:
         words += ["--out", shlex.quote(corpus)]
-    others = "use the other settings again, and " if len(corpus_keys) < len(earlier) else ""
+    again = "use the other settings again, and " if len(corpus_keys) < len(earlier) else ""
     return (
-        f"to resume it, {others}prepare the corpus as it was: "
+        f"to resume it, {again}prepare the corpus as it was: "
         f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
     )
 

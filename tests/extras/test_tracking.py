@@ -231,7 +231,7 @@ def test_runs_are_compared_by_their_best_validation(runs: Path, capsys) -> None:
         "step_hours": 1.5,
         "flops": 3e15, "state": "finished: 300 steps are done", "validation_sentences": 200,
         "validation_text": None, "corpus": "corpus", "init_from": "", "subwords": "",
-        "final_bleu": None, "final_sentences": None, "threads": None,
+        "final_bleu": None, "final_sentences": None, "weights": "", "threads": None,
     }  # fmt: skip
     # Without BLEU, the loss decides.
     assert (second["best_step"], second["bleu"], second["perplexity"]) == (300, None, 48.0)
@@ -304,6 +304,25 @@ def test_command_prints_the_means_over_seeds(tmp_path: Path, monkeypatch, capsys
     assert main(["runs"]) == 0
     note = "run-1, run-2 differ in train.seed alone: mean BLEU 21.50 (standard deviation 0.71)"
     assert note in capsys.readouterr().err
+
+
+def test_command_says_that_published_weights_are_of_different_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, weights in (("a", "current"), ("b", "mean"), ("c", "current")):
+        Path(name).mkdir()
+        published = {"step": 9, "weights": weights, "perplexity": 2.0}
+        record = {"step": 9, "tokens": 1, "validation": {"perplexity": 2.0}, "published": published}
+        Path(name, "log.jsonl").write_text(f"{json.dumps(record)}\n")
+    assert main(["runs"]) == 0
+    assert (
+        "scores are those of the published weights, which are of different kinds: weights of one "
+        "step: a, c; average of checkpoints: b; with `--set train.keep_last=1`, a run averages no "
+        "checkpoints\n"
+    ) in capsys.readouterr().err
+    assert main(["runs", "a", "c"]) == 0
+    assert "published weights" not in capsys.readouterr().err
 
 
 def test_command_says_that_scores_are_of_different_steps(

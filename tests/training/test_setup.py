@@ -112,6 +112,12 @@ def test_a_run_of_another_preset_is_refused_with_the_option_that_resumes_it(sett
             f"`--set train.warmup_steps={config.train.warmup_steps} "
             f"--set train.ema={config.train.ema}`;",
         ),
+        (
+            # These may change, but not without being noticed.
+            {"train.seed": 5, "train.checkpoint_every": 77, "train.max_hours": 3.0},
+            "to resume it with the values that it began with, give `--set train.seed=1 "
+            f"--set train.checkpoint_every={config.train.checkpoint_every}`;",
+        ),
     ):
         with pytest.raises(ConfigError) as caught:
             prepare_directory(with_values(config, changes), corpus, tmp_path / "model")

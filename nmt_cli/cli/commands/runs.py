@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Compare training runs by their logs: a table, and learning curves with --out.
 
-    The scores of a run are those of the validation that chose its published weights. The time
+    The scores of a run are those of its published weights, which may be an average. The time
     includes validations, as that of `nmt train --max-hours` does; the speed is that of steps alone.
     `--json` has the time of both, as `hours` and `step_hours`. Notes below the table say which runs
     were validated on other text or on another number of sentences, which have other subwords, in

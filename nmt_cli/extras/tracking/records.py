@@ -150,6 +150,14 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
+# The kinds of published weights, in words.
+PUBLISHED = {
+    "current": "weights of one step",
+    "mean": "average of checkpoints",
+    "ema": "moving average",
+}
+
+
 @dataclass(frozen=True)
 class RunSummary:
     """What the log of a run says; None where it does not say it.
@@ -161,8 +169,9 @@ class RunSummary:
     the beginning of its SHA-256, None in older logs; corpus: its path as configured; init_from: the
     model that training began with, "" for random weights; subwords: their kind and number on the
     target side, "" if unknown; final_bleu: that of the published weights on the final_sentences
-    pairs of the comparison at the end, if there was one; threads: those that the run began with, on
-    a CPU; settings: those of text, model and training, but for names of files, empty if unknown.
+    pairs of the comparison at the end, if there was one; weights: what was published, `current`,
+    `mean` of checkpoints or `ema`, "" while training; threads: those that the run began with, on a
+    CPU; settings: those of text, model and training, but for names of files, empty if unknown.
     """
 
     run: str
@@ -183,6 +192,7 @@ class RunSummary:
     subwords: str = ""
     final_bleu: float | None = None
     final_sentences: int | None = None
+    weights: str = ""
     threads: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
@@ -227,6 +237,7 @@ def summarise(model: Path, records: Sequence[Mapping[str, Any]]) -> RunSummary:
         subwords=_subwords(config) if config else "",
         final_bleu=published.get("final_bleu"),
         final_sentences=published.get("final_sentences"),
+        weights=published.get("weights", ""),
         threads=next((record["threads"] for record in records if "threads" in record), None),
         settings=_settings(config, step) if config else {},
     )
@@ -278,6 +289,16 @@ def differences(summaries: Sequence[RunSummary]) -> list[str]:
     subwords = [(summary.subwords, summary) for summary in validated if summary.subwords]
     if named := _grouped(subwords):
         notes.append(f"perplexities of different subwords are not comparable: {named}")
+    weights = [
+        (PUBLISHED[summary.weights], summary)
+        for summary in validated
+        if summary.weights in PUBLISHED
+    ]
+    if named := _grouped(weights):
+        notes.append(
+            f"scores are those of the published weights, which are of different kinds: {named}; "
+            "with `--set train.keep_last=1`, a run averages no checkpoints"
+        )
     for preset in dict.fromkeys(summary.preset for summary in summaries):
         notes += _differing([summary for summary in summaries if summary.preset == preset])
     threads = [
