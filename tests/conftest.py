@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -60,6 +61,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     checks = folder in TESTS_OF_SHAPES or item.get_closest_marker("slow") is not None
     jaxtyping.config.update("jaxtyping_disable", not checks)
+
+
+def pytest_runtest_teardown() -> None:
+    """Free the models that a command has frozen, which expects the end of its process."""
+    gc.unfreeze()
 
 
 def set_handlers() -> None:
