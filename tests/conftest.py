@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -48,6 +49,9 @@ HANDLERS = {
     **dict.fromkeys((signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1), signal.SIG_DFL),
 }
 
+# A collection takes a tenth of a second.
+IS_TIME_TO_FREE = itertools.cycle([*[False] * 7, True])
+
 # Checking the shape of each argument doubles the time of a search. It is done where the model and
 # the search are tested themselves, and in all slow tests.
 TESTS_OF_SHAPES = (
@@ -64,8 +68,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Free the models that a command has frozen, which expects the end of its process."""
-    gc.unfreeze()
+    """Free the models that commands have frozen, which expect the end of their process."""
+    if gc.get_freeze_count() and next(IS_TIME_TO_FREE):
+        gc.unfreeze()
+        gc.collect()
 
 
 def set_handlers() -> None:
