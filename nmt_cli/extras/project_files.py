@@ -211,9 +211,7 @@ def given_texts(
     """
     entries = {"valid": valid, "test": test}
     for split, table in tables.items():
-        if table and entries[split]:
-            raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
-        entries[split] = (table,) if table else entries[split]
+        entries[split] = held_out_entry(split, entries[split], table)
     for split, text in (("valid", "validation"), ("test", "test")):
         if entries[split] and splits[split]:
             raise UsageError(
@@ -223,6 +221,16 @@ def given_texts(
             )
     named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
     return ProjectTexts(named, entries["valid"], entries["test"], splits["valid"], splits["test"])
+
+
+def held_out_entry(split: str, pair: Paths | None, table: str | None) -> Paths | None:
+    """The files of a validation or test text, which --valid or --valid-tsv names, for instance.
+
+    Raises UsageError if both do.
+    """
+    if pair and table:
+        raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
+    return (table,) if table else pair
 
 
 def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> list[str]:

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from nmt_cli.data.text.sanitize import JOINERS, UNSEEN
 from nmt_cli.plurals import counted
 
 # A smaller share of such lines hardly changes a score.
 MIN_SHARE = 0.01
 # The most characters that a note names.
 NAMED = 5
-# Soft hyphens, joiners, zero-width spaces, marks of the direction of writing, byte order marks.
-_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile(f"[{UNSEEN}{''.join(JOINERS)}]")
 _NAMES = {"\u200c": "ZWNJ", "\u200d": "ZWJ", "\ufeff": "byte order mark"}
 
 

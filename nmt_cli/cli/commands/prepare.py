@@ -26,7 +26,6 @@ from nmt_cli.cli.options.declarations import (
 )
 from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.typed_command import SPLITTING, typed_again
-from nmt_cli.errors import UsageError
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
 
@@ -129,11 +128,12 @@ def command(
     from nmt_cli.cli.text_io import note_waiting
     from nmt_cli.data.corpus.users import new_model
     from nmt_cli.data.preparation.existing_subwords import with_existing_subwords
+    from nmt_cli.extras.project_files import held_out_entry
 
     other_flags = {
         **file_settings(
             train or (), train_tsv or (),
-            _held_out("valid", valid, valid_tsv), _held_out("test", test, test_tsv),
+            held_out_entry("valid", valid, valid_tsv), held_out_entry("test", test, test_tsv),
         ),
         "data.clean": None if clean is None else "strict" if clean else "off",
     }  # fmt: skip
@@ -154,9 +154,8 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     _note_training(sets, console)
-    _note_next(
-        _train_command(resolved, config_file, flags["paths.corpus"], model), prepared, console
-    )
+    train_command = _train_command(resolved, config_file, flags["paths.corpus"], model)
+    _note_next(train_command, prepared, console)
 
 
 def _note_next(train: str, prepared: "PreparedCorpus", console: Console) -> None:
@@ -170,15 +169,6 @@ def _note_next(train: str, prepared: "PreparedCorpus", console: Console) -> None
             f"training needs torch, which is not installed here: copy `{prepared.path}` to a "
             "machine with nmt-cli"
         )
-
-
-def _held_out(
-    split: str, pair: tuple[str, str] | None, table: str | None
-) -> tuple[str, ...] | None:
-    """The files of a validation or test text; raises UsageError if a pair and a table are given."""
-    if pair and table:
-        raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
-    return (table,) if table else pair
 
 
 def _prepared(

@@ -13,7 +13,8 @@ _REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), SPACE_MARK: "_"}
 # A zero-width space separates words in scripts that write no other spaces.
 _INVISIBLE = re.compile("[\u00ad\u2060]|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
 # Soft hyphens, zero-width spaces, marks of the direction of writing, byte order marks.
-_UNSEEN = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 # Zero-width joiners and non-joiners, which change how the letters beside them are written.
 JOINERS = frozenset("\u200c\u200d")
 _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")

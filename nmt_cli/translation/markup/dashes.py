@@ -18,23 +18,27 @@ def with_dashes(pieces: MarkedText, source: Sequence[MarkedPiece]) -> MarkedText
     '-'
     >>> with_dashes((target[0], Text(" bis "), target[2]), source)[1].text
     ' bis '
+    >>> space = target[1]
+    >>> with_dashes((*target[:3], space, Placeholder("3")), source)[3] is space
+    True
     """
     dashes = {
-        (left, right): between
-        for left, between, right in _between_numbers(source)
+        numbers: between
+        for _, between, numbers in _between_numbers(source)
         if between.text in _DASHES
     }
-    spaces = {
-        id(between): dashes[left, right]
-        for left, between, right in _between_numbers(pieces)
-        if between.text.isspace() and (left, right) in dashes
+    dash_at = {
+        index: dashes[numbers]
+        for index, between, numbers in _between_numbers(pieces)
+        if between.text.isspace() and numbers in dashes
     }
-    return tuple(spaces.get(id(piece), piece) for piece in pieces)
+    return tuple(dash_at.get(index, piece) for index, piece in enumerate(pieces))
 
 
-def _between_numbers(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[str, Text, str]]:
-    """Each text between two placeholders that begin or end with its number beside it."""
-    for left, between, right in zip(pieces, pieces[1:], pieces[2:], strict=False):
+def _between_numbers(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[int, Text, tuple[str, str]]]:
+    """The index of each text between two numbers, the text, and what is kept on both sides."""
+    triples = zip(pieces, pieces[1:], pieces[2:], strict=False)
+    for index, (left, between, right) in enumerate(triples, 1):
         if (
             isinstance(left, Placeholder)
             and isinstance(between, Text)
@@ -42,4 +46,4 @@ def _between_numbers(pieces: Sequence[MarkedPiece]) -> Iterator[tuple[str, Text,
             and left.raw[-1].isdigit()
             and right.raw[0].isdigit()
         ):
-            yield left.raw, between, right.raw
+            yield index, between, (left.raw, right.raw)
