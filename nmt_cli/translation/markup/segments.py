@@ -1,5 +1,6 @@
 """The segments of a carrier with their translations, and where their stand-ins are in these."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,24 @@ from nmt_cli.translation.markup.carrier import Carrier, StandIn
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
+
+# Letters that do not follow an apostrophe.
+_LETTERS = re.compile("[^'’]*")
+
+
+class Ending(NamedTuple):
+    """The letters that a translation has behind a stand-in: `s` in `Annas`.
+
+    placeholder: its index among those of the text.
+    """
+
+    placeholder: int
+    word: str
+    letters: str
+
+    def is_that_of(self, other: "Ending") -> bool:
+        """Whether another word has the same ending in the place of the same placeholder."""
+        return self.word != other.word and self[::2] == other[::2]
 
 
 class Segment(NamedTuple):
@@ -76,6 +95,24 @@ def joined_copies(carrier: Carrier, segment: Segment) -> int:
             copies_in(carrier, segment), stand_ins_of(carrier, segment), strict=True
         )
     )
+
+
+def endings_of(carrier: Carrier, segment: Segment) -> list[Ending]:
+    """The endings that the stand-ins of a segment have in its translation.
+
+    Numbers have none, nor is what follows an apostrophe one.
+    """
+    endings = []
+    for copy, stand_in in zip(
+        copies_in(carrier, segment), stand_ins_of(carrier, segment), strict=True
+    ):
+        word = stand_in.word
+        if copy is None or word == stand_in.raw or not segment.text.startswith(word, copy.begin):
+            continue
+        letters = _LETTERS.match(segment.text[: copy.end], copy.begin + len(word))
+        if letters and letters[0]:
+            endings.append(Ending(carrier.stand_ins.index(stand_in), word, letters[0]))
+    return endings
 
 
 def _is_joined(text: str, end: int) -> bool:

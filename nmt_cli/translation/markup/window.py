@@ -23,9 +23,11 @@ from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import Job, Projected, Projector, words_of
 from nmt_cli.translation.markup.results import MarkedResult, MarkedTranslation, as_line, as_marked
 from nmt_cli.translation.markup.segments import (
+    Ending,
     IdPair,
     Segment,
     copies_in,
+    endings_of,
     joined_copies,
     locate,
 )
@@ -54,11 +56,15 @@ class _Item(NamedTuple):
 
 
 class _Searched:
-    """A carrier and its translation."""
+    """A carrier and its translation; tried: those with each choice of stand-ins, with this one."""
 
-    def __init__(self, carrier: Carrier, line: SearchedLine) -> None:
+    def __init__(
+        self, carrier: Carrier, line: SearchedLine, tried: "list[_Searched] | None" = None
+    ) -> None:
         self.carrier = carrier
         self.line = line
+        self.tried = [] if tried is None else tried
+        self.tried.append(self)
 
     @cached_property
     def lost(self) -> int:
@@ -70,6 +76,21 @@ class _Searched:
         """How many stand-ins have become a part of a word with a hyphen."""
         segments = _segments(self.line, self.carrier, 0)
         return sum(joined_copies(self.carrier, segment) for segment in segments)
+
+    @cached_property
+    def endings(self) -> list[Ending]:
+        """The endings that the stand-ins have in the translation."""
+        segments = _segments(self.line, self.carrier, 0)
+        return [ending for segment in segments for ending in endings_of(self.carrier, segment)]
+
+    @property
+    def strange(self) -> int:
+        """How many stand-ins have an ending that no other word has in their place.
+
+        The model may have made another word of them: `Pariser`.
+        """
+        others = [ending for searched in self.tried for ending in searched.endings]
+        return sum(not any(map(ending.is_that_of, others)) for ending in self.endings)
 
     @property
     def is_swapped(self) -> bool:
@@ -135,7 +156,8 @@ class MarkupTranslator:
                 for index, other in changed.items()
             ]
             for (index, other), line in zip(changed.items(), search.full(asked), strict=True):
-                chosen[index] = _best([_Searched(other.carrier, line), other], ranked=True)
+                full = _Searched(other.carrier, line, other.tried)
+                chosen[index] = _best([full, other], ranked=True)
         return self._projected(items, chosen, search)
 
     def _first(
@@ -176,7 +198,7 @@ class MarkupTranslator:
                 (index, carrier)
                 for index, item in enumerate(items)
                 if item is not None and isinstance(best := chosen[index], _Searched)
-                if tried.start < TRIED or best.lost or best.joined
+                if tried.start < TRIED or best.lost or best.joined or best.strange
                 for carrier in map(item.carrier, range(len(item.choices))[tried])
             ]
             if asked:
@@ -187,8 +209,14 @@ class MarkupTranslator:
                     ]
                 )
                 for (index, carrier), line in zip(asked, lines, strict=True):
-                    best, other = chosen[index], _Searched(carrier, line)
-                    if isinstance(best, _Searched) and _best([best, other]) is other:
+                    best = chosen[index]
+                    assert isinstance(best, _Searched)
+                    _Searched(carrier, line, best.tried)
+                for index in dict.fromkeys(index for index, _ in asked):
+                    best = chosen[index]
+                    assert isinstance(best, _Searched)
+                    other = _best(best.tried)
+                    if other is not best:
                         chosen[index] = changed[index] = other
         return changed
 
@@ -267,13 +295,15 @@ def _plain_prefix(prefix: str, words: Mapping[str, str], kept: Kept) -> str:
 def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
     """The translation that lost the fewest stand-ins; of those the one with the best score.
 
-    Those that have become a part of a word count as well. ranked: the first of those instead.
+    Those that have become a part of a word or another word count as well. ranked: the first of
+    those instead.
     """
     return max(
         tried,
         key=lambda searched: (
             -searched.lost,
             -searched.joined,
+            -searched.strange,
             0.0 if ranked else searched.line.score,
         ),
     )
@@ -323,7 +353,7 @@ def _result(
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
     taken_out = len(placeholders_of(item.source)) > len(searched.carrier.stand_ins)
-    has_lost = searched.lost > 0 or searched.joined > 0
+    has_lost = searched.lost > 0 or searched.joined > 0 or searched.strange > 0
     is_moved = best.moved or taken_out or has_lost or searched.is_swapped
     flags = {*translation.flags, *(["markup_moved"] if is_moved else [])}
     if not _has_words(best.pieces):

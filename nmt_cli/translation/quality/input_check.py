@@ -131,7 +131,8 @@ def _tokenized(numbered: Numbered, text: TextStatistics) -> Misfit | None:
 
 
 def _lower_case(numbered: Numbered, text: TextStatistics) -> Misfit | None:
-    lower = [index for index, line in numbered if is_lower_case(line)]
+    # Behind a mark or placeholder, a sentence may go on in lower case.
+    lower = [index for index, line in numbered if line[:1].isalpha() and is_lower_case(line)]
     if len(lower) < (1 - RARE) * len(numbered) or text.src.lower_case > MUCH:
         return None
     return Misfit(

@@ -93,7 +93,9 @@ def test_marks_that_were_moved_lost_taken_out_or_swapped_are_flagged(
 ) -> None:
     line = SimpleNamespace(translation=empty_translation("Hello {name}", "split"))
     carrier = SimpleNamespace(stand_ins=["Tom"] * stand_ins)
-    searched = SimpleNamespace(line=line, carrier=carrier, lost=lost, joined=0, is_swapped=swapped)
+    searched = SimpleNamespace(
+        line=line, carrier=carrier, lost=lost, joined=0, strange=0, is_swapped=swapped
+    )
     projected = SimpleNamespace(pieces=(Text("Hallo "), NAME), moved=moved, sentences=())
     item = SimpleNamespace(source=(Text("Hello "), NAME))
     result = window._result(item, searched, [0], [projected])

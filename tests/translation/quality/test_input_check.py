@@ -51,6 +51,11 @@ def test_misfit_names_the_kind_the_line_and_the_mend(lines: list[str], part: str
     assert "first on line 2): " in shown
 
 
+def test_lines_that_begin_with_a_placeholder_may_have_no_capital_letters() -> None:
+    lines = [f"{{name}} {line.lower()}" for line in GOOD]
+    assert message(lines) == ""
+
+
 def test_tokenised_text_is_detokenised_by_the_command_in_the_hint() -> None:
     tokenised = [line.replace(".", " .").replace("?", " ?") for line in GOOD]
     command = message([f"{line} &amp;" for line in tokenised]).split("`")[1]
