@@ -74,8 +74,9 @@ def unlearnt(run: Run) -> Unlearnt | None:
     ):
         return Unlearnt(
             "the model has learnt its training text, but nothing that helps with the validation "
-            f"text: its {compared}; usual causes are too little training text, and validation "
-            f"text of another kind or language ({PAGE})",
+            f"text: its {compared}; usual causes are too little training text, training pairs "
+            f"that are no translations of each other, and validation text of another kind or "
+            f"language ({PAGE})",
             is_warning=True,
         )
     if flat := _flat(state, losses, train.warmup_steps, train.patience):
