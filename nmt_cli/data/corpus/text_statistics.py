@@ -41,7 +41,8 @@ LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
 # Only the ranges of a few templates that are repeated are narrower.
 LEAST_DEVIATION = 2.0
 HINT = "copy the directory again"
-_SPACED_MARK = re.compile(rf"[{CHARACTERS}] [.!?,;](?: |$)")
+# Text is searched fastest for a pattern that begins with a given character.
+_SPACED_MARK = re.compile(rf" (?<=[{CHARACTERS}] )[.!?,;](?: |$)")
 
 
 @dataclass(frozen=True)

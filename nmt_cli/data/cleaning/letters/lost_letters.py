@@ -5,7 +5,7 @@ import re
 # One that ends its line ends a question.
 QUESTION_MARK = re.compile(r"\?(?!\n)")
 # A zero and the sign of another code page, as in `por0Òve` for `porãve` in Guarani.
-DIGIT_FOR_LETTER = re.compile(r"(?<=[^\W\d_])0(?:[À-ÖØ-Þ§¤¬¦]|[\u2500-\u259f])")
+DIGIT_FOR_LETTER = re.compile(r"0(?<=[^\W\d_]0)(?:[À-ÖØ-Þ§¤¬¦]|[\u2500-\u259f])")
 _LETTER, _SMALL = r"[^\W\d_]", "[a-zß-ÿ\u0250-\u02af]"
 # Question marks before a small letter of a word, and as words.
 _LOST = re.compile(
