@@ -326,6 +326,20 @@ def test_steps_that_fit_come_with_a_warm_up_for_them() -> None:
     assert line.endswith("Ctrl-C and add it to the command, or leave it)")
 
 
+@pytest.mark.parametrize(("last", "times"), [(600, "2.0"), (800, "1.4"), (850, ""), (1_200, "")])
+def test_slow_steps_of_a_resumed_run_are_no_reason_to_stop_it_again(last: int, times: str) -> None:
+    # 100 steps took 100 s before it was resumed, 600 to 1,200 take 1,000 s now.
+    limited = replace(OUTLINE, max_hours=0.3, step=100, seconds=100.0, warmup=10, steps=1_300)
+    (line,) = shown(EndsEarly(103, last, last, 103 + last, 1_000.0), outline=limited)[2:]
+    if times:
+        assert line.endswith(
+            f"(steps take {times} times as long as before the run was resumed; if other programs "
+            "use the machine now, it reaches more steps once they have ended)"
+        )
+    else:
+        assert "`--max-steps" in line
+
+
 def test_steps_that_fit_do_not_contradict_the_warning_of_many_epochs() -> None:
     tuned = replace(OUTLINE, fine_tunes=True, steps=400, epochs=400.0, warmup=4, max_hours=0.05)
     lines = shown(EndsEarly(3, 291, 291, 240, 150.0), outline=tuned)

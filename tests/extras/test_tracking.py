@@ -569,6 +569,10 @@ def test_training_loss_of_many_reports_is_drawn_as_means() -> None:
     assert len(points) == 120
     assert len({point.split(",")[1] for point in points}) == 1
     assert points[-1].startswith("724.0,")
+    # The rest of two reports is no mean of its own.
+    points = curve(picture({"a": noisy[:245]}))
+    assert len(points) == 245 // 3
+    assert points[-1].startswith("724.0,")
     drawn = picture({"a": noisy[:120]})
     assert "means" not in drawn
     assert len({point.split(",")[1] for point in curve(drawn)}) == 2

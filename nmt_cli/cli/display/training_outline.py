@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Of fewer steps than this share of those that the time limit allows, a run may learn less.
 SHARE_WORTHWHILE = 0.7
 LEAVE = "best give it more time with a larger --max-hours; otherwise leave it as it is"
+# A resumed run that takes less than this share of its earlier steps in the same time is slow now.
+SHARE_SLOW = 0.7
 # A run that is shorter than so many times its warm-up is noted.
 LEAST_WARMUPS = 2
 # In fewer steps, which see fewer epochs of the text, a new model learns little.
@@ -235,6 +237,11 @@ def early_end(end: "EndsEarly", outline: "Outline") -> tuple[str, str]:
     elif _is_too_short(end.last, outline):
         advice = "so few steps teach a new model little: best give it a larger --max-hours"
         advice += _smaller_batches(end.last, outline)
+    elif times := _times_slower(end, outline):
+        advice = (
+            f"steps take {times:.1f} times as long as before the run was resumed; if other programs "
+            "use the machine now, it reaches more steps once they have ended"
+        )
     elif end.fitting and not (options and outline.step):
         words = [f"--max-steps {end.fitting}", *filter(None, [options])]
         if end.fitting < outline.average_span:
@@ -249,6 +256,13 @@ def early_end(end: "EndsEarly", outline: "Outline") -> tuple[str, str]:
         else:
             advice = LEAVE
     return f"{reached}: {consequence}", advice
+
+
+def _times_slower(end: "EndsEarly", outline: "Outline") -> float:
+    """How many times as long as before it was resumed a run takes for a step; 0 if hardly longer."""
+    before = outline.step / outline.seconds if outline.seconds else 0.0
+    now = (end.last - end.step) / max(end.seconds_left, 1e-9)
+    return before / now if 0 < now < SHARE_SLOW * before else 0.0
 
 
 def _smaller_batches(steps: int, outline: "Outline") -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from nmt_cli.drawing.charts import MOST_LOOKS, Axis, Box, Curve, curves
@@ -93,11 +93,14 @@ def _thinned(points: Points) -> Points:
 def _means(points: Points) -> Points:
     """At most `MOST_REPORTS` points, each the mean of successive ones at the last of them.
 
-    >>> MOST_REPORTS, _means([(float(step), step % 2) for step in range(1, 241)])[:2]
-    (120, [(2.0, 0.5), (4.0, 0.5)])
+    The last mean includes points that are too few for one of their own, which would be noise.
+
+    >>> MOST_REPORTS, _means([(float(step), step % 2) for step in range(1, 242)])[::79]
+    (120, [(3.0, 0.6666666666666666), (241.0, 0.5)])
     """
     size = max(1, math.ceil(len(points) / MOST_REPORTS))
-    blocks = [points[start : start + size] for start in range(0, len(points), size)]
+    bounds = [*range(0, len(points) - size + 1, size), len(points)]
+    blocks = [points[begin:end] for begin, end in pairwise(bounds)]
     return [(block[-1][0], sum(value for _, value in block) / len(block)) for block in blocks]
 
 
