@@ -239,8 +239,8 @@ def early_end(end: "EndsEarly", outline: "Outline") -> tuple[str, str]:
         advice += _smaller_batches(end.last, outline)
     elif times := _times_slower(end, outline):
         advice = (
-            f"steps take {times:.1f} times as long as before the run was resumed; if other programs "
-            "use the machine now, it reaches more steps once they have ended"
+            f"steps take {times:.1f} times as long as before the run was resumed; if other "
+            "programs use the machine now, it reaches more steps once they have ended"
         )
     elif end.fitting and not (options and outline.step):
         words = [f"--max-steps {end.fitting}", *filter(None, [options])]
@@ -259,7 +259,7 @@ def early_end(end: "EndsEarly", outline: "Outline") -> tuple[str, str]:
 
 
 def _times_slower(end: "EndsEarly", outline: "Outline") -> float:
-    """How many times as long as before it was resumed a run takes for a step; 0 if hardly longer."""
+    """How many times as long as before it was resumed a run takes for a step; 0: hardly longer."""
     before = outline.step / outline.seconds if outline.seconds else 0.0
     now = (end.last - end.step) / max(end.seconds_left, 1e-9)
     return before / now if 0 < now < SHARE_SLOW * before else 0.0
