@@ -31,10 +31,10 @@ FEWEST_OF_THIRD, EXAMPLES = 4, 3
 WITHOUT_LETTERS, FEWEST_WITHOUT_LETTERS = 0.9, 10
 # So many words that are hyphenated as at the ends of lines are warned of.
 FEWEST_HYPHENATED = 3
-# So many lines, and this share of a side, have a space before a mark in tokenised text.
+# So many lines, and this share of those with a mark, have a space before it in tokenised text.
 FEWEST_TOKENISED, LEAST_TOKENISED = 10, 0.3
 # Other marks have spaces before them in French.
-_SPACED_MARK = re.compile(r" [,.](?: |$)")
+_MARK, _SPACED_MARK = re.compile(r"[,.](?: |$)"), re.compile(r" [,.](?: |$)")
 # A tree in brackets, such as `(S (NP DT NN )NP )S`: parsers need the words of a treebank as tokens.
 _TREE = re.compile(r"\(\S+ .*\)\S*")
 # So many characters of a line are shown.
@@ -255,7 +255,8 @@ def _tokenised_notes(head: Head) -> Iterator[str]:
         return
     for index, lines in enumerate(head.sides):
         spaced = [number for number, line in enumerate(lines, 1) if _SPACED_MARK.search(line)]
-        if len(spaced) < max(FEWEST_TOKENISED, LEAST_TOKENISED * len(lines)):
+        marked = sum(_MARK.search(line) is not None for line in lines)
+        if len(spaced) < max(FEWEST_TOKENISED, LEAST_TOKENISED * marked):
             continue
         command = ""
         if len(head.text.paths) > 1:

@@ -27,6 +27,11 @@ _MARKS = {
         "(?<=[^\\W\\d_])['\u2019\u02bc\u2018`\u00b4](?=[^\\W\\d_])"
     ),
 }
+# In some texts they stand for letters that a program could not write: `su*nú`.
+_MARKS |= {
+    f"`{sign}` within words": re.compile(f"(?<=[^\\W\\d_]){re.escape(sign)}(?=[^\\W\\d_])")
+    for sign in "*+=$^~|\\[{"
+}
 
 
 def letters_of_one(lines: Sequence[str], others: Sequence[str]) -> list[tuple[str, int]]:

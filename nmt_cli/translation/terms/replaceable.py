@@ -13,15 +13,17 @@ from nmt_cli.translation.markup.boundaries import HYPHENS
 Word = tuple[int, ...]
 _HYPHENATED = re.compile(rf"\s*{WORD}[{HYPHENS}]{WORD}")
 # Words with an apostrophe within them, as `ng'ombe`; not the short forms of English, as in `dog's`.
-_APOSTROPHIC = re.compile(
-    rf"\s*{WORD}(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z){WORD})+", re.IGNORECASE
+# Other signs are letters of some orthographies, or stand before endings: `su*nú`, `EU:ssa`.
+_WITH_SIGN = re.compile(
+    rf"\s*{WORD}(?:(?:[{APOSTROPHES}](?!(?:s|t|d|m|ll|re|ve)\Z)|[*+:·](?=[^\W\d])){WORD})+",
+    re.IGNORECASE,
 )
 
 
 def words_of(ids: Sequence[int], spellings: Sequence[bytes], *, spaced: bool) -> list[Word]:
     """The words of a translation; without spaces between words, each id is one.
 
-    Those with an apostrophe within them are one word: `ng'ombe`. An elided article is a word of its
+    Those with an apostrophe or another sign within them are one word: `ng'ombe`, `su*nú`. An elided article is a word of its
     own.
     """
     if not spaced:
@@ -31,7 +33,7 @@ def words_of(ids: Sequence[int], spellings: Sequence[bytes], *, spaced: bool) ->
         if whole:
             begin, end = whole[-1][0], word[-1] + 1
             text = SpelledIds(ids[begin:end], spellings).text
-            if _APOSTROPHIC.fullmatch(text) and not elided_word(text):
+            if _WITH_SIGN.fullmatch(text) and not elided_word(text):
                 whole[-1] = tuple(range(begin, end))
                 continue
         whole.append(word)

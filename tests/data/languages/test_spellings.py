@@ -83,6 +83,7 @@ def test_texts_that_are_spelt_alike_are_not(
 
 QUOTED = [*['ko "mita" haj'] * 60, *PLAIN]
 SPOKEN = [*["ko mit'a haj"] * 60, *PLAIN]
+SIGNS = [*["ko mi*ta h[aj"] * 60, *PLAIN]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,18 @@ SPOKEN = [*["ko mit'a haj"] * 60, *PLAIN]
             PLAIN,
             SPOKEN,
             "apostrophes within words of the validation target `v.gn`: of their first lines, the "
+            "validation text has 60, and the training text 0, where about 57 would be usual;",
+        ),
+        (
+            [line.replace("[", "") for line in SIGNS],
+            PLAIN,
+            "`*` within words of the validation target `v.gn`: of their first lines, the training "
+            "text has 60, and the validation text 0, where about 57 would be usual;",
+        ),
+        (
+            PLAIN,
+            [line.replace("*", "") for line in SIGNS],
+            "`[` within words of the validation target `v.gn`: of their first lines, the "
             "validation text has 60, and the training text 0, where about 57 would be usual;",
         ),
     ],
@@ -116,6 +129,9 @@ def test_marks_that_only_one_of_the_texts_has_are_counted(
         # In other forms.
         (QUOTED, [line.replace('"', "\u201c") for line in QUOTED]),
         (SPOKEN, [line.replace("'", "\u2019") for line in SPOKEN]),
+        (SIGNS, SIGNS),
+        # Signs beside words, or numbers.
+        ([*["*ko mita* 2*3 a*2"] * 60, *PLAIN], PLAIN),
         # Too few to be expected, of few lines, and of a small text.
         (QUOTED, PLAIN[:250]),
         (PLAIN, QUOTED[:9]),

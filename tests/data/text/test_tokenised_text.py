@@ -46,6 +46,13 @@ def test_tokenised_sides_are_warned_of_with_a_command(capsys: pytest.CaptureFixt
     assert Path("my a.detokenised.en").read_text().splitlines() == PLAIN
 
 
+def test_lines_without_a_mark_do_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [*LINES[:15], *["A plain line"] * 50, *["A plain line."] * 22]
+    train = write("a.en", lines), write("a.xnd", ["ka mi"] * len(lines))
+    (said,) = warnings("--train", *train, capsys=capsys)
+    assert "10 of the first 87 lines" in said
+
+
 def test_subwords_are_joined_before_text_is_detokenised(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -73,7 +80,7 @@ def test_tables_are_warned_of_without_a_command(capsys: pytest.CaptureFixture[st
         PLAIN,
         # French has a space before these marks, and few lines may have others.
         ["Le chien dort !", "Qui est là ?", "Il dit : oui"] * 9,
-        [*LINES[:15], *["A plain line"] * 20],
+        [*LINES[:15], *["A plain line."] * 24],
         LINES[:12],
     ],
 )

@@ -22,6 +22,7 @@ def subwords() -> Subwords:
 
 
 TEXT = "le greffier de l’avis d’appel d’une part permis objet ici ng'ombe thoko-inĩ soko dog's कि"
+TEXT += " su*nú 10:30 EU:ssa l·l"
 LETTERS = dict.fromkeys(TEXT.split(" "), 9)
 
 
@@ -77,6 +78,9 @@ def test_terms_beside_an_apostrophe(subwords, text, term, expected) -> None:
         ("de ng'ombe ici", ["de", "ng'ombe", "ici"], set()),
         ("de thoko-inĩ ici", ["de", "thoko", "inĩ", "ici"], {1}),
         ("de ng'ombeकि’कि ici", ["de", "ng'ombeकि’कि", "ici"], set()),
+        ("de su*nú ici", ["de", "su*nú", "ici"], set()),
+        ("EU:ssa l·l", ["EU:ssa", "l·l"], set()),
+        ("10:30 *ici*", ["10", "30", "ici"], set()),
         ("de l’avis d’une part", ["de", "l", "avis", "d", "une", "part"], set()),
         ("de dog's ici", ["de", "dog", "s", "ici"], set()),
     ],
