@@ -1,4 +1,4 @@
-"""Finds the numbers of lines, exercises and verses that lines begin with.
+"""Finds the numbers of lines, exercises and verses, and letters of lists, that lines begin with.
 
 Those that one side of a text has and the other lacks are noise.
 `12.` and `1:4` are recognised in a single pair. `12` alone may be a number of the sentence (12
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from nmt_cli.data.cleaning.letter_labels import LABEL, without_letter_label
 from nmt_cli.data.cleaning.numbers.notation import with_ascii_digits
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.codes import base_code
@@ -93,6 +94,8 @@ def without_line_numbers(
 
     >>> without_line_numbers(["1:4 So it is.", "12 dogs"], ["So ist es.", "zwölf Hunde"])
     {0: 'So it is.'}
+    >>> without_line_numbers(["(3) b) So it is."], ["So ist es."])
+    {0: 'So it is.'}
     >>> verses = [f"{verse} And so it was." for verse in range(1, 5)]
     >>> without_line_numbers(verses, ["Und so war es."] * 4)[2]
     'And so it was.'
@@ -131,7 +134,19 @@ def without_line_numbers(
     for index, match in [*verses.items(), *bare.items()]:
         if index in removed:
             shortened[index] = lines[index][match.end() :]
-    return shortened
+    return shortened | _without_letters(lines, others, shortened)
+
+
+def _without_letters(
+    lines: Sequence[str], others: Sequence[str], shortened: Mapping[int, str]
+) -> dict[int, str]:
+    """The lines without the letters of lists that they begin with, also behind removed numbers."""
+    found = {index: lines[index] for index in lines_with(LABEL, joined_lines(lines), lines)}
+    return {
+        index: shorter
+        for index, line in {**found, **shortened}.items()
+        if (shorter := without_letter_label(line, others[index])) != line
+    }
 
 
 def _without_years(lines: Sequence[str], marked: Mapping[int, str]) -> dict[int, str]:

@@ -23,8 +23,8 @@ _WITH_SIGN = re.compile(
 def words_of(ids: Sequence[int], spellings: Sequence[bytes], *, spaced: bool) -> list[Word]:
     """The words of a translation; without spaces between words, each id is one.
 
-    Those with an apostrophe or another sign within them are one word: `ng'ombe`, `su*nú`. An elided article is a word of its
-    own.
+    Those with an apostrophe or another sign within them are one word: `ng'ombe`, `su*nú`. An elided
+    article is a word of its own.
     """
     if not spaced:
         return [(position,) for position in range(len(ids))]

@@ -122,6 +122,19 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("2. Ka to", "1.Tra", "2. Ka to"),
         # An ordinal number before a name.
         ("1. Ka to", "mi ble World War I, tra", "1. Ka to"),
+        # Letters of lists.
+        ("a) ka to", "Tra", "ka to"),
+        ("h)¿Ka to?", "Tra", "¿Ka to?"),
+        ("(b) Ka to", "Tra", "Ka to"),
+        ("(1) b) Ka to", "Tra", "Ka to"),
+        ("(1) b) Ka to", "(1) Tra", "(1) b) Ka to"),
+        ("(b) Ka to", "2. Tra", "(b) Ka to"),
+        ("(b) Ka to", "a)Tra", "(b) Ka to"),
+        ("(b) Ka to", "II. Tra", "(b) Ka to"),
+        ("(b) Ka to", "- Tra", "(b) Ka to"),
+        ("(b)aka to", "Tra", "(b)aka to"),
+        ("x) ka to", "Tra", "x) ka to"),
+        ("a) 4", "Tra", "a) 4"),
         # Years.
         ("2004: Ka to", "Tra", "2004: Ka to"),
         ("(1580) Ka to", "Tra", "(1580) Ka to"),
