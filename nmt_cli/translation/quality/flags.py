@@ -19,7 +19,7 @@ FLAGS = {
     "sentences_lost": "the translation has fewer sentences than the source",
     "source_kept": "a document keeps the source, since the translation has no text",
     "unknown_words": "the source has characters unknown to the model, or one side wrong bytes",
-    "markup_moved": "tags or placeholders may be at the wrong place",
+    "markup_moved": "tags, placeholders or kept numbers may be at the wrong place",
     "low_confidence": "the model finds the translation much less likely than usual",
 }
 # Flags that need statistics of the training text or of the validation.
