@@ -1,8 +1,8 @@
 """Which form of a term takes the place of a word: the one that ends like it, or the likeliest."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from nmt_cli.data.lexical.glossary import capitalised
@@ -37,12 +37,22 @@ class TermForms:
     """Chooses forms of terms, with the scores of forced translations."""
 
     def __init__(
-        self, force: Force, alone: TermsAlone, spellings: Sequence[bytes], *, spaced: bool
+        self,
+        force: Force,
+        alone: TermsAlone,
+        spellings: Sequence[bytes],
+        function_words: Collection[str],
+        *,
+        spaced: bool,
     ) -> None:
-        """spellings: of every target id; spaced: whether spaces separate words."""
+        """spellings: of every target id; spaced: whether spaces separate words.
+
+        function_words: the commonest ones of the target language, in small letters.
+        """
         self._force = force
         self._alone = alone
         self._spellings = spellings
+        self._function_words = function_words
         self._spaced = spaced
 
     def choose(
@@ -79,7 +89,54 @@ class TermForms:
                     options.append((length, score, form, forced))
                 *_, form, forced = max(options, key=lambda option: option[:2])
                 chosen[source].append(PlacedForm(span, form, forced, max(likeliest)))
-        return chosen
+        return self._behind_function_words(chosen, plain)
+
+    def _behind_function_words(
+        self, chosen: Mapping[Source, Sequence[PlacedForm]], plain: Mapping[Source, Hypothesis]
+    ) -> dict[Source, list[PlacedForm]]:
+        """The forms behind function words that their spans begin with, where that is likelier.
+
+        Of `lunettes de protection`, the translation of `safety` may be the last two words; the
+        preposition stays before another noun.
+        """
+        narrower = {
+            (source, index): span
+            for source, all_placed in chosen.items()
+            for index, placed in enumerate(all_placed)
+            if (span := self._without_function_words(placed, plain[source])) != placed.span
+        }
+        pairs = []
+        for (source, index), span in narrower.items():
+            ids, form = plain[source].ids, chosen[source][index].form
+            pairs.append((source.ids, (*ids[: span.begin], *form, *ids[span.end :])))
+        result = {source: list(all_placed) for source, all_placed in chosen.items()}
+        forced_pairs = self._force(pairs) if pairs else ()
+        for ((source, index), span), forced in zip(narrower.items(), forced_pairs, strict=True):
+            placed = result[source][index]
+            if sum(forced.token_scores) > sum(placed.forced.token_scores):
+                result[source][index] = placed._replace(span=span, forced=forced)
+        return result
+
+    def _without_function_words(self, placed: PlacedForm, plain: Hypothesis) -> TermSpan:
+        """The span without the function words that it begins with; the same if the form has one.
+
+        Nor is a span changed that begins a sentence, or that has no other word.
+        """
+        span = placed.span
+        before, text = self._text(plain.ids[: span.begin]), self._text(plain.ids[span.begin :])
+        if begins_sentence(before, text) or self._begins_with_function_word(placed.form):
+            return span
+        words = SpelledIds(plain.ids[span.begin : span.end], self._spellings).words()
+        texts = [self._text([plain.ids[span.begin + i] for i in word]).strip() for word in words]
+        others = dropwhile(
+            lambda pair: pair[1].lower() in self._function_words, zip(words, texts, strict=True)
+        )
+        word, _ = next(others, ((0,), ""))
+        return span._replace(begin=span.begin + word[0])
+
+    def _begins_with_function_word(self, form: Form) -> bool:
+        first, *_ = [*self._text(form).lower().split(), ""]
+        return first in self._function_words
 
     def _fitting(self, source: Source, span: TermSpan, plain: Hypothesis) -> list[Form]:
         """The forms of a term, without those that are capitalised otherwise than the place is."""

@@ -16,7 +16,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.languages.word_characters import WORD
+from nmt_cli.data.languages.words import WORDS
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, source_spellings, target_spellings
@@ -66,6 +68,7 @@ class TermPlacer:
         self._spans = TermSpans(force, self._alone)
         self._subwords = subwords
         self._spaced = tgt_language not in WITHOUT_SPACES
+        self._function_words = WORDS.get(base_code(tgt_language), frozenset())
 
     @cached_property
     def _spellings(self) -> list[bytes]:
@@ -77,7 +80,9 @@ class TermPlacer:
 
     @cached_property
     def _forms(self) -> TermForms:
-        return TermForms(self._force, self._alone, self._spellings, spaced=self._spaced)
+        return TermForms(
+            self._force, self._alone, self._spellings, self._function_words, spaced=self._spaced
+        )
 
     def place(
         self,
