@@ -94,7 +94,7 @@ def parse_request(
         _require_fit_for_documents(fields)
     lines = _lines(fields["lines"]) if "lines" in fields else ()
     constraints = _constraints(fields.get("glossary", {}), fields.get("keep", []))
-    text = [*lines, *constraints.kept, *(entry.source for entry in constraints.entries)]
+    text = [*lines, *constraints.keep, *(entry.source for entry in constraints.entries)]
     text += [form for entry in constraints.entries for form in entry.forms]
     require_characters(text, limits)
     constraints = constraints.over(general)

@@ -58,7 +58,8 @@ OTHER_NAMES = {
     **dict.fromkeys(("nbest", "num_return_sequences", "num_hypotheses"), "did you mean `n_best`?"),
     **dict.fromkeys(("max_new_tokens", "max_decoding_length"), "did you mean `max_length`?"),
     "glossary": 'give it as constraints=Constraints(glossary={"dog": "Hund"})',
-    **dict.fromkeys(("keep", "kept"), 'give them as constraints=Constraints(kept=["NordPad"])'),
+    **dict.fromkeys(("ban", "banned"), 'give them as constraints=Constraints(ban=["dog"])'),
+    **dict.fromkeys(("keep", "kept"), 'give them as constraints=Constraints(keep=["NordPad"])'),
 }
 
 
@@ -148,7 +149,7 @@ def require_constraints(constraints: object) -> None:
     """Raise TypeError for anything but Constraints."""
     if not isinstance(constraints, Constraints):
         raise TypeError(
-            'constraints are Constraints(banned=["dog"], glossary={"dog": "Hund"}), not '
+            'constraints are Constraints(ban=["dog"], glossary={"dog": "Hund"}), not '
             f"{type(constraints).__name__}"
         )
 

@@ -31,29 +31,29 @@ from nmt_cli.search.logits_processors import LogitsProcessor
 class Constraints:
     """Words that translations must not, or must, contain.
 
-    banned: words and phrases that never occur in them; glossary: the terms that they use, from
-    `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}; kept: names and
+    ban: words and phrases that never occur in them; glossary: the terms that they use, from
+    `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}; keep: names and
     other texts that are copied wherever they occur in the source as whole words, in this case.
     Raises UsageError for other glossaries and for kept names that are blank or have tabs or line
     breaks, TypeError for banned words and kept names that are no list of str.
     """
 
-    banned: Sequence[str] = ()
+    ban: Sequence[str] = ()
     glossary: tuple[Entry, ...] | Mapping[str, str | Sequence[str]] = ()
-    kept: Sequence[str] = ()
+    keep: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for field, example in (("banned", "dog"), ("kept", "NordPad")):
+        for field, example in (("ban", "dog"), ("keep", "NordPad")):
             given = getattr(self, field)
             if not isinstance(given, list | tuple) or not all(
                 isinstance(phrase, str) for phrase in given
             ):
                 raise TypeError(f'{field} is a list of str, such as ["{example}"], not {given!r}')
             object.__setattr__(self, field, tuple(given))
-        for name in self.kept:
+        for name in self.keep:
             if problem := _problem_of_name(name):
                 raise UsageError(
-                    f"the kept name {name!r} {problem}", 'write Constraints(kept=["NordPad"])'
+                    f"the kept name {name!r} {problem}", 'write Constraints(keep=["NordPad"])'
                 )
         try:
             if isinstance(self.glossary, Mapping):
@@ -83,15 +83,15 @@ class Constraints:
             return self
         # Of two terms that match the same words, as `dog` and `Dog` may, the first one is taken.
         return Constraints(
-            (*self.banned, *general.banned),
+            (*self.ban, *general.ban),
             self.entries + general.entries,
-            (*self.kept, *general.kept),
+            (*self.keep, *general.keep),
         )
 
     @cached_property
     def only_kept(self) -> "Constraints":
         """The kept names alone, which hold for every model of several that work in turn."""
-        return Constraints(kept=self.kept) if self.kept else NO_CONSTRAINTS
+        return Constraints(keep=self.keep) if self.keep else NO_CONSTRAINTS
 
 
 def _problem_of_name(name: str) -> str:
@@ -118,7 +118,7 @@ def check_constraints(
             if typed
             else "set sample=False, or leave out the glossary of the constraints",
         )
-    if constraints.kept and search.markup == "off":
+    if constraints.keep and search.markup == "off":
         without = "--markup off" if typed else 'markup="off"'
         raise UsageError(
             f"names are kept like placeholders, and {without} translates these like words",
@@ -175,15 +175,15 @@ class BoundConstraints:
         self.processors: list[LogitsProcessor] = []
         self.languages = languages.src, languages.tgt
         spaced_source = languages.src not in WITHOUT_SPACES
-        self.kept_names = KeptNames(constraints.kept, spaced=spaced_source)
+        self.kept_names = KeptNames(constraints.keep, spaced=spaced_source)
         self._glossary = Glossary(constraints.entries, spaced=spaced_source, repair=repair)
         self._forms: dict[Entry, tuple[Form, ...]] = {}
         self._words = WordIds()
-        if not constraints.banned and not constraints.glossary:
+        if not constraints.ban and not constraints.glossary:
             return
         spaced = languages.tgt not in WITHOUT_SPACES
-        if constraints.banned:
-            phrases = _respelled(constraints.banned, subwords)
+        if constraints.ban:
+            phrases = _respelled(constraints.ban, subwords)
             self.processors.append(
                 BannedPhrases(phrases, target_spellings(subwords), whole_words=spaced)
             )

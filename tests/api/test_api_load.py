@@ -54,9 +54,9 @@ def test_wrong_arguments_are_refused_before_a_model_is_read(tmp_path: Path) -> N
 
 def test_wrong_types_of_constraints_and_prefixes_are_refused(saved: Path) -> None:
     for banned in ("abc", (3,), None):
-        with pytest.raises(TypeError, match=r"^banned is a list of str"):
-            Constraints(banned=banned)  # type: ignore[arg-type]
-    assert Constraints(banned=["abc"]) == Constraints(banned=("abc",))
+        with pytest.raises(TypeError, match=r"^ban is a list of str"):
+            Constraints(ban=banned)  # type: ignore[arg-type]
+    assert Constraints(ban=["abc"]) == Constraints(ban=("abc",))
     with load(saved, cache=None) as translator:
         for given in ({"banned": ["abc"]}, ["abc"], "abc"):
             with pytest.raises(TypeError, match=r"^constraints are Constraints"):

@@ -79,7 +79,7 @@ def test_glossary_of_a_request_is_used(server: RunningServer) -> None:
 
 def test_names_of_a_request_are_kept(server: RunningServer) -> None:
     lines, names = ["abc de fgh", "<b>fgh</b> a"], ["fgh", "de"]
-    constraints = Constraints(kept=names)
+    constraints = Constraints(keep=names)
     expected = byte_translator().translate(lines, constraints=constraints)
     answer = server.translate(*lines, keep=names)
     assert answer.texts == [translation.text for translation in expected]

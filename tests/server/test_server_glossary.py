@@ -90,11 +90,11 @@ def test_terms_of_a_request_are_added_and_replace_those_of_the_server(
 def test_own_terms_come_before_general_ones_that_match_the_same_words() -> None:
     general = Constraints(["bad"], {"dog": "A", "hot dog": "B", "Cat": "C", "bird": "D"})
     own = Constraints(["worse"], {"Dog": "E", "cat": ["F", "G"], "bird": "H"}, ["Pad"])
-    both = own.over(replace(general, kept=("Nord",)))
-    assert both.banned == ("worse", "bad")
-    assert both.kept == ("Pad", "Nord")
-    assert Constraints(kept=["Pad"]).over(general).entries == general.entries
-    assert own.over(Constraints(kept=["Nord"])).kept == ("Pad", "Nord")
+    both = own.over(replace(general, keep=("Nord",)))
+    assert both.ban == ("worse", "bad")
+    assert both.keep == ("Pad", "Nord")
+    assert Constraints(keep=["Pad"]).over(general).entries == general.entries
+    assert own.over(Constraints(keep=["Nord"])).keep == ("Pad", "Nord")
     model = byte_translator()
     bound = BoundConstraints(both, model.subwords, model.config.languages)
     found = {
@@ -226,7 +226,7 @@ def test_command_reads_all_files_before_it_listens(command) -> None:
     assert service.constraints.entries == (
         Entry("dog", ("Hund", "Hunde"), 1, "terms.tsv"), Entry("cat", ("Katze",), 1, "more.tsv"),
     )  # fmt: skip
-    assert service.constraints.kept == ("NordPad",)
+    assert service.constraints.keep == ("NordPad",)
     code, _, [service] = command()
     assert service.constraints == NO_CONSTRAINTS
 

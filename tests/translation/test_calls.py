@@ -22,7 +22,8 @@ from nmt_cli.translation.translator import Translator
         ("lenpen", "did you mean `alpha`?"),
         ("num_return_sequences", "did you mean `n_best`?"),
         ("glossary", "constraints=Constraints(glossary="),
-        ("keep", "constraints=Constraints(kept="),
+        ("keep", "constraints=Constraints(keep="),
+        ("banned", "constraints=Constraints(ban="),
         ("n_bset", "did you mean `n_best`?"),
     ],
 )
@@ -104,7 +105,7 @@ def test_conflicts_are_spelt_as_python_writes_them() -> None:
             "set sample=False, or leave out the glossary of the constraints",
         ),
         (
-            Constraints(kept=["NordPad"]),
+            Constraints(keep=["NordPad"]),
             {"markup": "off"},
             'set markup="keep", or leave out the kept names of the constraints',
         ),

@@ -263,19 +263,19 @@ class TestSampling:
         assert entry[:2] == ("hot dog", ("Hot Dog",))
 
     def test_kept_names_are_texts_of_one_line(self) -> None:
-        assert Constraints(kept=["NordPad", "Nord Pad"]).kept == ("NordPad", "Nord Pad")
-        assert hash(Constraints(kept=["NordPad"])) == hash(Constraints(kept=("NordPad",)))
+        assert Constraints(keep=["NordPad", "Nord Pad"]).keep == ("NordPad", "Nord Pad")
+        assert hash(Constraints(keep=["NordPad"])) == hash(Constraints(keep=("NordPad",)))
         for wrong in ("NordPad", ["a", 1], None, {"a"}):
-            with pytest.raises(TypeError, match="kept is a list of str"):
-                Constraints(kept=wrong)  # type: ignore[arg-type]
+            with pytest.raises(TypeError, match="keep is a list of str"):
+                Constraints(keep=wrong)  # type: ignore[arg-type]
         for name in ("", "  ", "a\tb", "a\nb", "a\r\nb"):
             with pytest.raises(UsageError, match="the kept name") as refused:
-                Constraints(kept=[name])
-            assert "Constraints(kept=" in refused.value.hint
+                Constraints(keep=[name])
+            assert "Constraints(keep=" in refused.value.hint
 
     def test_kept_names_without_markup_are_refused(self) -> None:
         translator = make_translator()
-        constraints = Constraints(kept=["a"])
+        constraints = Constraints(keep=["a"])
         search = settings_of(translator, markup="off")
         for translate in (
             partial(translator.translate_window, ["a"]),

@@ -95,7 +95,7 @@ def test_verification_uses_the_same_prefixes_and_constraints(config: Config) -> 
         translation.text for translation in translator.translate(LINES, prefixes=prefixes)
     ]
     constraints = Constraints(
-        banned=tuple({word for text in unconstrained for word in text.split()})
+        ban=tuple({word for text in unconstrained for word in text.split()})
     )
     results = [
         translation.text

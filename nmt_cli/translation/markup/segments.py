@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt_cli.data.cleaning.numbers.words import cardinals_in_words
+from nmt_cli.data.languages.codes import base_code
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.translation.markup.boundaries import HYPHENS
 from nmt_cli.translation.markup.carrier import Carrier, StandIn
@@ -12,12 +13,14 @@ from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 
 IdPair = tuple[tuple[int, ...], tuple[int, ...]]
 
+# Languages in which each name has this genitive: `Annas Hund`.
+_GENITIVES_IN_S = frozenset(["da", "de", "fo", "is", "nb", "nl", "nn", "no", "sv"])
 # Letters that do not follow an apostrophe.
 _LETTERS = re.compile("[^'’]*")
 
 
 class Ending(NamedTuple):
-    """The letters that a translation has behind a stand-in: `s` in `Annas`.
+    """The letters that a translation has behind a stand-in: `n` in `Annan`.
 
     placeholder: its index among those of the text.
     """
@@ -100,9 +103,10 @@ def joined_copies(carrier: Carrier, segment: Segment) -> int:
 def endings_of(carrier: Carrier, segment: Segment) -> list[Ending]:
     """The endings that the stand-ins of a segment have in its translation.
 
-    Numbers have none, nor is what follows an apostrophe one.
+    Numbers have none, nor is what follows an apostrophe one, or the `s` of a genitive.
     """
     endings = []
+    has_genitive = base_code(segment.languages[1]) in _GENITIVES_IN_S
     for copy, stand_in in zip(
         copies_in(carrier, segment), stand_ins_of(carrier, segment), strict=True
     ):
@@ -110,7 +114,7 @@ def endings_of(carrier: Carrier, segment: Segment) -> list[Ending]:
         if copy is None or word == stand_in.raw or not segment.text.startswith(word, copy.begin):
             continue
         letters = _LETTERS.match(segment.text[: copy.end], copy.begin + len(word))
-        if letters and letters[0]:
+        if letters and letters[0] and not (has_genitive and letters[0] == "s"):
             endings.append(Ending(carrier.stand_ins.index(stand_in), word, letters[0]))
     return endings
 

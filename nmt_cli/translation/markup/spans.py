@@ -13,6 +13,9 @@ from nmt_cli.translation.markup.carrier import Node, Pair
 from nmt_cli.translation.markup.rules import Places, is_barred, is_link, may_hold
 from nmt_cli.translation.markup.tokens import Matrix, Token
 
+# A word that is aligned with words of a pair less than this share of its best source word is that
+# of another one.
+LEAST_SHARE = 0.5
 _ENDS = ".!?…。！？؟।,;:"
 _QUOTES = "\"'«»“”„‚‘’‹›()[]"
 
@@ -249,11 +252,21 @@ class Spans:
         core = words[int(np.argmax(strength))]
         own = set(src_words)
         aligned = {word for word in words if self._of_tgt[word] in own} | {core}
+        self.displaced |= aligned == {core} and self._is_of_another(core, src_words)
         begin, end = min(aligned), max(aligned) + 1
         begin, end = self._with_edges(pair, src, begin, end, low, high)
         begin, end = self._with_brackets(begin, end, low, high)
         begin, end = self._places.fitted(pair, begin, end, (low, high))
         return self._clipped(PairSpan(pair, core, begin, end, pair.children))
+
+    def _is_of_another(self, word: int, src_words: Sequence[int]) -> bool:
+        """Whether a target word translates another word, as where the translation lacks these.
+
+        Half of a compound is aligned with two words: `Küchentisch` with both of `kitchen table`.
+        """
+        row = self._aligned.matrix[word]
+        best = row[self._of_tgt[word]]
+        return bool(row[list(src_words)].max() < LEAST_SHARE * best)
 
     def _clipped(self, span: PairSpan) -> PairSpan:
         """The span as far as it has nothing in it that may not get into the pair."""

@@ -95,7 +95,8 @@ def test_any_alignment_keeps_the_rendered_tags(language: str) -> None:
         checked += 1
         flagged += result.moved
         assert result.moved or tags_of(written) == tags_of(line), (line, text, written)
-    assert flagged < 0.15 * checked
+    # A random alignment also leaves pairs without words of their own.
+    assert flagged < 0.25 * checked
 
 
 def test_emphasis_with_emphasis_in_it_does_not_end_before_a_letter() -> None:

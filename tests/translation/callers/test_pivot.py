@@ -96,7 +96,7 @@ def test_constraints_and_prefixes_are_for_the_last_step(models: Any) -> None:
     first, second, _ = models
 
     def asked(word: str) -> Any:
-        constraints = Constraints(banned=("e",), glossary={word: "zyx"})
+        constraints = Constraints(ban=("e",), glossary={word: "zyx"})
         return {"constraints": constraints, "prefixes": "w", "max_extra_length": 20}
 
     # An untrained model does not place every term.
@@ -117,7 +117,7 @@ def test_constraints_and_prefixes_are_for_the_last_step(models: Any) -> None:
 def test_names_are_kept_by_all_steps(models: Any) -> None:
     first, second, third = models
     pivot = first.then(second, third)
-    constraints = Constraints(kept=["Nord Pad"], banned=["e"])
+    constraints = Constraints(keep=["Nord Pad"], ban=["e"])
     for line in ("a Nord Pad bb", "cc <b>Nord Pad</b>, dd Nord Pad"):
         found = pivot.translate(line, constraints=constraints)
         texts = [found.text, *(each.text for each in found.pivots)]
@@ -132,7 +132,7 @@ def test_names_are_refused_where_one_step_has_no_markup(monkeypatch: pytest.Monk
     # Before any of them works.
     monkeypatch.setattr(steps[0], "translate_window", None)
     with pytest.raises(UsageError, match="names are kept like placeholders"):
-        PivotTranslator(steps).translate("a", constraints=Constraints(kept=["b"]))
+        PivotTranslator(steps).translate("a", constraints=Constraints(keep=["b"]))
 
 
 def test_some_options_are_for_all_steps_and_others_for_the_last() -> None:

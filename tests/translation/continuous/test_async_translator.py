@@ -32,7 +32,7 @@ def test_tasks_get_the_words_of_calls_alone() -> None:
 
 def test_types_and_arguments_are_those_of_the_translator() -> None:
     alone = made_translator()
-    constraints = Constraints(banned=("e",))
+    constraints = Constraints(ban=("e",))
 
     async def work() -> None:
         async with AsyncTranslator(made_translator()) as translator:

@@ -149,7 +149,7 @@ def test_models_of_latin_text_alone_read_words_of_cyrillic_look_alikes_as_latin_
 def test_marks_and_kept_names_stay_as_they_are_written(translator: Translator) -> None:
     marked = 'The <b title="h\u043eusе">h\u043e</b>use of {n\u0430me} and N\u043erdPad.'
     right = 'The <b title="h\u043eusе">ho</b>use of {n\u0430me} and N\u043erdPad.'
-    constraints = Constraints(kept=["N\u043erdPad"])
+    constraints = Constraints(keep=["N\u043erdPad"])
     found, expected = translator.translate([marked, right], constraints=constraints)
     assert found.text == expected.text
     for mark in ('<b title="h\u043eusе">', "{n\u0430me}", "N\u043erdPad"):

@@ -412,13 +412,13 @@ def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
         [result] = random_projector(chooser).project([job(source, carrier, texts)])
         assert is_kept(source, result.pieces), line
         moved += result.moved
-        # A random alignment mixes the words of lines, which is flagged as well.
+        # A random alignment mixes the words of lines, or has none for a pair: these are flagged.
         placed += not result.moved or has_mixed_lines(source, result.pieces)
         if not words and not result.moved:
             # Every word of the translation is still there, in its order.
             letters = ["".join(words_of(result.pieces).split()), "".join("".join(texts).split())]
             assert letters[0] == letters[1] or kind == "random"
-    assert placed > 1_200
+    assert placed > 1_100
 
 
 @pytest.mark.parametrize(

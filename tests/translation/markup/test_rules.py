@@ -12,7 +12,7 @@ from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.projection import at_ends, is_kept
 
 LINKS = [
-    ("of", "l’"), ("enforcement", "application"), ("the", "le"), ("law", "droit"),
+    ("of", "l’"), ("of", "l'"), ("enforcement", "application"), ("the", "le"), ("law", "droit"),
     ("and", "et"), ("one", "un"), ("two", "deux"),
 ]  # fmt: skip
 

@@ -50,7 +50,7 @@ def test_a_line_with_names_is_split_and_keeps_its_stops(
 ) -> None:
     config = byte_config({"languages.src": "de", "languages.tgt": "de"})
     translator, _ = copying_translator(config)
-    constraints = Constraints(kept=NAMES)
+    constraints = Constraints(keep=NAMES)
     found = translator.translate(line, constraints=constraints, sentences=how)
     assert found.text == line
     assert len(found.sentences) == (sentences if how == "split" else 1)

@@ -54,7 +54,7 @@ def read_constraints(files: ConstraintFiles, file: str | None, console: "Console
         console.warning(f"{_have(empty)} no term{more}")
     if warning := other_separators_warning(constraints.entries):
         console.warning(warning)
-    if names and not constraints.kept:
+    if names and not constraints.keep:
         console.warning(f"{_have(names)} no name: nothing is kept")
     if ban and not banned:
         console.warning(f"`{ban}` has no word or phrase: nothing is banned")

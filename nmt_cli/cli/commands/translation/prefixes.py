@@ -33,8 +33,8 @@ def open_prefixes(path: Path | None, work: "Work") -> Iterator["Prefixes | None"
     unwritable: list[int] = []
     with read_lines(path) as lines:
         part_lines = work.part.lines(lines)
-        if work.constraints.banned:
-            has_banned = _banned_finder(work.constraints.banned, last.config.languages.tgt)
+        if work.constraints.ban:
+            has_banned = _banned_finder(work.constraints.ban, last.config.languages.tgt)
             part_lines = _noting(part_lines, has_banned, banned)
         part_lines = _noting(
             part_lines, lambda prefix: _is_unwritable(prefix, kept, last.subwords), unwritable

@@ -155,9 +155,9 @@ def _start(
     if stats is not None:
         stats.loaded()
     work = Work(console, translator, search, constraints, stats, loading.part)
-    if not (constraints.kept and is_whole):
+    if not (constraints.keep and is_whole):
         return work
-    return work._replace(names=NameUse(constraints.kept, work.kept.names))
+    return work._replace(names=NameUse(constraints.keep, work.kept.names))
 
 
 def _search(
