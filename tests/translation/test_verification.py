@@ -94,9 +94,7 @@ def test_verification_uses_the_same_prefixes_and_constraints(config: Config) -> 
     unconstrained = [
         translation.text for translation in translator.translate(LINES, prefixes=prefixes)
     ]
-    constraints = Constraints(
-        ban=tuple({word for text in unconstrained for word in text.split()})
-    )
+    constraints = Constraints(ban=tuple({word for text in unconstrained for word in text.split()}))
     results = [
         translation.text
         for translation in translator.translate(LINES, prefixes=prefixes, constraints=constraints)
