@@ -44,6 +44,27 @@ ENGLISH = "Premiums of 100 per cent apply above 40 million dollars."
         ("pt", "Prémios de 40 milhões acima de 100 milhões.", True),
         ("ru", "Премии 100 процентов свыше 40 миллионов.", False),
         ("ru", "Премии 40 миллионов свыше 100 миллиардов.", True),
+        # Languages whose words for millions are known, but not their number words.
+        ("ha", "Kuɗin 100 bisa miliyan 40.", False),
+        ("ha", "Kuɗin 100 bisa miliyan arba'in.", False),
+        ("ha", "Kuɗin 100 bisa 40 na dala.", True),
+        ("ha", "Kuɗin 100 bisa biliyan 40.", True),
+        ("sw", "Asilimia 100 zaidi ya milioni 40.", False),
+        ("sw", "Asilimia 100 zaidi ya dola 40.", True),
+        ("yo", "100 ju mílíọ̀nù 40 lọ.", False),
+        ("yo", "100 ju bílíọ̀nù 40 lọ.", True),
+        ("zu", "100 ngaphezu kwezigidi ezingama-40.", False),
+        ("zu", "100 ngaphezu kwezigidigidi ezingama-40.", True),
+        ("lg", "100 okusukka obukadde 40.", False),
+        ("lg", "100 okusukka obuwumbi 40.", True),
+        ("tw", "100 boro ɔpepem 40.", False),
+        ("tw", "100 boro ɔpepepem 40.", True),
+        ("sn", "100 kupfuura mamiriyoni 40.", False),
+        ("sn", "100 kupfuura mabhiriyoni 40.", True),
+        ("am", "100 ከ40 ሚሊዮን በላይ", False),
+        ("am", "100 ከ40 ቢሊዮን በላይ", True),
+        # Others may have other words.
+        ("ig", "Pasenti 100 karịa nde 40.", False),
     ],
 )
 def test_amounts_have_their_scale(language: str, text: str, mismatch: bool) -> None:

@@ -15,12 +15,33 @@ from nmt_cli.data.cleaning.numbers.words import LANGUAGES, has_loose_words, numb
 from nmt_cli.data.languages.codes import base_code
 
 # An English billion is a German Milliarde, and an old English one a German Billion.
-_MILLION = r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
-_MILLIARD = r"mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд|δισεκατομμ[υύ]ρι|مليار|十億|十亿"
-_BILLION = r"b[ií]l+ion|b[ií]ll[oó]n|bn\b|bilh"
+_MILLION = (
+    r"milli?on|mio\b|mil[ji]oo?n|milh[oõ]|miljoen|мил+ион|мільйон|εκατομμ[υύ]ρι|مليون|百万"
+    # Of African languages: miliyan, miliyɔn, miliɔn, milyoŋ, milyõ, mamiriyoni, dimilione, mílíọ̀nù,
+    # ẹgbẹẹgbẹ̀rún, obukadde, yezigidi, ɔpepem.
+    r"|\w{0,9}mil+iy[aoɔ][ny]|mil+iɔ|mily[oõ]|\w{0,3}miriyoni|dimii?li?one"
+    r"|m[ií]l[ií][oóọ][\u0300\u0301\u0323]*n|ẹgbẹẹgbẹ\u0300rún"
+    r"|\w{0,3}kadde|\w{0,6}[sz]igidi(?:ni)?\b|ɔpepem\b|ሚሊ[ዮየ]ን|ሚልዮን"
+)
+_MILLIARD = (
+    r"mil+iard|miljard|mrd\b|mil millones|мил+иард|мільярд|δισεκατομμ[υύ]ρι|مليار|十億|十亿"
+    # Miliyari, miliyaar, milyaar, miliar, obuwumbi, ɔpepepem.
+    r"|mil+iyaa?r|milyaa?r|mil+iar?\b|\w{0,3}wuu?mbi|ɔpepem?pem"
+)
+_BILLION = (
+    r"b[ií]l+ion|b[ií]ll[oó]n|bn\b|bilh"
+    # Biliyan, biliyoni, biliɔn, emabhiriyoni, yeebhiliyoni, dibilione, bílíọ̀nù, izigidigidi.
+    r"|bil+iy[aoɔ][ny]|bil+iɔ|\w{0,6}bh?i[rl]iyoni|dibii?li?one|\w{0,6}[sz]igidigidi"
+    r"|b[ií]l[ií][oóọ][\u0300\u0301\u0323]*n|ቢሊ[ዮየ]ን"
+)
 _TRILLION = r"tr[ií]l+[io]|bili?ard|трил+ион|трильйон|تريليون"
 _THOUSAND = r"thousand|tausend|mille\b|milliers?\b|mil\b(?! mill)|тысяч|тисяч"
 THOUSANDS = re.compile(_THOUSAND, re.IGNORECASE)
+# Beside those whose number words are known, languages whose words for millions are among these.
+_SCALE_LANGUAGES = LANGUAGES | {
+    "ak", "am", "bm", "ee", "ha", "lg", "mos", "ny", "pcm", "rw", "sn", "sw", "tn", "tw",
+    "wo", "xh", "yo", "zu",
+}  # fmt: skip
 # In short: 5M, € 5m, 5 Md$, 5 mill., 5tn. The letters may be something else.
 _LETTERS = r"(?:m(?:n|ln|ill|r?d)?|bn?|g|tn)(?![^\W\d_])"
 _SCALE_LETTER = re.compile(rf"\d[ \u00a0\u202f]?(?:{_LETTERS}|k(?![^\W\d_]))", re.IGNORECASE)
@@ -100,7 +121,8 @@ def scales_differ(src: str, tgt: str, languages: Sequence[str]) -> bool:
     if not are_scales_read(src, tgt, languages):
         return False
     amounts = [_amounts(*side) for side in sides]
-    is_exact = not any(
+    # Numbers in words are not found in languages whose words are not known.
+    is_exact = all(base_code(language) in LANGUAGES for language in languages) and not any(
         has_loose_words(_SCALE_OR_HUNDRED.sub("", side), language) for side, language in sides
     )
     return any(
@@ -148,7 +170,7 @@ def scaled_numbers(text: str) -> dict[Fraction, str]:
 def _is_read(text: str, language: str) -> bool:
     """Whether the words for scales of a text would be found."""
     return not _UNREAD.search(text) and (
-        base_code(language) in LANGUAGES or bool(SCALE_WORD.search(text))
+        base_code(language) in _SCALE_LANGUAGES or bool(SCALE_WORD.search(text))
     )
 
 
