@@ -184,7 +184,8 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
     return (
         f"{counted(pairs, 'training pair')} {agreeing(pairs, 'was', 'were')} dropped as {copies} "
         f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
-        f"`--dropped FILE` lists {them}",
+        f"`--dropped FILE` lists {them}; the model does not learn {them}, so a formula that your "
+        "texts repeat is better removed from the held-out text",
     )
 
 
