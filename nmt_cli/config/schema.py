@@ -121,6 +121,7 @@ class DataConfig:
         "safe = repair text without loss and drop useless pairs; "
         "strict = also drop all suspicious pairs; off = neither",
     )
+    drop: tuple[str, ...] = setting((), "kinds of noise to drop even if data.clean is not strict")
     drop_duplicates: bool = setting(True, "drop duplicate pairs, except the first of each")
     drop_wrong_language: bool = setting(
         False,

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -109,6 +110,32 @@ def test_dropped_copies_of_held_out_text_are_no_warning(folder, capsys, drops):
         said = " ".join(capsys.readouterr().err.split())
         assert "2 training pairs were dropped as copies of held-out text (2 of 5 validation" in said
         assert "warning" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--drop", "notatranslation"], "has `notatranslation`, which is not one kind of noise"),
+        (["--drop", "tags on one side only"], "has `tags on one side only`, which is not one kind"),
+        (["--drop", "a side"], "hint: one of `a side in a third language`, `a side cut short"),
+        (["--drop", ""], "hint: one of `not UTF-8`, "),
+        (["--drop", "numbers", "--no-clean"], "--no-clean does not look for"),
+    ],
+)
+def test_kinds_that_cannot_be_dropped_are_refused(folder, capsys, options, said):
+    assert main(["prepare", *TRAIN, *SMALL, *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("corpus").exists()
+
+
+def test_kinds_to_drop_are_options(folder, capsys):
+    lines = Path("train.en").read_text().splitlines(keepends=True)
+    targets = Path("train.de").read_text().splitlines(keepends=True)
+    Path("train.de").write_text("".join(lines[:20] + targets[20:]))
+    for options, action in (([], "kept"), (["--drop", "the same text"], "dropped")):
+        assert main(["prepare", *TRAIN, *SMALL, *options, "--force"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert re.search(rf"the same text on both sides \d+ {action}", said), said
 
 
 def test_the_hint_of_a_missing_file_names_its_folder_only_once(folder, capsys):

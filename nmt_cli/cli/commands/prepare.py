@@ -49,6 +49,7 @@ nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
 nmt prepare --subwords-from model --out my-corpus    text to fine-tune that model
 nmt prepare --clean --dropped dropped.tsv    list the dropped pairs
+nmt prepare --drop "not a translation"    drop the pairs of one kind
 nmt prepare --repaired repaired.tsv    list the repaired pairs, before and after
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
@@ -62,6 +63,14 @@ Clean = Annotated[
         "drop useless pairs, report the rest]",
     ),
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", metavar="KIND",
+        help="Drop the pairs with this kind of noise, as the table names it; repeat it for "
+        "further kinds",
+    ),
+]  # fmt: skip
 Dropped = Annotated[
     Path | None,
     typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to a TSV file"),
@@ -87,7 +96,7 @@ Workers = Annotated[
             SettingOption("data.test_split", default="none"), "languages.src",
             "languages.tgt", "data.strict",
         ),
-        "Cleaning": ("data.normalize", "clean", "dropped", "repaired"),
+        "Cleaning": ("data.normalize", "clean", "drop", "dropped", "repaired"),
         "Vocabulary": (
             "data.subwords", "data.vocab_size", "data.joint",
             SettingOption("data.subwords_from", default="learn a vocabulary"),
@@ -106,6 +115,7 @@ def command(
     test: TestPair = None,
     test_tsv: TestTsv = None,
     clean: Clean = None,
+    drop: Drop = None,
     dropped: Dropped = None,
     repaired: Repaired = None,
     workers: Workers = 0,
@@ -136,16 +146,16 @@ def command(
             held_out_entry("valid", valid, valid_tsv), held_out_entry("test", test, test_tsv),
         ),
         "data.clean": None if clean is None else "strict" if clean else "off",
+        "data.drop": drop or None,
     }  # fmt: skip
     resolved = resolve_settings({**flags, **other_flags}, sets, config_file)
-    config = with_existing_subwords(resolved)
+    resolved = resolved._replace(config=with_existing_subwords(resolved))
+    config = resolved.config
     console = make_console(quiet=quiet)
-    learns = config.data.subwords not in ("bytes", "chars") and not config.data.subwords_from
-    if config.data.train and learns:
+    if config.data.train and _learns_subwords(config):
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
     model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
-    resolved = resolved._replace(config=config)
     prepared = _prepared(
         resolved, console, force=force, workers=workers, dropped=dropped, repaired=repaired
     )
@@ -154,8 +164,12 @@ def command(
     if as_json:
         typer.echo(_as_json(prepared))
     _note_training(sets, console)
-    train_command = _train_command(resolved, config_file, flags["paths.corpus"], model)
-    _note_next(train_command, prepared, console)
+    next_command = _train_command(resolved, config_file, flags["paths.corpus"], model)
+    _note_next(next_command, prepared, console)
+
+
+def _learns_subwords(config: "Config") -> bool:
+    return config.data.subwords not in ("bytes", "chars") and not config.data.subwords_from
 
 
 def _note_next(train: str, prepared: "PreparedCorpus", console: Console) -> None:
@@ -297,12 +311,7 @@ def show(
     for remark in prepared.remarks:
         console.note(remark)
     if any(finding.action == "kept" for finding in prepared.findings):
-        console.note(
-            "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
-            f"`{typed_again(arguments)} --clean --force --dropped FILE` drops them and lists them "
-            'in FILE; with clean = "strict" under [data] in nmt.toml, later commands do so too'
-            f"{_doubtful_split(prepared)}"
-        )
+        console.note(_suspicious_note(prepared, arguments))
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
@@ -311,6 +320,16 @@ def show(
         console.note(f"test text: {', '.join(prepared.test_files)}")
     note_list(prepared, dropped, counted(sum(prepared.dropped.values()), "dropped pair"), console)
     note_list(prepared, repaired, _repaired_list(prepared), console)
+
+
+def _suspicious_note(prepared: "PreparedCorpus", arguments: Sequence[str]) -> str:
+    return (
+        "some of the kept pairs look suspicious; look at these lines: if they are wrong, "
+        f"`{typed_again(arguments)} --clean --force --dropped FILE` drops them and lists them "
+        "in FILE, and `--drop KIND` in place of --clean those of one kind; with "
+        'clean = "strict" under [data] in nmt.toml, later commands do so too'
+        f"{_doubtful_split(prepared)}"
+    )
 
 
 def _doubtful_split(prepared: "PreparedCorpus") -> str:

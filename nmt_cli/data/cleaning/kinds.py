@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from nmt_cli.config.schema import DataConfig
+from nmt_cli.errors import UsageError, nearest
 
 Level = Literal["off", "safe", "strict"]
 Action = Literal["repaired", "dropped", "kept"]
@@ -87,9 +88,43 @@ WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 
 
 def also_dropped(data: DataConfig) -> tuple[int, ...]:
-    """The kinds that settings of their own drop, whatever the level is."""
+    """The kinds that settings of their own drop, whatever the level is.
+
+    Raises UsageError where `data.drop` names no kind that may be dropped.
+    """
     wrong = (*WRONG_SIDES, THIRD_LANGUAGE) if data.drop_wrong_language else ()
-    return (*wrong, *((HELD_OUT,) if data.drop_held_out else ()))
+    named = tuple(_named(name) for name in data.drop)
+    return (*wrong, *((HELD_OUT,) if data.drop_held_out else ()), *named)
+
+
+def check_dropped(data: DataConfig) -> None:
+    """Raise UsageError unless the kinds of `data.drop` are known, and looked for."""
+    also_dropped(data)
+    if data.drop and data.clean == "off":
+        raise UsageError(
+            f"data.drop has `{data.drop[0]}`, which --no-clean does not look for",
+            "leave out one of them",
+        )
+
+
+def _named(name: str) -> int:
+    """The kind that a name means, of those that the level `safe` keeps.
+
+    >>> KINDS[_named("Numbers that differ")].name, KINDS[_named("letters lost")].name
+    ('numbers that differ', 'letters lost (M?nchen)')
+    """
+    begins = [
+        kind
+        for kind, (known, safe) in enumerate(KINDS)
+        if kind != CLEAN and safe == "kept" and name and known.startswith(name.lower())
+    ]
+    if len(begins) == 1:
+        return begins[0]
+    known_names = [known for known, safe in KINDS[1:] if safe == "kept"]
+    names = [f"`{KINDS[kind].name}`" for kind in begins] or [f"`{known}`" for known in known_names]
+    near = nearest(name, known_names)
+    hint = f"did you mean `{near}`?" if near else f"one of {', '.join(names)}"
+    raise UsageError(f"data.drop has `{name}`, which is not one kind of noise that is kept", hint)
 
 
 def action(kind: int, level: Level, also: Collection[int] = ()) -> Action:

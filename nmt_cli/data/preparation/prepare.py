@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nmt_cli.config import schema as settings
 from nmt_cli.config.schema import Config, DataConfig
+from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import Progress
 from nmt_cli.data.cleaning.pair_lists import DROPPED, REPAIRED, require_two_files
 from nmt_cli.data.corpus.layout import (
@@ -166,8 +167,9 @@ class _BeforeWork:
         problems = refusals([lambda: require_codes(languages.src, languages.tgt)])
         problems += _wrong_inputs(config)
         has_inputs = not problems
+        lists = [self._check_dropped, self._check_repaired, self._check_two_lists]
         problems += refusals(
-            [self._check_dropped, self._check_repaired, self._check_two_lists, self._check_subwords]
+            [lambda: kinds.check_dropped(config.data), *lists, self._check_subwords]
         )
         wrong_out = refusals([self._check_out]) if has_inputs else []
         problems += wrong_out

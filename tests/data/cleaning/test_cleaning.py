@@ -923,3 +923,25 @@ def test_text_in_other_unicode_forms_is_repaired(folder: Path) -> None:
     assert ["Das", "B\u00fcro"] in words
     [finding] = [each for each in corpus.findings if "Unicode" in each.kind]
     assert (finding.pairs, finding.action, finding.lines) == (3, "repaired", ("1", "2", "3"))
+
+
+@pytest.mark.parametrize(
+    ("drop", "left"),
+    [
+        ([], 302),
+        (["numbers that differ"], 301),
+        (["Numbers"], 301),
+        (["numbers", "letters lost"], 300),
+        (["repeated"], 302),
+    ],
+)
+def test_kinds_can_be_dropped_by_name(folder: Path, drop: list[str], left: int) -> None:
+    wrong: Pairs = [("ka M?nchen to mi", "tra ble spe"), ("ka 4711 to", "tra 4713 ble")]
+    result = prepared(folder, [*CLEAN, *wrong], drop=tuple(drop))
+    assert {"letters lost (M?nchen)", "numbers that differ"} == {
+        finding.kind for finding in result.findings
+    }
+    assert result.kept == left
+    actions = {finding.kind: finding.action for finding in result.findings}
+    for kind, action in actions.items():
+        assert (action == "dropped") is any(kind.startswith(name.lower()) for name in drop)
