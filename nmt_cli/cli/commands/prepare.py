@@ -156,9 +156,7 @@ def command(
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
     model = new_model(Path(config.paths.corpus), Path(config.paths.model)) if force else None
-    prepared = _prepared(
-        resolved, console, force=force, workers=workers, dropped=dropped, repaired=repaired
-    )
+    prepared = _prepared(resolved, console, dropped, repaired, force=force, workers=workers)
     note_languages(config, console)
     show(prepared, console, dropped, repaired, arguments=sys.argv[1:])
     if as_json:
@@ -188,11 +186,11 @@ def _note_next(train: str, prepared: "PreparedCorpus", console: Console) -> None
 def _prepared(
     resolved: "ResolvedConfig",
     console: Console,
+    dropped: Path | None,
+    repaired: Path | None,
     *,
     force: bool,
     workers: int,
-    dropped: Path | None,
-    repaired: Path | None,
 ) -> "PreparedCorpus":
     from nmt_cli.api.prepare import prepare_corpus
 
