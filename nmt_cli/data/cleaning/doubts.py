@@ -30,6 +30,7 @@ from nmt_cli.data.cleaning.one_sided_placeholders import (
     has_one_sided_placeholder,
 )
 from nmt_cli.data.cleaning.repairs import strip_tags
+from nmt_cli.data.cleaning.shared_passages import has_shared_passage
 from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 from nmt_cli.data.languages.third_languages import third_languages
 from nmt_cli.data.languages.unspaced import ETHIOPIC_SPACE, spaced_words
@@ -107,6 +108,7 @@ def _checks(
         yield kind, (index for index in sorted(signs) if differ(*pairs[index]))
     yield kinds.NUMBERS, _pairs_with_different_numbers(pairs, codes, languages)
     yield kinds.COPIED, (i for i, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
+    yield kinds.PASSAGE, (i for i, pair in enumerate(pairs) if has_shared_passage(*pair))
     for side in (src, tgt):
         for indices in third_languages(side, languages).values():
             yield kinds.THIRD_LANGUAGE, iter(indices)

@@ -64,6 +64,7 @@ KINDS: tuple[NoiseKind, ...] = (
     NoiseKind("a comment on one side only ([sic])", "kept"),
     NoiseKind("numbers that differ", "kept"),
     NoiseKind("the same text on both sides", "kept"),
+    NoiseKind("the same passage on both sides", "kept"),
     NoiseKind("sides swapped", "kept"),
     NoiseKind("source not in its language", "kept"),
     NoiseKind("target not in its language", "kept"),
@@ -81,7 +82,7 @@ KINDS: tuple[NoiseKind, ...] = (
     LOOK_ALIKE, MOJIBAKE, WINDOWS, TAG, SUBWORD_MARK, LINE_NUMBER, QUOTED, COLUMNS, HEADER, EMPTY,
     DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO, NOT_UTF8, REPLACEMENT, PRIVATE_USE,
     LOST_LETTERS, OTHER_SCRIPT, REPEATED, ONE_ADDRESS, ONE_PLACEHOLDER, ONE_COMMENT, NUMBERS,
-    COPIED, SWAPPED, SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION,
+    COPIED, PASSAGE, SWAPPED, SOURCE_WRONG, TARGET_WRONG, THIRD_LANGUAGE, SHIFTED, NOT_TRANSLATION,
     PLACEHOLDER, CUT_SHORT, MANY_TARGETS, MANY_SOURCES, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip
 WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
