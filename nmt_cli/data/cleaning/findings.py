@@ -86,7 +86,7 @@ class Ledger:
         """Mark each pair with its kind in `new`, (pairs,) uint8; 0 changes nothing."""
         # For a copy it is more useful to know which side is wrong, dropped or not. Where lines are
         # shifted, the sides of a pair differ because they do not belong together.
-        is_copy = self.kinds == kinds.COPIED
+        is_copy = np.isin(self.kinds, (kinds.COPIED, kinds.PASSAGE))
         is_shifted = (new == kinds.SHIFTED) & np.isin(self.kinds, _DIFFERENCES)
         is_explained = (is_copy | is_shifted | self._is_other_side(new)) & ~self.set_apart
         replaceable = (self.kinds == kinds.CLEAN) | is_explained
