@@ -49,6 +49,7 @@ class RepairName(StrEnum):
     straight_apostrophes = "straight-apostrophes"
     torn_words = "torn-words"
     turned_apostrophes = "turned-apostrophes"
+    wrong_encoding = "wrong-encoding"
 
 
 Files = Annotated[
@@ -83,8 +84,9 @@ Repairs = Annotated[
         metavar="WHAT",
         help="Write the same text, or with --columns or --unquote these cells of it, but repaired: "
         "curly-apostrophes, divided-words, entities, invalid-bytes, invisible, joiners, "
-        "label-cells, labels, line-numbers, marks, nfc, straight-apostrophes, torn-words or "
-        "turned-apostrophes; of two files: merged-verses. Can be given several times",
+        "label-cells, labels, line-numbers, marks, nfc, straight-apostrophes, torn-words, "
+        "turned-apostrophes or wrong-encoding; of two files: merged-verses. Can be given several "
+        "times",
     ),
 ]
 SourceLanguage = Annotated[

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from nmt_cli.data.cleaning.letters.combining_marks import mark_change
-from nmt_cli.data.cleaning.repairs import unescape
+from nmt_cli.data.cleaning.repairs import undo_wrong_encodings, unescape
 from nmt_cli.data.text.apostrophes import torn_word_change, with_apostrophe
 from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
 from nmt_cli.data.text.hyphenated_words import divided_word_change
@@ -53,6 +53,12 @@ def _by_first_lines(
     return lambda lines: change_for(list(islice(lines, LINES_LOOKED_AT)))
 
 
+def _cell_by_cell(line: str, change: Change) -> str:
+    """The line with this change of each cell, and with its carriage return."""
+    text = line.removesuffix("\r")
+    return "\t".join(map(change, text.split("\t"))) + line[len(text) :]
+
+
 def _without_entities(line: str) -> str:
     r"""The line with the characters of its HTML entities; line breaks and tabs become spaces.
 
@@ -61,9 +67,16 @@ def _without_entities(line: str) -> str:
     """
     if "&" not in line:
         return line
-    text = line.removesuffix("\r")
-    cells = (_BREAKS.sub(" ", unescape(cell)) for cell in text.split("\t"))
-    return "\t".join(cells) + line[len(text) :]
+    return _cell_by_cell(line, lambda cell: _BREAKS.sub(" ", unescape(cell)))
+
+
+def _without_wrong_encodings(line: str) -> str:
+    r"""The line with the characters of UTF-8 that was read in another encoding.
+
+    >>> _without_wrong_encodings("â€œfÃ¼râ€\x9d la\tcrÃ¨me\r")
+    '“für” la\tcrème\r'
+    """
+    return line if line.isascii() else _cell_by_cell(line, undo_wrong_encodings)
 
 
 def _with_decoded_bytes(line: str) -> str:
@@ -120,6 +133,10 @@ REPAIRS = {
     "nfc": Repair("letters are composed (Unicode NFC)", _same_for_all(_composed)),
     "torn-words": Repair(
         "words with spaces around their apostrophe are joined", _by_first_lines(torn_word_change)
+    ),
+    "wrong-encoding": Repair(
+        "text that was read in another encoding gets its characters",
+        _same_for_all(_without_wrong_encodings),
     ),
 }
 

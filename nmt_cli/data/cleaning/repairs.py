@@ -36,6 +36,8 @@ _NAMED = "|".join(sorted((name[:-1] for name in entities.html5 if name.endswith(
 _ENTITY = re.compile(rf"&(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|{_NAMED});")
 # Some tokenisers insert spaces into entities.
 _TORN_ENTITY = re.compile(r"& ?(amp|quot|lt|gt|apos|nbsp|# ?\d{1,7}) ?;")
+# The kinds of text that was read in another encoding than its own.
+WRONG_ENCODINGS = kinds.MOJIBAKE, kinds.WINDOWS
 # Earlier characters are the same in all Unicode forms that keep letters; one match for a line.
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff].*")
 _INVISIBLE_SIGN = re.compile("[\u00ad\u2060\u200b]")
@@ -179,6 +181,20 @@ def unescape(text: str) -> str:
         if new == text:
             break
         text = new
+    return text
+
+
+def undo_wrong_encodings(text: str) -> str:
+    r"""Repair text that was read in another encoding than its own, as training text is repaired.
+
+    UTF-8 read in an encoding of one byte a letter, and Windows-1252 read as Latin-1.
+
+    >>> undo_wrong_encodings("fÃ¼r"), undo_wrong_encodings("Ð´Ð°"), undo_wrong_encodings("a\x85")
+    ('für', 'да', 'a…')
+    """
+    for kind, sign, repair in _REPAIRS:
+        if kind in WRONG_ENCODINGS and sign.search(text):
+            text = repair(text)
     return text
 
 

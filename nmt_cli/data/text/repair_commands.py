@@ -52,6 +52,15 @@ def mark_command(name: str) -> str:
     return convert_command(name, name_beside(name, "marks"), repairs=["marks"])
 
 
+def encoding_command(name: str) -> str:
+    """The command that writes a text in place of one that was read in another encoding.
+
+    >>> encoding_command("dev.tsv.gz")
+    'nmt convert dev.tsv.gz --repair wrong-encoding -o dev.decoded.tsv'
+    """
+    return convert_command(name, name_beside(name, "decoded"), repairs=["wrong-encoding"])
+
+
 def decode_command(name: str) -> str:
     """The command that writes a text in UTF-8 whose other bytes are those of Windows-1252."""
     return convert_command(name, name_beside(name, "utf8"), repairs=["invalid-bytes"])

@@ -187,6 +187,46 @@ def test_files_with_faulty_marks_are_named_with_a_command_that_works(
     assert f"correct the reference, for combining marks by this command: {target} " in f"{said} "
 
 
+@pytest.mark.parametrize(
+    ("kind", "written", "read"),
+    [
+        ("UTF-8 read in another encoding (Ã¼)", "utf-8", "cp1252"),
+        ("Windows-1252 read as Latin-1", "cp1252", "latin-1"),
+    ],
+)
+def test_files_read_in_another_encoding_are_named_with_a_command_that_works(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    written: str,
+    read: str,
+) -> None:
+    """Only the target, or a table, also beside finished translations."""
+    monkeypatch.chdir(tmp_path)
+    train = write_pairs(tmp_path, "train", TEXT[:500])
+    right = [(src, f"{tgt} “so–") for src, tgt in TEXT[-40:]]
+    wrong = [(src, tgt.encode(written).decode(read)) for src, tgt in right]
+    write_pairs(tmp_path, "wrong", wrong)
+    write_pairs(tmp_path, "right", right)
+    for name, pairs in (("wrong.tsv", wrong), ("right.tsv", right)):
+        Path(name).write_text("".join(f"{src}\t{tgt}\n" for src, tgt in pairs), "utf-8")
+    target = "nmt convert wrong.tgt --repair wrong-encoding -o wrong.decoded.tgt"
+    table = "nmt convert wrong.tsv --repair wrong-encoding -o wrong.decoded.tsv"
+    for given, command in ((("wrong.src", "wrong.tgt"), target), (("wrong.tsv",), table)):
+        notes = check_text_files(ProjectTexts((train,), test=given), "xx", "yy")
+        [note] = [note for note in notes if f" 40 have {kind} (" in note]
+        assert note.endswith(f"correct its files, text read in another encoding by `{command}`")
+        subprocess.run(["sh", "-c", command], check=True, timeout=120)
+    for name in ("decoded.tgt", "decoded.tsv"):
+        expected = Path(f"right{Path(name).suffix}").read_text("utf-8")
+        assert Path(f"wrong.{name}").read_text("utf-8") == expected
+    Path("wrong.decoded.tgt").rename("hyp.tgt")
+    assert main(["score", "hyp.tgt", "wrong.tgt"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"for text read in another encoding by this command: {target} " in f"{said} "
+
+
 def test_marks_that_are_entities_have_no_command() -> None:
     lines = [f"o&#803;&#803; {number}" for number in range(40)]
     [note] = fault_notes([HeldOutText("test", ["a"] * 40, lines, ("a", "b"))])

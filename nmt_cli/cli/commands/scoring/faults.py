@@ -36,7 +36,8 @@ def warn_of_faults(
     """
     from nmt_cli.data.cleaning.held_out.faults import references_with_faults
     from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, MARK
-    from nmt_cli.data.text.repair_commands import mark_command, unescape_command
+    from nmt_cli.data.cleaning.repairs import WRONG_ENCODINGS
+    from nmt_cli.data.text.repair_commands import encoding_command, mark_command, unescape_command
 
     if console.quiet:
         return
@@ -48,6 +49,9 @@ def warn_of_faults(
                 command += _same_command(hypotheses)
             if KINDS[MARK].name in faults:
                 command += f", for combining marks by this command: {mark_command(name)}"
+            if any(KINDS[kind].name in faults for kind in WRONG_ENCODINGS):
+                command += ", for text read in another encoding by this command: "
+                command += encoding_command(name)
             console.warning(
                 f"{_reference(name, lines)}, of which {faults}, unlike their hypotheses; "
                 "`nmt prepare` repairs training text of this, but references are scored as they "

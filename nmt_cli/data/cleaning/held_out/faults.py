@@ -1,6 +1,6 @@
 """Warns of faults in validation and test text of which training text is repaired."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from unicodedata import is_normalized
 
 from nmt_cli.data.cleaning.chunks import FIRST_LINES
@@ -9,12 +9,14 @@ from nmt_cli.data.cleaning.kinds import ENTITY, KINDS, MARK, SUBWORD_MARK, UNICO
 from nmt_cli.data.cleaning.letters.combining_marks import mark_change, without_repeated_marks
 from nmt_cli.data.cleaning.letters.side_letters import with_repaired_letters
 from nmt_cli.data.cleaning.repairs import (
+    WRONG_ENCODINGS,
     Repaired,
     escaped_characters,
     repair_lines,
+    undo_wrong_encodings,
     unescape,
 )
-from nmt_cli.data.text.repair_commands import compose_command, mark_command
+from nmt_cli.data.text.repair_commands import compose_command, encoding_command, mark_command
 from nmt_cli.data.text.sanitize import remove_direction_marks, remove_invisible
 from nmt_cli.data.text.shell_commands import JOIN_SUBWORDS
 
@@ -38,22 +40,33 @@ def _remedy(faults: str, text: HeldOutText) -> str:
     """How files are corrected that have such faults, if a short command does it."""
     remedy = f", `@@` by `{JOIN_SUBWORDS}`" if KINDS[SUBWORD_MARK].name in faults else ""
     if KINDS[MARK].name in faults:
-        commands = [f"`{mark_command(file)}`" for file in _files_with_marks(text)]
-        # There are none where the marks are written as entities, for instance.
-        remedy += f", combining marks by {' and '.join(commands)}" if commands else ""
+        sides = [without_repeated_marks(line) for line in text.src], text.tgt
+        files = _files_to_change(text, sides, [mark_change(side) for side in sides])
+        remedy += _by_commands("combining marks", map(mark_command, files))
+    if any(KINDS[kind].name in faults for kind in WRONG_ENCODINGS):
+        files = _files_to_change(text, (text.src, text.tgt), [undo_wrong_encodings] * 2)
+        remedy += _by_commands("text read in another encoding", map(encoding_command, files))
     return remedy
 
 
-def _files_with_marks(text: HeldOutText) -> list[str]:
-    """The files with combining marks that are a fault: those of source or target, or the table."""
+def _by_commands(fault: str, commands: Iterable[str]) -> str:
+    """What to correct by these commands; "" for none, as where a fault is written as entities."""
+    shown = " and ".join(f"`{command}`" for command in commands)
+    return f", {fault} by {shown}" if shown else ""
+
+
+def _files_to_change(
+    text: HeldOutText,
+    sides: Sequence[Sequence[str]],
+    changes: Sequence[Callable[[str], str]],
+) -> list[str]:
+    """The files of source or target of which these changes change a line; always a table."""
     if len(text.files) == 1:
         return [text.files[0]]
-    sides = [without_repeated_marks(line) for line in text.src], text.tgt
-    repairs = map(mark_change, sides)
     return [
         file
-        for file, side, repair in zip(text.files, sides, repairs, strict=False)
-        if any(repair(line) != line for line in side)
+        for file, side, change in zip(text.files, sides, changes, strict=False)
+        if any(change(line) != line for line in side)
     ]
 
 
