@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.cleaning.letters.combining_marks import mark_change
 from nmt_cli.data.cleaning.repairs import undo_wrong_encodings, unescape
-from nmt_cli.data.text.apostrophes import torn_word_change, with_apostrophe
+from nmt_cli.data.text.apostrophes import apostrophe_change, torn_word_change
 from nmt_cli.data.text.formats.conversion import Columns, Conversion, Row, SourceFile
 from nmt_cli.data.text.hyphenated_words import divided_word_change
 from nmt_cli.data.text.labels.line_labels import label_change, without_label_cells
@@ -97,8 +97,9 @@ def _composed(line: str) -> str:
 REPAIRS = {
     **{
         name: Repair(
-            f"apostrophes between letters become U+{ord(mark):04X}",
-            _same_for_all(partial(with_apostrophe, mark=mark)),
+            "apostrophes between letters, and before words that nearly always have one, "
+            f"become U+{ord(mark):04X}",
+            _by_first_lines(partial(apostrophe_change, mark=mark)),
         )
         for mark, name in APOSTROPHE_REPAIRS.items()
     },

@@ -6,7 +6,7 @@ from nmt_cli.data.text.formats.conversion import convert_command
 from nmt_cli.data.text.sanitize import JOINERS
 from nmt_cli.data.text.shell_commands import name_beside
 
-# Apostrophes between letters, and the repairs that write all of them so.
+# Apostrophes of words, and the repairs that write all of them so.
 APOSTROPHE_REPAIRS = {
     "'": "straight-apostrophes",
     "\u2019": "curly-apostrophes",
@@ -15,7 +15,7 @@ APOSTROPHE_REPAIRS = {
 
 
 def apostrophe_command(name: str, mark: str) -> str:
-    """The command that writes a text with this apostrophe between letters, one with a repair.
+    """The command that writes a text with this apostrophe in all words, one with a repair.
 
     >>> apostrophe_command("my/a.fr", "'")
     'nmt convert my/a.fr --repair straight-apostrophes -o my/a.one-apostrophe.fr'

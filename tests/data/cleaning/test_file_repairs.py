@@ -33,6 +33,10 @@ def test_the_option_has_all_repairs() -> None:
         ("straight-apostrophes", "l'un\nl’an d‘or\n'oui’\n", "l'un\nl'an d'or\n'oui’\n"),
         ("curly-apostrophes", "l'un\nl’an d`or\n'oui’\n", "l’un\nl’an d’or\n'oui’\n"),
         ("turned-apostrophes", "Hawai'i ka'a\n", "Hawai‘i ka‘a\n"),
+        # Before words that have one nearly always; quoted ones are found without one, too.
+        ("straight-apostrophes", 4 * "so ‘yan, ‘so’ it\n" + "’Yan\t(`yan ‘so it ‘ya\n\n",
+         4 * "so 'yan, ‘so’ it\n" + "'Yan\t('yan ‘so it ‘ya\n\n"),
+        ("curly-apostrophes", 4 * "’yan\nyan\n" + "'yan\n", 4 * "’yan\nyan\n" + "'yan\n"),
         ("divided-words", "Gram- mar\nEin- und\n\ta grammar\n", "Grammar\nEin- und\n\ta grammar\n"),
         ("entities", "a &amp;lt; b\r\nx&#10;y\tA&B &c;\r\n&quot;", 'a < b\r\nx y\tA&B &c;\r\n"\n'),
         ("entities", "&#9;&#13;&#10;&nbsp;\n", " \xa0\n"),
@@ -65,6 +69,13 @@ def test_only_the_fault_is_repaired(
     changed = sum(map(str.__ne__, lines, new_lines)) + (not content.endswith("\n"))
     assert f" to out, {changed} of them repaired\n" in capsys.readouterr().err
     assert repaired(expected, name) == expected
+
+
+def test_words_that_begin_with_an_apostrophe_are_learnt_from_the_first_lines() -> None:
+    lines = ["so"] * 1_996 + ["‘yan"] * 5
+    for dropped, mark in ((0, "‘"), (1, "'")):
+        content = "".join(f"{line}\n" for line in lines[dropped:])
+        assert repaired(content, "straight-apostrophes") == content.replace("‘", mark)
 
 
 def test_only_invalid_bytes_are_read_as_windows_1252() -> None:
