@@ -4,11 +4,13 @@ Pairs are nested as in the source; those that would cross are cut apart between 
 nested where they share one, or put side by side where they cannot be nested.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nmt_cli.data.cleaning.numbers.notation import CURRENCY
 from nmt_cli.translation.markup.carrier import Node, Pair
 from nmt_cli.translation.markup.rules import Places, is_barred, is_link, may_hold
 from nmt_cli.translation.markup.tokens import Matrix, Token
@@ -17,6 +19,7 @@ from nmt_cli.translation.markup.tokens import Matrix, Token
 # of another one.
 LEAST_SHARE = 0.5
 _ENDS = ".!?…。！？؟।,;:"
+_SIGN = re.compile(f"{CURRENCY}|[%٪]")
 _QUOTES = "\"'«»“”„‚‘’‹›()[]"
 
 
@@ -293,7 +296,31 @@ class Spans:
         first, last = (self._aligned.source[source[index].begin] for index in (src[0], src[-1]))
         begin -= self._count_marks(first, range(begin - 1, low - 1, -1))
         end += self._count_marks(last, range(end, high))
+        return self._with_sign((first, last), begin, end, low, high)
+
+    def _with_sign(
+        self, edges: tuple[str, str], begin: int, end: int, low: int, high: int
+    ) -> tuple[int, int]:
+        """The span with the sign of its number, which may change sides: `€89` and `89 €`.
+
+        edges: the first and last character of the pair in the source.
+        """
+        if not (any(map(_SIGN.fullmatch, edges)) and begin < end):
+            return begin, end
+        inside = range(begin, end)
+        if any(_SIGN.search(self._text(token)) for token in inside):
+            return begin, end
+        if end < high and _SIGN.fullmatch(self._text(end)) and self._text(end - 1)[-1:].isdigit():
+            return begin, end + 1
+        before = begin - 1
+        if before >= low and _SIGN.fullmatch(self._text(before)) and self._text(begin)[0].isdigit():
+            return before, end
         return begin, end
+
+    def _text(self, index: int) -> str:
+        """The characters of a target token."""
+        token = self._aligned.tgt[index]
+        return self._aligned.target[token.begin : token.end]
 
     def _with_brackets(self, begin: int, end: int, low: int, high: int) -> tuple[int, int]:
         """The span with the rest of `2(1)` if it would end within its brackets, or begin there."""

@@ -1,10 +1,12 @@
 """Tags around a number go around the same number of the translation."""
 
 import pytest
-from projections import project
+from projections import aligned_by, job, project
 
 from nmt_cli.data.markup.inline import parse_line
+from nmt_cli.data.markup.kept import Kept
 from nmt_cli.data.markup.marked_text import raw_text
+from nmt_cli.translation.markup.carrier import carry
 from nmt_cli.translation.markup.number_alignment import are_numbers_moved
 
 # An alignment as that of a weak model.
@@ -54,3 +56,23 @@ def test_number_that_occurs_twice_is_left_to_the_alignment() -> None:
 )
 def test_pairs_around_numbers_on_one_side(source: str, target: str, moved: bool) -> None:
     assert are_numbers_moved(parse_line(source), parse_line(target)) is moved
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("costs <b>€89</b> now", "kostet 89 € jetzt", "kostet <b>89 €</b> jetzt"),
+        ("costs <b>89 €</b> now", "kostet €89 jetzt", "kostet <b>€89</b> jetzt"),
+        ("costs <b>€89</b> now", "kostet €89 jetzt", "kostet <b>€89</b> jetzt"),
+        ("costs €<b>89</b> now", "kostet 89 € jetzt", "kostet <b>89</b> € jetzt"),
+        ("costs <b>€89</b> now", "kostet 89 jetzt", "kostet <b>89</b> jetzt"),
+        ("costs <b>€89</b> now", "kostet 89 jetzt € 5", "kostet <b>89</b> jetzt € 5"),
+        ("a <b>89%</b> now", "ein % 89 jetzt", "ein <b>% 89</b> jetzt"),
+    ],
+)
+def test_sign_of_a_kept_number_stays_in_its_pair(line: str, target: str, expected: str) -> None:
+    source = parse_line(line, Kept(numbers=True))
+    links = [("costs", "kostet"), ("a", "ein"), ("now", "jetzt"), ("89", "89")]
+    carrier = carry(source, ["89"])
+    [result] = aligned_by(links).project([job(source, carrier, [target])])
+    assert raw_text(result.pieces) == expected
