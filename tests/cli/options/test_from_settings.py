@@ -40,7 +40,9 @@ OWN_DEFAULTS = {
     **{("nmt parse text", key): str(value) for key, value in SEARCH.items()},
 }
 # Options that have the name of a setting but are no settings, or set them in their own way.
-BY_HAND = {"--train", "--valid", "--test", "--clean", "--model", "--precision", "--kind"}
+BY_HAND = {
+    "--train", "--valid", "--test", "--clean", "--drop", "--model", "--precision", "--kind",
+}  # fmt: skip
 
 
 def shown_default(parameter: Any) -> str:
