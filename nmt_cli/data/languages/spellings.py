@@ -22,6 +22,9 @@ MOST_LETTERS = 300
 SHOWN, FIRST_NAMED = 8, 5
 # Marks that a program may remove from a text, in all their forms.
 _MARKS = {
+    "marks at the ends of sentences": re.compile(
+        "[.!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f]\\W*$"
+    ),
     "quotation marks": re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb]'),
     "apostrophes within words": re.compile(
         "(?<=[^\\W\\d_])['\u2019\u02bc\u2018`\u00b4](?=[^\\W\\d_])"
@@ -131,7 +134,8 @@ def spelling_notes(heads: Sequence[Head]) -> Iterator[str]:
                     f"the {side} seems to be spelt differently from the "
                     f"training text: of their first lines, {' and '.join(only)}; a model knows "
                     "words only as the training text spells them: spell all texts in one way, "
-                    "unless these are words of another language"
+                    "unless these are words of another language; if a program has removed letters, "
+                    "take the text from where it has them"
                 )
 
 

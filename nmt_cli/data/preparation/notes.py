@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nmt_cli.config.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.cleaning.alignment.matching import MIN_PAIRS, MIN_PAIRS_RELATED
 from nmt_cli.data.cleaning.chunks import FIRST_LINES, MixedWords
 from nmt_cli.data.cleaning.held_out.copies import LEAST_SHARE, HeldOut
 from nmt_cli.data.cleaning.held_out.faults import fault_notes, form_notes
@@ -186,6 +187,19 @@ def overlap_remarks(held_out: list[HeldOut], dropped: Mapping[str, int]) -> tupl
         f"of held-out text ({', '.join(found)}), so that scores on it are those of new text; "
         f"`--dropped FILE` lists {them}; the model does not learn {them}, so a formula that your "
         "texts repeat is better removed from the held-out text",
+    )
+
+
+def uncompared_remarks(pairs: int, compared: int | None) -> tuple[str, ...]:
+    """Return that no pair was compared by its words, as a small text tells too little of them.
+
+    compared: the pairs that were; None: they were not to be.
+    """
+    if compared != 0 or pairs < MIN_PAIRS_RELATED:
+        return ()
+    return (
+        f"no pairs that are no translations of each other were looked for: {MIN_PAIRS:,} pairs "
+        "without other faults are needed for that; look at some pairs yourself, in blocks, too",
     )
 
 

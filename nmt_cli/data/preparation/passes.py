@@ -57,6 +57,7 @@ from nmt_cli.data.preparation.notes import (
     replaced_notes,
     sentence_remarks,
     swapped_notes,
+    uncompared_remarks,
 )
 from nmt_cli.data.preparation.split import Pairs, Split, set_apart
 from nmt_cli.data.preparation.unknown_characters import UnknownCharacter, UnknownCharacters
@@ -153,6 +154,7 @@ class PreparationRun:
     dropped: Path | None = None
     repaired: Path | None = None
     _alignment_notes: list[str] = field(default_factory=list)
+    _compared: int | None = None
     _language_notes: list[str] = field(default_factory=list)
 
     def run(self) -> PreparedCorpus:
@@ -212,7 +214,7 @@ class PreparationRun:
             doubtful_test=ledger.doubtful(split.indices[len(split.valid) :]),
             remarks=(
                 *header_remarks(texts), *overlap_remarks(held_out, dropped),
-                *sentence_remarks(statistics),
+                *sentence_remarks(statistics), *uncompared_remarks(train.pairs, self._compared),
             ),
         )  # fmt: skip
 
@@ -286,6 +288,7 @@ class PreparationRun:
         unmatched = find_unmatched(text, marked, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         self._alignment_notes = alignment_notes(self.config, unmatched.matcher)
+        self._compared = unmatched.scored
         has_few_right = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         is_doubtful = has_few_right and text.pairs >= MIN_PAIRS_DOUBTED
         # Chance makes a short block of shuffled lines look shifted.

@@ -42,7 +42,7 @@ def test_letters_that_only_one_of_the_texts_has_are_named(
         "(U+1EBD) 60 times and only the validation text has `â` (U+00E2) 60 times and `ê` (U+00EA) "
         "60 times; the first such lines are 1, 2, 3, 4 and 5; a model knows words only as the "
         "training text spells them: spell all texts in one way, unless these are words of another "
-        "language"
+        "language; if a program has removed letters, take the text from where it has them"
     )
     first, second = warnings(TRAIN, VALID, capsys, "--test", "v.es", "v.gn")
     assert ("validation target" in first, "test target" in second) == (True, True)
@@ -102,6 +102,13 @@ SIGNS = [*["ko mi*ta h[aj"] * 60, *PLAIN]
             "validation text has 60, and the training text 0, where about 57 would be usual;",
         ),
         (
+            PLAIN,
+            [f"{line}." for line in PLAIN],
+            "marks at the ends of sentences of the validation target `v.gn`: of their first lines, "
+            "the validation text has 1,100, and the training text 0, where about 1,100 would be "
+            "usual;",
+        ),
+        (
             [line.replace("[", "") for line in SIGNS],
             PLAIN,
             "`*` within words of the validation target `v.gn`: of their first lines, the training "
@@ -130,6 +137,7 @@ def test_marks_that_only_one_of_the_texts_has_are_counted(
         (QUOTED, [line.replace('"', "\u201c") for line in QUOTED]),
         (SPOKEN, [line.replace("'", "\u2019") for line in SPOKEN]),
         (SIGNS, SIGNS),
+        ([f"{line}." for line in PLAIN], [f"{line} ko! )" for line in PLAIN]),
         # Signs beside words, or numbers.
         ([*["*ko mita* 2*3 a*2"] * 60, *PLAIN], PLAIN),
         # Too few to be expected, of few lines, and of a small text.
