@@ -14,6 +14,7 @@ from nmt_cli.cli.experiments import parse
 from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.extras.parsing import parser
+from nmt_cli.extras.parsing.linearize import from_line
 from nmt_cli.extras.parsing.trees import leaves, tree_words, trees_of
 from nmt_cli.model_dir import save_model
 from nmt_cli.translation.translator import Translator
@@ -100,13 +101,17 @@ def test_parse_json_lists_repairs(nmt) -> None:
     assert [row["line"] for row in rows] == list(range(5))
     assert rows[2]["words"] == ["f-LRB-x-RRB-", "=", "y"]
     assert rows[1] == {
-        "schema": 1, "line": 1, "words": [], "tree": "", "repairs": 0, "score": 0.0,
-        "flags": ["empty"],
+        "schema": 1, "line": 1, "words": [], "tree": "", "output": "", "repairs": 0,
+        "score": 0.0, "flags": ["empty"],
     }  # fmt: skip
     many = nmt("--json", "--beam", "1", "--max-extra-length", "1", stdin=b"x\n" * 40).lines
     assert [json.loads(line)["line"] for line in many] == list(range(40))
     assert rows[0]["repairs"] > 0
     assert rows[0]["score"] < 0
+    # The output is repaired in the same way.
+    for row in rows:
+        if row["words"]:
+            assert from_line(row["output"], row["words"]).repairs == row["repairs"]
 
 
 @pytest.mark.parametrize(

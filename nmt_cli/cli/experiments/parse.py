@@ -174,7 +174,8 @@ def text(
     if repaired:
         console.note(
             f"repaired {repaired:,} of {counted(lines.count, 'parse')}, which "
-            f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}"
+            f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}: --json shows "
+            "what the model wrote"
         )
     if repaired == lines.count > 0:
         console.warning(_doubt(resolved.config.paths.model, translator.config.languages))
@@ -227,6 +228,7 @@ def _as_json(index: int, parse: "Parse") -> str:
         "line": index,
         "words": parse.words,
         "tree": _as_text(parse).rstrip("\n"),
+        "output": parse.translation.text,
         "repairs": parse.repairs,
         "score": parse.translation.score,
         "flags": parse.translation.flags,
