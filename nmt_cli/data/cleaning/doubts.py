@@ -17,6 +17,7 @@ from nmt_cli.data.cleaning.letters.code_pages import CODE_PAGE_SIGN, has_cut_cod
 from nmt_cli.data.cleaning.letters.lost_letters import (
     DIGIT_FOR_LETTER,
     QUESTION_MARK,
+    REST_OF_MARK,
     has_lost_letters,
 )
 from nmt_cli.data.cleaning.letters.mojibake import CUT_SIGN, has_cut_letters
@@ -125,6 +126,7 @@ _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] =
     (kinds.REPLACEMENT, re.compile("\ufffd"), str),
     (kinds.PRIVATE_USE, _PRIVATE_USE, str),
     (kinds.LOST_LETTERS, DIGIT_FOR_LETTER, str),
+    (kinds.LOST_LETTERS, REST_OF_MARK, str),
     (kinds.LOST_LETTERS, CUT_SIGN, has_cut_letters),
     (kinds.LOST_LETTERS, CODE_PAGE_SIGN, has_cut_code_page_letters),
 )

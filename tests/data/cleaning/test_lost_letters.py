@@ -4,7 +4,7 @@ import pytest
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
-from nmt_cli.data.cleaning.letters.lost_letters import DIGIT_FOR_LETTER
+from nmt_cli.data.cleaning.letters.lost_letters import DIGIT_FOR_LETTER, REST_OF_MARK
 
 
 def kind_of(src: str, tgt: str) -> int:
@@ -80,3 +80,16 @@ def test_a_zero_and_a_sign_within_a_word_are_a_lost_letter(line: str) -> None:
 )
 def test_other_zeros_are_no_lost_letters(line: str) -> None:
     assert not DIGIT_FOR_LETTER.search(line)
+
+
+@pytest.mark.parametrize("line", ["Leone €“ Bénin", "l€™homme", "€œoui€\x9d", "fin€¦", "a€“b"])
+def test_rests_of_marks_are_found(line: str) -> None:
+    assert find_doubts([line], ["ka"], ("fr", "ee")).tolist() == [kinds.LOST_LETTERS]
+    assert find_doubts(["ka"], [line], ("ee", "fr")).tolist() == [kinds.LOST_LETTERS]
+
+
+@pytest.mark.parametrize(
+    "line", ["„500 €“ sagte er", "„500€“ sagte", "„in €“.", "5 € – 6 €", "€5", "l’â€™a"]
+)
+def test_euro_signs_are_no_rests_of_marks(line: str) -> None:
+    assert not REST_OF_MARK.search(line)

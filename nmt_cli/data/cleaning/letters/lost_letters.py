@@ -6,6 +6,9 @@ import re
 QUESTION_MARK = re.compile(r"\?(?!\n)")
 # A zero and the sign of another code page, as in `por0Òve` for `porãve` in Guarani.
 DIGIT_FOR_LETTER = re.compile(r"0(?<=[^\W\d_]0)(?:[À-ÖØ-Þ§¤¬¦]|[\u2500-\u259f])")
+# What is left of a dash or quotation mark that was read in another encoding if its first letter,
+# `â`, was removed: `€“` and `€™`, but not `500 €“` at the end of a quotation.
+REST_OF_MARK = re.compile(r"€(?<!â€)(?:[™œ¦˜\x9d]|(?<!\d€)(?<!\d[ \u00a0]€)[“”](?= ?[^\W\d_]))")
 _LETTER, _SMALL = r"[^\W\d_]", "[a-zß-ÿ\u0250-\u02af]"
 # Question marks before a small letter of a word, and as words.
 _LOST = re.compile(
