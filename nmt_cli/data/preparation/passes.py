@@ -18,6 +18,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.alignment.cut_sides import find_cut_sides
 from nmt_cli.data.cleaning.alignment.matching import MAX_WRONG_SHARE, find_unmatched
+from nmt_cli.data.cleaning.alignment.wrong_blocks import wrong_block_notes
 from nmt_cli.data.cleaning.chunks import Cleaning
 from nmt_cli.data.cleaning.clean import CleanText, Progress, clean_training_text
 from nmt_cli.data.cleaning.findings import Finding, Ledger
@@ -289,6 +290,7 @@ class PreparationRun:
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
         self._alignment_notes = alignment_notes(self.config, unmatched.matcher)
         self._compared = unmatched.scored
+        text.notes += wrong_block_notes(text, unmatched.pairs, self.config.data.train)
         has_few_right = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
         is_doubtful = has_few_right and text.pairs >= MIN_PAIRS_DOUBTED
         # Chance makes a short block of shuffled lines look shifted.
