@@ -63,8 +63,7 @@ class _Searched:
     ) -> None:
         self.carrier = carrier
         self.line = line
-        self.tried = [] if tried is None else tried
-        self.tried.append(self)
+        self.tried = [self] if tried is None else tried
 
     @cached_property
     def lost(self) -> int:
@@ -211,7 +210,7 @@ class MarkupTranslator:
                 for (index, carrier), line in zip(asked, lines, strict=True):
                     best = chosen[index]
                     assert isinstance(best, _Searched)
-                    _Searched(carrier, line, best.tried)
+                    best.tried.append(_Searched(carrier, line, best.tried))
                 for index in dict.fromkeys(index for index, _ in asked):
                     best = chosen[index]
                     assert isinstance(best, _Searched)
