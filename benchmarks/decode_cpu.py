@@ -35,6 +35,7 @@ PEERS = {
     "transformers": "transformers",
 }  # fmt: skip
 ISA = {"ctranslate2-avx512": {"CT2_FORCE_CPU_ISA": "AVX512"}}
+PRECISIONS = ("float32", "split", "bf16", "int8")
 # A turn takes at least so long: a small model translates the sentences in some milliseconds.
 SHORTEST_TURN = 1.0
 
@@ -235,7 +236,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--threads", type=int, default=1, help="of each translator")
-    add("--precision", nargs="+", choices=("float32", "bf16", "int8"), default=["float32", "int8"])
+    add("--precision", nargs="+", choices=PRECISIONS, default=["float32", "int8"])
     add("--peers", nargs="*", choices=tuple(PEERS), default=default_peers())
     add("--batches", nargs="+", type=int, default=[64, 1], help="sentences at once")
     add("--beams", nargs="+", type=int, default=[4, 1])

@@ -37,7 +37,8 @@ PEERS = {
     "marian": "transformers MarianMTModel, plain loop, fused Adam, eager",
     "eole": "eole train, AdamW",
 }
-DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+# Split products are float32 products of bf16 tiles; the peers, which have none, take float32.
+DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16, "split": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--src", default="en")
     add("--tgt", default="de")
     add("--threads", type=int, default=1, help="of each trainer")
-    add("--precision", nargs="+", choices=("float32", "bf16"), default=["float32"])
+    add("--precision", nargs="+", choices=tuple(DTYPES), default=["float32"])
     add("--rounds", type=int, default=7, help="turns of each trainer")
     add("--steps", type=int, default=6, help="optimiser steps of a turn")
     add("--starts", type=int, default=2, help="more processes timed to their first update")

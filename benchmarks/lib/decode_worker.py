@@ -130,7 +130,7 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
 
     # No torch in this process: its memory would count as CTranslate2's.
     settings_of_model = json.loads((folder / "config.json").read_text())
-    kinds = {"float32": "float32", "bf16": "bfloat16", "int8": "int8"}
+    kinds = {"float32": "float32", "split": "float32", "bf16": "bfloat16", "int8": "int8"}
     translator = ctranslate2.Translator(
         str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
         intra_threads=settings["threads"],

@@ -60,7 +60,7 @@ def settings(config: Config, vocab_size: int, folder: Path) -> Json:
             "dropout": [model.dropout],
             "attention_dropout": [0.0],
             "label_smoothing": train.label_smoothing,
-            "compute_dtype": {"float32": "fp32", "bf16": "bf16"}[train.precision],
+            "compute_dtype": "bf16" if train.precision == "bf16" else "fp32",
             "train_steps": NEVER,
             "valid_steps": NEVER,
             "save_checkpoint_steps": NEVER,

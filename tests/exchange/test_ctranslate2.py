@@ -11,6 +11,7 @@ from exported import (
     has_exact_int8_products,
     joint_subwords,
     largest_difference,
+    learnt_lines,
     letter_lines,
     random_model,
     random_pairs,
@@ -95,7 +96,7 @@ def test_ctranslate2_source_ids_are_ours(make: Callable[[], Subwords], tmp_path:
 @pytest.mark.parametrize("beam", [1, 4])
 def test_ctranslate2_translates_as_nmt(beam: int, letters: LoadedModel, tmp_path: Path) -> None:
     foreign = written(letters, tmp_path / "out")
-    lines = letter_lines(100)
+    lines = learnt_lines(100)
     search = replace(letters.config.search, beam=beam, length_penalty="power", alpha=0.6)
     translator = Translator(letters.model, letters.config, letters.subwords)
     expected = [each.text for each in translator.translate(lines, search=search)]

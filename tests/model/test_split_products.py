@@ -81,6 +81,23 @@ def test_products_of_several_parts_are_near_the_exact_ones(kernels, rows, column
     assert_right(kernels, left, right, torch.empty(rows, columns))
 
 
+def test_the_tiles_of_the_processor_have_the_bits_of_the_emulation(kernel_cache: Path) -> None:
+    real, reason = split_kernels(cache_folder())
+    if real is None:
+        pytest.skip(reason)
+    torch.manual_seed(1)
+    with emulated_tiles(kernel_cache.parent / "emulated"):
+        emulated, reason = split_kernels(cache_folder())
+    assert emulated is not None, reason
+    for rows, depth, columns in ((1, 1, 1), (37, 300, 70), (64, 33, 1100), (600, 70, 31)):
+        left, right = torch.randn(rows, depth), torch.randn(depth, columns)
+        for first, second in ((left, right), (left, right.T.clone().T), (left.T.clone().T, right)):
+            outs = torch.empty(2, rows, columns)
+            multiply(real, first, second, outs[0], accumulates=False)
+            multiply(emulated, first, second, outs[1], accumulates=False)
+            assert torch.equal(*outs)
+
+
 @pytest.mark.parametrize("layout", ["plain", "transposed", "apart", "part"])
 @pytest.mark.parametrize("other", ["plain", "transposed", "apart", "part"])
 def test_strides_change_nothing(kernels, layout, other) -> None:

@@ -3,7 +3,7 @@
 /* As `head`, by tiles of 32 rows. */
 static void NAME(tiled_head)(const head_task *task) {
     const product_task *given = &task->product;
-    if (!NAME(has_tiles)(given->linear)) {
+    if (!NAME(has_tiles)(given->linear, given->rows)) {
         NAME(head)(task);
         return;
     }

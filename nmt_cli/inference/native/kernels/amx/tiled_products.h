@@ -30,16 +30,34 @@ static inline __attribute__((always_inline)) void NAME(load_weights)(const char 
     if (two_rows) multiply(2, 5, 6);                                                     \
     if (two_rows && two_panels) multiply(3, 5, 7);
 
-/* Up to two tiles of rows times up to two panels. */
+/* Prefetch a tile of weights into the first cache, AHEAD bytes after `at` in the tiles of a panel, which
+   are `length` bytes; near their end, of the panel after the next one. panel: bytes of a panel. */
+static inline __attribute__((always_inline)) void NAME(prefetch_tile)(
+    const char *weights, int64_t at, int64_t length, int64_t panel) {
+    const int64_t place = at + AHEAD < length ? at + AHEAD : at + AHEAD - length + 2 * panel;
+    for (int64_t i = 0; i < TILE; i += 64) __builtin_prefetch(weights + place + i);
+}
+
+/* Up to two tiles of rows times up to two panels. Each step prefetches `ahead` bytes of the next
+   panels into the second cache, from `coming` on. If `ahead` is 0, it prefetches the next tiles into the
+   first one, which reads memory half as fast again; but then one step reads all that is read. */
 static inline __attribute__((always_inline)) void NAME(multiply_tiles)(
-    const char *rows, const char *weights, int64_t depth, int64_t kind, int two_rows,
-    int two_panels, NAME(tile_sums) *sums) {
+    const char *rows, const char *weights, const char *coming, int64_t ahead, int64_t depth,
+    int64_t kind, int two_rows, int two_panels, NAME(tile_sums) *sums) {
     const int64_t next = depth * TILE, low = next / 2, end = kind == SPLIT ? low : next;
     tile_zero(0);
     tile_zero(1);
     tile_zero(2);
     tile_zero(3);
-    for (int64_t at = 0; at < end; at += TILE) {
+    for (int64_t at = 0; at < end; at += TILE, coming += ahead) {
+        for (int64_t i = 0; i < ahead; i += 64) __builtin_prefetch(coming + i, 0, 2);
+        if (!ahead) {
+            NAME(prefetch_tile)(weights, at, end, next);
+            if (two_panels) NAME(prefetch_tile)(weights + next, at, end, next);
+            if (kind == SPLIT) NAME(prefetch_tile)(weights + low, at, end, next);
+            if (kind == SPLIT && two_panels)
+                NAME(prefetch_tile)(weights + next + low, at, end, next);
+        }
         NAME(load_rows)(rows + at, next, two_rows);
         if (kind == SPLIT) {
             NAME(load_weights)(weights + low + at, next, two_panels);
@@ -86,6 +104,8 @@ static void NAME(finish_tile)(const NAME(tiled_rows) *t, const NAME(tile_sums) *
 /* Multiply all rows with the panels [first, last). */
 static void NAME(multiply_tiled)(const NAME(tiled_rows) *t, int64_t first, int64_t last) {
     const int64_t bytes = t->depth * TILE, kind = t->task->linear->kind;
+    const int64_t step = (kind == SPLIT ? 4 : 2) * TILE, blocks = (t->count + 31) / 32;
+    const int64_t ahead = blocks == 1 ? 0 : (step / blocks + 63) / 64 * 64;
     NAME(tile_sums) sums;
     for (int64_t panel = first; panel < last; panel += 2) {
         const char *weights = (const char *)t->task->linear->packed + panel * bytes;
@@ -93,14 +113,16 @@ static void NAME(multiply_tiled)(const NAME(tiled_rows) *t, int64_t first, int64
         for (int64_t row = 0; row < t->count; row += 32) {
             const char *rows = t->tiles + row / 16 * bytes;
             const int two_rows = row + 16 < t->count;
-            const int64_t share = (2 * bytes * 32 / (t->count + 31) + 63) / 64 * 64;
-            for (int64_t i = 0; i < share; i += 64)
-                __builtin_prefetch(weights + 2 * bytes + row / 32 * share + i, 0, 2);
+            const char *coming = weights + 2 * bytes + row / 32 * (2 * bytes / step) * ahead;
             if (kind == INT8)
-                NAME(multiply_tiles)(rows, weights, t->depth, INT8, two_rows, two_panels, &sums);
+                NAME(multiply_tiles)(rows, weights, coming, ahead, t->depth, INT8, two_rows,
+                                     two_panels, &sums);
             else if (kind == BF16)
-                NAME(multiply_tiles)(rows, weights, t->depth, BF16, two_rows, two_panels, &sums);
-            else NAME(multiply_tiles)(rows, weights, t->depth, SPLIT, two_rows, two_panels, &sums);
+                NAME(multiply_tiles)(rows, weights, coming, ahead, t->depth, BF16, two_rows,
+                                     two_panels, &sums);
+            else
+                NAME(multiply_tiles)(rows, weights, coming, ahead, t->depth, SPLIT, two_rows,
+                                     two_panels, &sums);
             for (int i = 0; i < 4; i++)
                 if ((two_panels || !(i & 1)) && (two_rows || i < 2))
                     NAME(finish_tile)(t, &sums, i, row + i / 2 * 16, panel + (i & 1));
@@ -109,7 +131,7 @@ static void NAME(multiply_tiled)(const NAME(tiled_rows) *t, int64_t first, int64
 }
 
 static void NAME(tiled_multiply)(const product_task *task) {
-    if (!NAME(has_tiles)(task->linear)) {
+    if (!NAME(has_tiles)(task->linear, task->rows)) {
         NAME(multiply)(task);
         return;
     }

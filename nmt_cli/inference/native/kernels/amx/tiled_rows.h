@@ -16,9 +16,11 @@ typedef struct {
     const char *tiles;
 } NAME(tiled_rows);
 
-/* Whether products with this layer use tiles. */
-static int NAME(has_tiles)(const linear *l) {
+/* Whether products of so many rows with this layer use tiles. Vectors read the weights of a few rows
+   faster, with the same results if they are integers. */
+static int NAME(has_tiles)(const linear *l, int64_t rows) {
     if (!(find_tile_kinds() >> l->kind & 1)) return 0;
+    if (l->kind == INT8 && rows < LARGE_TILE) return 0;
     return l->kind == SPLIT || l->inputs % (l->kind == INT8 ? 64 : 32) == 0;
 }
 
