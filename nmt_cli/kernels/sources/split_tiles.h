@@ -79,20 +79,24 @@ static void lay_across(const operand *o, int64_t index, int64_t indices, int64_t
 
 /* Lay `deep` numbers of the indices [begin, end) from `depth` on in tiles, (16 indices, DEEP numbers,
    HALVES) bytes; there are whole pairs of tiles, filled up with zeros. AMX wants the numbers of an index
-   in one row of a tile for the left operand, and their pairs in one column for the right one. */
+   in one row of a tile for the left operand, and their pairs in one column for the right one. The tiles
+   are laid in the order in which the numbers are in memory. */
 static void lay_tiles(const operand *o, int is_left, int64_t begin, int64_t end, int64_t depth,
                       int64_t deep, char *to) {
     const int is_along = o->depth_stride == 1;
-    for (int64_t index = begin; index < begin + whole_pairs(end - begin); index += 16)
-        for (int64_t k = 0; k < deep; k += DEEP, to += HALVES) {
-            words *high = (words *)to, *low = (words *)(to + TILE);
-            (is_along ? lay_along : lay_across)(o, index, end - index, depth + k,
-                                                at_most(deep - k, DEEP), high, low);
-            if (is_along != is_left) {
-                transpose(high);
-                transpose(low);
-            }
+    const int64_t indices = whole_pairs(end - begin) / 16, tiles = (deep + DEEP - 1) / DEEP;
+    for (int64_t i = 0; i < indices * tiles; i++) {
+        const int64_t index = is_along ? i / tiles : i % indices;
+        const int64_t tile = is_along ? i % tiles : i / indices;
+        words *high = (words *)(to + (index * tiles + tile) * HALVES), *low = high + 16;
+        const int64_t at = begin + index * 16, k = tile * DEEP;
+        (is_along ? lay_along : lay_across)(o, at, end - at, depth + k, at_most(deep - k, DEEP),
+                                            high, low);
+        if (is_along != is_left) {
+            transpose(high);
+            transpose(low);
         }
+    }
 }
 
 #define MULTIPLY_ALL()          \

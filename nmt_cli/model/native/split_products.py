@@ -4,6 +4,7 @@ A number is taken as a sum of two bf16 numbers, high and low; low x low is left 
 """
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -115,7 +116,7 @@ def multiply(
     scratch_bytes = kernels.library.nmt_split_bytes(ctypes.byref(product))
 
     def compute(first: int, last: int) -> None:
-        scratch = torch.empty(scratch_bytes, dtype=torch.uint8)
+        scratch = _scratch.of(scratch_bytes)
         failed = kernels.library.nmt_split_product(
             kernels.lanes, ctypes.byref(product), first, last, scratch.data_ptr()
         )
@@ -127,6 +128,22 @@ def multiply(
     compute_in_ranges(count, threads, compute)
     if target is not out:
         out.copy_(target)
+
+
+class _Scratch(threading.local):
+    """Memory that a thread keeps for its next product, since the system clears new memory."""
+
+    def __init__(self) -> None:
+        self._kept = torch.empty(0, dtype=torch.uint8)
+
+    def of(self, size: int) -> Tensor:
+        """At least so many bytes."""
+        if len(self._kept) < size:
+            self._kept = torch.empty(size, dtype=torch.uint8)
+        return self._kept
+
+
+_scratch = _Scratch()
 
 
 def _fits(left: Tensor, right: Tensor, out: Tensor) -> bool:
