@@ -275,7 +275,9 @@ EXTRA_ARGUMENTS = {
     "show": "for one setting: nmt config show --about | grep heads",
 }
 
+# By the name of a setting alone, or by its whole key.
 _SETTINGS = {
+    **dict.fromkeys(("bpe.dropout", "data.dropout", "subwords.dropout"), "train.subword_dropout"),
     "lr": "train.learning_rate",
     "batch_size": "train.batch_tokens",
     "epochs": "train.max_epochs",
@@ -355,11 +357,14 @@ def meant_setting(key: str, known: Iterable[str]) -> str:
     'train.validate_every'
     >>> meant_setting("train.adam_betas", []), meant_setting("search.lenpen", [])
     ('train.beta1', 'search.alpha')
+    >>> meant_setting("subwords.dropout", ["model.dropout"])
+    'train.subword_dropout'
     """
     known = list(known)
     name = key.split(".")[-1]
     same_name = [setting for setting in known if setting.split(".")[1] == name]
-    return _SETTINGS.get(name) or next(iter(same_name), "") or nearest(key, known)
+    other_name = _SETTINGS.get(key) or _SETTINGS.get(name)
+    return other_name or next(iter(same_name), "") or nearest(key, known)
 
 
 def meant_setting_hint(key: str, known: Iterable[str]) -> str:
