@@ -34,8 +34,8 @@ def test_exchange_benchmark(tmp_path: Path) -> None:
         for end in ("", ": peak memory")
     ]  # fmt: skip
     assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
-    # The same weights: the tiny model's translations that do not end are cut off differently.
-    assert all(case["equal_outputs"] > 0.5 for case in document["cases"][::2])
+    # The same weights, and the same limit of translations that do not end.
+    assert all(case["equal_outputs"] > 0.9 for case in document["cases"][::2])
 
 
 def answer(seconds: float, texts: list[str], megabytes: float = 100.0) -> dict:
