@@ -38,7 +38,7 @@ PEERS = {
     "marian": "transformers MarianMTModel, plain loop, fused Adam, eager",
     "eole": "eole train, AdamW",
 }
-# Peers have no split products, and take float32. One of them is three products in bf16.
+# Peers have no split products, and use float32. A split product is three products in bf16.
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16, "split": torch.bfloat16}
 BF16_PRODUCTS = {"split": 3}
 

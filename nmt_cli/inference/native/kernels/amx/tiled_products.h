@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) void NAME(prefetch_tile)(
 }
 
 /* Up to two tiles of rows times up to two panels. Each step prefetches `ahead` bytes of the next
-   panels into the second cache, from `coming` on. If `ahead` is 0, it prefetches the next tiles into the
-   first one, which reads memory half as fast again; but then one step reads all that is read. */
+   panels into the second cache, from `coming` on. If `ahead` is 0, it prefetches tiles of the same panels
+   into the first cache, which reads memory faster where each panel is read once. */
 static inline __attribute__((always_inline)) void NAME(multiply_tiles)(
     const char *rows, const char *weights, const char *coming, int64_t ahead, int64_t depth,
     int64_t kind, int two_rows, int two_panels, NAME(tile_sums) *sums) {
