@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from nmt_cli.training.optimizers.torch_threads import suitable_threads
+
 # Keys of a weight's state, as torch names them: steps taken, mean gradient, mean squared gradient.
 STEP, MEAN, SQUARE = "step", "exp_avg", "exp_avg_sq"
 
@@ -83,23 +85,24 @@ class Adam(Optimizer):
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
             states = [self._state(weight) for weight in weights]
-            adamw(
-                weights,
-                [weight.grad for weight in weights],
-                [state[MEAN] for state in states],
-                [state[SQUARE] for state in states],
-                [],
-                [state[STEP] for state in states],
-                fused=True,
-                found_inf=found_inf,
-                amsgrad=False,
-                beta1=self.decays.beta1,
-                beta2=self.decays.beta2,
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                eps=self.decays.epsilon,
-                maximize=False,
-            )
+            with suitable_threads(weights):
+                adamw(
+                    weights,
+                    [weight.grad for weight in weights],
+                    [state[MEAN] for state in states],
+                    [state[SQUARE] for state in states],
+                    [],
+                    [state[STEP] for state in states],
+                    fused=True,
+                    found_inf=found_inf,
+                    amsgrad=False,
+                    beta1=self.decays.beta1,
+                    beta2=self.decays.beta2,
+                    lr=group["lr"],
+                    weight_decay=group["weight_decay"],
+                    eps=self.decays.epsilon,
+                    maximize=False,
+                )
 
     def _state(self, weight: Tensor) -> dict[str, Tensor]:
         state = self.state[weight]

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nmt_cli.errors import DataError
 from nmt_cli.model.torch_adapter import foreach_lerp_
+from nmt_cli.training.optimizers.torch_threads import suitable_threads
 
 
 class MovingAverage:
@@ -25,7 +26,9 @@ class MovingAverage:
     def update(self, step: int) -> None:
         """Update the mean with the model's weights after step `step`, from 1."""
         decay = min(self.decay, (1.0 + step) / (10.0 + step))
-        foreach_lerp_(list(self._mean.values()), list(self._weights.values()), 1.0 - decay)
+        means = list(self._mean.values())
+        with suitable_threads(means):
+            foreach_lerp_(means, list(self._weights.values()), 1.0 - decay)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the mean of each weight by name, float32, on the CPU."""

@@ -16,6 +16,7 @@ from nmt_cli.machine import cache_folder
 from nmt_cli.model.torch_adapter import foreach_add_, foreach_lerp, foreach_lerp_, foreach_mul_
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.native_muon import Quintic, muon_kernels, orthogonalise_
+from nmt_cli.training.optimizers.torch_threads import suitable_threads
 
 # The quintic a s + b s^3 + c s^5 drives every singular value s towards 1, quickly, not exactly.
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -64,7 +65,8 @@ class Muon(Optimizer):
         # Matrices of one shape go together, in a few large products.
         lookaheads = (self._lookahead(weights) for weights in shapes.values())
         for weights, updates in zip(shapes.values(), _orthogonalised(lookaheads), strict=True):
-            _apply(weights, updates, group["lr"], group["weight_decay"])
+            with suitable_threads(weights):
+                _apply(weights, updates, group["lr"], group["weight_decay"])
         self.adam.step()
 
     def _lookahead(self, weights: list[Tensor]) -> Tensor:
@@ -74,8 +76,9 @@ class Muon(Optimizer):
             if MOMENTUM not in self.state[weight]:
                 self.state[weight][MOMENTUM] = torch.zeros_like(weight)
         momenta = [self.state[weight][MOMENTUM] for weight in weights]
-        foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
-        return torch.stack(foreach_lerp(gradients, momenta, self.momentum))
+        with suitable_threads(weights):
+            foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
+            return torch.stack(foreach_lerp(gradients, momenta, self.momentum))
 
 
 def _apply(weights: list[Tensor], updates: Tensor, rate: float, weight_decay: float) -> None:

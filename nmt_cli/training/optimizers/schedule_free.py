@@ -22,6 +22,7 @@ from nmt_cli.model.torch_adapter import (
     foreach_sqrt,
 )
 from nmt_cli.training.optimizers.adam import Decays, Optimizer
+from nmt_cli.training.optimizers.torch_threads import suitable_threads
 
 # Keys of a weight's state; the paper's letters.
 X, Z, V = "x", "z", "v"
@@ -43,7 +44,8 @@ class ScheduleFree(Optimizer):
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
             if weights:
-                self._step_group(weights, rate, newest, group["weight_decay"])
+                with suitable_threads(weights):
+                    self._step_group(weights, rate, newest, group["weight_decay"])
 
     def _advance(self, rate: float) -> tuple[float, float]:
         """Count a step; its bias-corrected rate, and the share c of its z in the mean x."""

@@ -82,25 +82,43 @@ class ReplicaThreadPool:
         return results
 
     def reduce_gradients(self) -> None:
-        """Add the gradients of all replicas to the model's, always in the same order."""
-        own, *replicas = self._weights
-        for others in replicas:
-            sums, shares = [], []
-            for weight, other in zip(own, others, strict=True):
-                if weight.grad is None:
-                    weight.grad = other.grad
-                elif other.grad is not None:
-                    sums.append(weight.grad)
-                    shares.append(other.grad)
-            if sums:
-                foreach_add_(sums, shares)
-            for other in others:
-                other.grad = None
+        """Add the gradients of all replicas to the model's, always in the same order.
+
+        Each thread adds up those of some weights: torch's own threads, which sleep while the pool's
+        work, would have to be woken for each weight.
+        """
+        if self._pool is None:
+            return
+        count = len(self.models)
+
+        def reduce_share(index: int) -> None:
+            own, *replicas = (weights[index::count] for weights in self._weights)
+            for others in replicas:
+                _add_gradients(own, others)
+
+        futures = [self._pool.submit(reduce_share, index) for index in range(count)]
+        wait(futures)
+        for future in futures:
+            future.result()
 
     def zero_gradients(self) -> None:
         """Drop the gradients of the model and of all replicas."""
         for weight in chain.from_iterable(self._weights):
             weight.grad = None
+
+
+def _add_gradients(own: Sequence[nn.Parameter], others: Sequence[nn.Parameter]) -> None:
+    """Add the gradients of `others` to those of `own`, and drop them."""
+    sums, shares = [], []
+    for weight, other in zip(own, others, strict=True):
+        if weight.grad is None:
+            weight.grad = other.grad
+        elif other.grad is not None:
+            sums.append(weight.grad)
+            shares.append(other.grad)
+        other.grad = None
+    if sums:
+        foreach_add_(sums, shares)
 
 
 def thread_count(wanted: int | str, batch_tokens: int) -> int:

@@ -9,6 +9,7 @@ import torch
 from corpora import reversal_corpus
 from torch import nn
 
+import nmt_cli.training.parallel.thread_pool
 import nmt_cli.training.step
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
@@ -71,6 +72,31 @@ def test_replicas_give_the_same_bits_each_time(setting):
     second, same = steps(setting, 3)
     assert first == second
     assert all(torch.equal(weight, same[name]) for name, weight in weights.items())
+
+
+def test_gradients_are_added_up_by_the_threads_of_the_pool(monkeypatch):
+    """Some weights by each, and the gradients of the replicas are gone afterwards."""
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(3)))
+    replicas = ReplicaThreadPool(model, 3)
+    for index, replica in enumerate(replicas.models):
+        for weight in replica.parameters():
+            weight.grad = torch.full_like(weight, 10.0**index)
+    # A replica without the gradient, and the model without it.
+    model[1].weight.grad = replicas.models[2][0].bias.grad = None
+    real_add, added = nmt_cli.training.parallel.thread_pool.foreach_add_, []
+
+    def add(sums, shares):
+        added.append((threading.current_thread().name.partition("_")[0], len(sums)))
+        real_add(sums, shares)
+
+    monkeypatch.setattr(nmt_cli.training.parallel.thread_pool, "foreach_add_", add)
+    replicas.reduce_gradients()
+    found = {name: set(weight.grad.flatten().tolist()) for name, weight in model.named_parameters()}
+    expected = {name: {111.0} for name in found}
+    assert found == {**expected, "1.weight": {110.0}, "0.bias": {11.0}}
+    assert all(w.grad is None for other in replicas.models[1:] for w in other.parameters())
+    assert {name for name, _ in added} == {"replica"}
+    assert sum(count for _, count in added) == 2 * 6 - 2
 
 
 def test_map_runs_items_in_parallel():
