@@ -26,9 +26,13 @@ _QUOTED = re.compile(
 )
 # A word that begins with an apostrophe does so this often, and in this share of its places.
 FEWEST_OF_WORD, LEAST_SHARE_OF_WORD = 5, 0.8
-# The words around the apostrophe are shown. Where many are torn, a space before it alone is, too.
+# The words around the apostrophe are shown.
 _TORN = re.compile(rf"[^\W\d_]+ (?P<mark>[{APOSTROPHES}]) [^\W\d_]+")
+_BETWEEN_SPACES = re.compile(rf"(?<=[^\W\d_]) [{APOSTROPHES}] (?=[^\W\d_])")
 _BEHIND_SPACE = re.compile(rf"(?<=[^\W\d_]) [{APOSTROPHES}] ?(?=[^\W\d_])")
+# Where apostrophes behind a space have one before the next letter, too, in less than this share of
+# their places, those without it are taken for quotation marks.
+LEAST_SHARE_OF_TORN = 0.5
 # Fewer, or a smaller share than this of others than the most frequent one, may be right.
 FEWEST, LEAST_SHARE = 50, 0.1
 
@@ -173,15 +177,21 @@ def torn_words(lines: Sequence[str]) -> TornWords | None:
 def torn_word_change(lines: Sequence[str]) -> Callable[[str], str]:
     """The change of a line that joins such words with the most frequent apostrophe of these lines.
 
+    An apostrophe with a space before it alone is one of these, unless the lines have many of those.
+
     >>> torn_word_change(["ch \u2019 usa"])("ch ' usa, jach 'a")
     'ch\u2019usa, jach\u2019a'
+    >>> torn_word_change(["n ' t", "the 'word'", "a 'b'"])("is n ' t 'so'")
+    "is n't 'so'"
     """
     counts = Counter(match["mark"] for line in lines for match in _TORN.finditer(line))
+    behind = sum(len(_BEHIND_SPACE.findall(line)) for line in lines)
+    place = _BEHIND_SPACE if counts.total() >= LEAST_SHARE_OF_TORN * behind else _BETWEEN_SPACES
     counts += Apostrophes.of(lines).within
     if not counts:
         return str
     ((mark, _),) = counts.most_common(1)
-    return lambda line: _BEHIND_SPACE.sub(mark, line)
+    return lambda line: place.sub(mark, line)
 
 
 def joined_words_command(path: str) -> str:

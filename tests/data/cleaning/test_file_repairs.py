@@ -56,6 +56,8 @@ def test_the_option_has_all_repairs() -> None:
          8 * "k\u1eb9\n" + "k\u1eb9\t\u00e9\nko\u0329\n"),
         ("nfc", "e\u0301\r\n\u00e9\n", "\u00e9\r\n\u00e9\n"),
         ("torn-words", "ch ’ usa, 'a'\nni 'i\n", "ch’usa, 'a'\nni’i\n"),
+        # Most of the marks behind a space begin quotations.
+        ("torn-words", "is n ' t\nsaid 'so'\nand 'no'\n", "is n't\nsaid 'so'\nand 'no'\n"),
         # Each cell by itself, as in training text: the second one has letters that lost bytes.
         ("wrong-encoding", "fÃ¼r â€œdas, voilÃ \tÃ¤ laÌ? tse\r\nüber Spaß…\nРџСЂРёРІРµС‚ \x93a\n",
          "für “das, voilà\tÃ¤ laÌ? tse\r\nüber Spaß…\nПривет “a\n"),

@@ -26,9 +26,9 @@ def test_letters_are_lost_where_no_question_ends(line: str, other: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "un caf? noir", "un caf?, du lait", "un caf?; un th?.", "l'?cole, une ?le",
+        "un caf? noir", "un caf?, du lait", "un caf?; un th?.", "un th?, a", "l'?cole, une ?le",
         "?cole \u00e0 c", "(?le) b", "M?NCHEN b", "BRAUNER GR?N", "il est ? Paris",
-        "(AP) ? Die Stadt", "du ??? noir", "??? noir", "un th?.",
+        "(AP) ? Die Stadt", "du ??? noir", "??? noir",
         "wei?-blau b", "anti-?meute b", "plus de ?100 b", "\u201e?ber ihn\u201c", "l\u2019?le b",
     ],
 )  # fmt: skip
@@ -52,6 +52,7 @@ def test_a_semicolon_ends_a_question_in_greek_alone() -> None:
         "Ka mi?", "Ka mi??", "Ka mi???", "Ka mi ?", "Ka mi ???", "Ka mi?!", "Ka mi?..", "Ka mi?...",
         "\u00abKa mi?\u00bb", "Ka mi?) ta", '"Ka mi?" ta', "Ka mi? Ta mo.", "on http://a.b/c?d=e",
         "a.org/b?c ka", "A?N ka", "Ka mi? (ta)", "\u00bfKa mi?. \u00bfTa? ka",
+        "Ka mi?.", "Ka mi?. Ta.", "Ka m\u00e9?, ta",
     ],
 )  # fmt: skip
 def test_marks_behind_words_are_questions(line: str) -> None:

@@ -15,14 +15,16 @@ _LOST = re.compile(
     rf"(?<={_LETTER})\?{{1,3}}(?={_SMALL})"
     r"|(?<!\S)\?{2,} \?{2,}"
 )
-# Those that may end a question, unless the translation is none: `caf? noir`, `caf?, th?.`, `?cole`,
-# `M?NCHEN`, `l'?le`, `wei?-blau`, `du ??? noir`.
+# Those that may end a question, unless the translation is none: `caf? noir`, `?cole`, `M?NCHEN`,
+# `l'?le`, `wei?-blau`, `du ??? noir`.
 _MAYBE_LOST = re.compile(
-    rf"(?<={_LETTER})\?{{1,3}}(?: (?={_SMALL})|[,;]|\.(?![.?]))"
+    rf"(?<={_LETTER})\?{{1,3}} (?={_SMALL})"
     r"|[A-ZÀ-Þ]{2}\?[A-ZÀ-Þ]|[A-ZÀ-Þ]\?[A-ZÀ-Þ]{2}"
     rf"|(?<!\S)[(\"'«“„]?\?+(?=\w)|(?<=[-'’])\?+(?={_SMALL})|(?<={_LETTER})\?+(?=-{_SMALL})"
     rf"|(?<!\S)\?{{2,}}(?= {_LETTER})"
 )
+# `caf?, th?;`, in lines that have lost all letters of other alphabets and with accents.
+_BEFORE_COMMA = re.compile(rf"(?<={_LETTER})\?{{1,3}}[,;]")
 # `il est ? Paris`. In tokenised text, this mark ends a question, and others have spaces before
 # them, too.
 _LOST_WORD = re.compile(r"(?<=[\w),] )\?+(?= \w)")
@@ -58,4 +60,5 @@ def _is_lost(side: str, other: str) -> bool:
 
 def _is_maybe_lost(side: str) -> bool:
     is_word_lost = _LOST_WORD.search(side) and not _TOKENISED.search(side)
-    return bool(_MAYBE_LOST.search(side) or is_word_lost)
+    is_lost_before_comma = side.isascii() and _BEFORE_COMMA.search(side)
+    return bool(_MAYBE_LOST.search(side) or is_word_lost or is_lost_before_comma)
