@@ -26,5 +26,6 @@ def suitable_threads(tensors: Sequence[Tensor]) -> Iterator[None]:
 
 
 def _are_small(tensors: Sequence[Tensor]) -> bool:
-    numbers = sum(tensor.numel() for tensor in tensors)
-    return not tensors[0].is_cuda and numbers < LEAST_NUMBERS_PER_TENSOR * len(tensors)
+    if tensors[0].is_cuda:
+        return False
+    return sum(tensor.numel() for tensor in tensors) < LEAST_NUMBERS_PER_TENSOR * len(tensors)
