@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from nmt_cli.config.fine_tuning import fine_tuning_settings
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import ResolvedConfig, load, read_layer, with_values
+from nmt_cli.config.schema import ModelConfig, ResolvedConfig, load, read_layer, with_values
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.errors import CannotCreateError, ConfigError, NmtError, NoInputError
 from nmt_cli.storage.files import require_creatable
@@ -171,13 +171,13 @@ def warmup_note(resolved: ResolvedConfig) -> str:
 
     The peak is that of equation 3, which grows as the warm-up gets shorter.
     """
-    train, d_model = resolved.config.train, resolved.config.model.d_model
-    usual = TrainConfig(preset=train.preset).warmup_steps
-    usual = cast("int", PRESETS[train.preset].get("train.warmup_steps", usual))
+    train, model = resolved.config.train, resolved.config.model
+    preset = PRESETS[train.preset]
+    usual = cast("int", preset.get("train.warmup_steps", TrainConfig().warmup_steps))
+    usual_size = cast("int", preset.get("model.d_model", ModelConfig().d_model))
     if train.learning_rate != "auto" or MOST_RAISED**2 * train.warmup_steps > usual:
         return ""
-    peak, usual_peak = ((d_model * steps) ** -0.5 for steps in (train.warmup_steps, usual))
-    model = resolved.config.model
+    peak, usual_peak = (model.d_model * train.warmup_steps) ** -0.5, (usual_size * usual) ** -0.5
     even_so = ""
     if model.kind == "transformer" and model.norm_order == "post":
         even_so = (

@@ -159,6 +159,12 @@ def test_an_optimiser_with_the_learning_rate_of_another_is_noted(given, noted):
             "(equation 3), 2.0 times",
         ),
         ({"train.preset": "base", "train.warmup_steps": 1_001}, ""),
+        # (16 * 4) ** -0.5 = 0.125, and (512 * 4000) ** -0.5 = 0.0007.
+        (
+            {"train.preset": "base", "train.warmup_steps": 4, "model.d_model": 16},
+            "rises to 0.12 (equation 3), 178.9 times that of preset `base`; "
+            "`--set train.learning_rate=0.0007` keeps",
+        ),
         ({"train.preset": "base", "train.warmup_steps": 16_000}, ""),
         ({"train.preset": "base", "train.warmup_steps": 9, "train.learning_rate": 1e-3}, ""),
         ({"train.preset": "paper-small", "train.warmup_steps": 40}, "train.learning_rate=0.002`"),

@@ -60,6 +60,16 @@ def test_demo_leaves_a_working_project(tmp_path, monkeypatch, capsys):
     assert load_model(folder / "average").metadata["averaged"] == "step-000000002, step-000000004"
 
 
+def test_the_time_of_the_demo_includes_the_making_of_its_sentences(tmp_path, monkeypatch):
+    """It begins before this module is imported, which takes seconds."""
+    folder = tmp_path / "demo"
+    options = [value for value in QUICK if value != "--set"]
+    with demo_files.DemoTexts() as texts:
+        monkeypatch.setattr(texts, "started", texts.started - 1_000)
+        [*_, outcome] = run_demo(folder, _settings(folder, options), texts=texts)
+    assert 1_000 < outcome.seconds < 1_200
+
+
 def test_stopped_demo_does_not_evaluate(tmp_path):
     options = [value for value in QUICK if value != "--set"]
     config = _settings(tmp_path / "demo", options)

@@ -167,6 +167,7 @@ def test_treebank_recipe_runs_with_few_steps_and_in_a_tiny_size(folder: Path, mo
         (training,) = [call for call in calls if call[0] == "train"][-1:]
         config = resolve([SettingsLayer("recipe", settings_of(training))]).config
         assert (config.model.d_model, config.train.checkpoint_every) == (expected, every)
+        assert config.train.max_steps == 20
 
 
 @pytest.mark.parametrize(

@@ -439,6 +439,8 @@ def test_few_steps_leave_as_many_checkpoints_as_are_averaged(
     )
     assert value(train, "--max-steps") == str(steps)
     assert settings(train).get("train.checkpoint_every") == (every and str(every))
+    # A setting would win over the option.
+    assert settings(train).get("train.max_steps", str(steps)) == str(steps)
     config = resolved(train, prepare).config.train
     assert steps // config.checkpoint_every >= min(config.keep_last, steps)
 

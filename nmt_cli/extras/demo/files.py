@@ -1,6 +1,7 @@
 """The demo's directory: text files of the grammar's sentences, their labels, and nmt.toml."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class DemoTexts:
     """The demo's sentences, the same on every machine; use it in a `with` block.
 
     They are made from the beginning of the block on, in other processes where there are several
-    cores, so that torch can be loaded meanwhile.
+    cores, so that torch can be loaded meanwhile. started: when it began, on the monotonic clock.
     """
 
     def __init__(self, workers: int = 0) -> None:
@@ -54,6 +55,7 @@ class DemoTexts:
         small = sum(self._sizes.values()) < PAIRS_WORTH_PROCESSES
         self._pool = ProcessPool(1 if small else workers)
         self._parts: Iterator[list[LabelledPair]] = iter(())
+        self.started = time.monotonic()
 
     def __enter__(self) -> "DemoTexts":
         tasks = [

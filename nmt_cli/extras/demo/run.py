@@ -92,7 +92,8 @@ def run_demo(
     they are being made already; cache: as for `Translator.load`. Raises CannotCreateError if
     `folder` contains a file that the demo did not write and would have to replace.
     """
-    started = time.monotonic()
+    # The sentences may be made while torch is loaded, before this module is.
+    started = texts.started if texts is not None else time.monotonic()
     require_own_data(folder, config)
     write_demo(folder, texts, progress)
     require_own_corpus(config)
