@@ -48,6 +48,6 @@ parse_and_score() {
 parse_tiny() {
   test_limit=20
   parse_and_score auto model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 \
-    train.batch_tokens=200 train.max_steps="${STEPS:-4}" train.warmup_steps=4 train.checkpoint_every=2 \
-    train.validation_sentences=0
+    train.batch_tokens=200 train.max_steps="${STEPS:-4}" train.warmup_steps=4 \
+    train.checkpoint_every=2 train.validation_sentences=0
 }

@@ -76,8 +76,9 @@ choose_model() {
       row=base corpus=corpus-tiny
       subwords+=(--vocab-size auto)
       chosen=(model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 train.batch_tokens=400
-        train.max_steps="${STEPS:-6}" train.warmup_steps=4 train.checkpoint_every=2 train.keep_last=2
-        train.validation_sentences=0) ;;
+        train.warmup_steps=4 train.checkpoint_every=2 train.keep_last=2
+        train.validation_sentences=0)
+      STEPS=${STEPS:-6} ;;
     *) fail 2 "there is no model $model" "MODEL is base, big or tiny" ;;
   esac
   settings=()
